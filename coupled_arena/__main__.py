@@ -1,0 +1,5 @@
+"""``python -m coupled_arena``."""
+
+from coupled_arena.cli import main
+
+main()

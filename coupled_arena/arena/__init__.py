@@ -1,0 +1,1 @@
+"""Blind battles: pairing, answering, voting, revealing."""

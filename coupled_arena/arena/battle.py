@@ -1,0 +1,319 @@
+"""Rounds: one visitor's battle from the question to the reveal.
+
+A round lives in this process under an unguessable id, tied to the visitor who opened it; its
+battle is stored once the answers are done, stopped or voted on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coupled_arena.arena.pairing import new_battle
+from coupled_arena.arena.views import Reveal, RoundView, TurnView
+from coupled_arena.errors import PromptError, VoteError
+from coupled_arena.generation.lockstep import Request, Running
+from coupled_arena.generation.turns import Models, messages, next_request, with_turn
+from coupled_arena.generation.worker import EngineWorker
+from coupled_arena.records import (
+    Battle,
+    Finish,
+    Prompt,
+    Sampling,
+    Source,
+    Vote,
+    new_id,
+    seed_to_hex,
+)
+from coupled_arena.store.database import Store
+
+CADENCE = 0.1  # seconds between looks at a running round, whoever is decoding
+LONGEST_PROMPT = 40_000  # characters
+_BROKEN = "The models broke off, and this round was dropped. Start another."
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
+_ROUND_LIFETIME = 6 * 3600.0  # seconds
+
+
+@dataclass(frozen=True)
+class RoundState:
+    """Everything about a round at one moment; replaced whole, so that reading needs no lock."""
+
+    battle: Battle
+    pending: tuple[Prompt, Running] | None = None
+    reveal: Reveal | None = None
+    error: str | None = None
+
+    def view(self) -> RoundView:
+        """Return the part of it that its owner may see."""
+        turns = [
+            TurnView(prompt.text, tuple(r.text for r in self.battle.replies if r.turn == turn))
+            for turn, prompt in enumerate(self.battle.prompts)
+        ]
+        if self.pending:
+            prompt, running = self.pending
+            turns.append(TurnView(prompt.text, running.texts))
+        return RoundView(
+            size=len(self.battle.models),
+            turns=tuple(turns),
+            running=self.pending is not None,
+            commitment=self.battle.commitment,
+            reveal=self.reveal,
+            error=self.error,
+        )
+
+
+class Round:
+    """The server's side of a round; its state is secret until the reveal."""
+
+    def __init__(self, owner: str, battle: Battle) -> None:
+        self.id = new_id()
+        self.owner = owner
+        self.state = RoundState(battle)
+        self.opened = time.monotonic()
+        self.changing = threading.RLock()
+
+    def change(self, **parts: Any) -> None:
+        """Replace parts of the state; hold `changing` around whatever led to the change."""
+        self.state = replace(self.state, **parts)
+
+
+@dataclass(frozen=True)
+class ArenaRules:
+    """How battles are drawn; see `settings.BattleSettings`."""
+
+    sampling: Sampling
+    coupled_share: float = 0.5
+    most_at_once: int = 64
+
+
+class Arena:
+    """All rounds of this process.
+
+    Parameters
+    ----------
+    models : mapping of str to LanguageModel
+        The models that take part.
+    worker : EngineWorker
+        Decodes for everybody.
+    store : Store
+        Where battles and votes go.
+    rules : ArenaRules
+    rng : random.Random
+        Source of pairs, sides, modes and seeds; unpredictable unless a test says otherwise.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        worker: EngineWorker,
+        store: Store,
+        rules: ArenaRules,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.models = models
+        self._worker = worker
+        self._store = store
+        self._rules = rules
+        self._rng = rng or random.SystemRandom()
+        self._rounds: dict[str, Round] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, owner: str, prompt: Prompt, size: int = 2) -> str:
+        """Open a round on a prompt and return its id; the answers begin at once.
+
+        Raises
+        ------
+        PromptError
+            The prompt is blank or too long, or too many battles run.
+        """
+        battle = new_battle(
+            list(self.models),
+            size,
+            self._rules.sampling,
+            coupled_share=self._rules.coupled_share,
+            rng=self._rng,
+        )
+        current = Round(owner, battle)
+        self._begin(current, prompt)
+        with self._lock:
+            self._forget_old()
+            self._rounds[current.id] = current
+        return current.id
+
+    def follow_up(self, owner: str, round_id: str, text: str) -> None:
+        """Continue a round with another question to the same models."""
+        current = self._mine(owner, round_id)
+        with current.changing:
+            if current.state.reveal:
+                raise PromptError("This round is over: the models are known. Start the next one.")
+            if current.state.pending:
+                raise PromptError("The answers are still being written: wait, or stop them first.")
+            self._begin(current, Prompt(text))
+
+    def view(self, owner: str, round_id: str) -> RoundView:
+        """Return what the visitor may see of a round of theirs."""
+        return self._mine(owner, round_id).state.view()
+
+    async def watch(self, owner: str, round_id: str) -> AsyncIterator[RoundView]:
+        """Yield a running round at a fixed cadence until its turn is over.
+
+        Leaving early (a closed page) stops the decoding.
+        """
+        current = self._mine(owner, round_id)
+        pending = current.state.pending
+        try:
+            while pending and not pending[1].done.is_set():
+                yield current.state.view()
+                await asyncio.sleep(CADENCE)
+        finally:
+            if pending:
+                pending[1].cancelled.set()
+        await asyncio.to_thread(self._settle, current)
+        yield current.state.view()
+
+    def stop(self, owner: str, round_id: str) -> None:
+        """Stop the answers of a round where they are; it can still be voted on."""
+        current = self._mine(owner, round_id)
+        if current.state.pending:
+            current.state.pending[1].cancelled.set()
+
+    def vote(
+        self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
+    ) -> Reveal:
+        """Record a vote and return who was who; blocks until the vote is safe on disk.
+
+        Parameters
+        ----------
+        ranks : sequence of int
+            Rank of each answer in order of presentation, 1 is best, equal ranks are ties.
+        both_bad : bool
+            All answers are bad; all ranks are 1.
+
+        Raises
+        ------
+        VoteError
+            Not the visitor's round, already voted on, nothing to see yet, or ranks that do not
+            order its answers.
+        """
+        current = self._mine(owner, round_id)
+        with current.changing:
+            if current.state.reveal:
+                raise VoteError("You have voted on this round, and the models are known.")
+            checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
+            early = current.state.pending is not None and not current.state.pending[1].done.is_set()
+            if not any(answer for turn in current.state.view().turns for answer in turn.answers):
+                raise VoteError("There is nothing to compare yet: wait for the first words.")
+            self._settle(current)
+            if not current.state.reveal:
+                source = Source.HUMAN
+                self._reveal(current, checked, both_bad=both_bad, source=source, early=early)
+            return _revealed(current)
+
+    def _begin(self, current: Round, prompt: Prompt) -> None:
+        if not prompt.text.strip():
+            raise PromptError("Write a question first, or choose one from the library.")
+        if _UNSTORABLE.search(prompt.text):
+            raise PromptError("The question holds characters that are no text: remove them.")
+        if len(prompt.text) > LONGEST_PROMPT:
+            raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
+        if self._worker.battles >= self._rules.most_at_once:
+            raise PromptError("The arena is busy. Try again in a minute.")
+        request = self._request(current.state.battle, prompt.text)
+        current.change(pending=(prompt, self._worker.submit(request)))
+
+    def _request(self, battle: Battle, question: str) -> Request:
+        try:
+            # Asked of every model, not only of these: which prompts are too long would otherwise
+            # tell which models a round has.
+            for place in range(len(battle.models)):
+                for model in self.models.values():
+                    model.encode(messages(battle, place, question))
+        except PromptError as error:
+            raise PromptError(
+                "This conversation is too long for the models: shorten it."
+            ) from error
+        return next_request(self.models, battle, question)
+
+    def _settle(self, current: Round) -> None:
+        """Stop the running turn if it is not done, store it, and tie identical answers."""
+        with current.changing:
+            if not current.state.pending:
+                return
+            prompt, running = current.state.pending
+            running.cancelled.set()
+            running.done.wait()
+            if running.error:
+                current.change(pending=None, error=_BROKEN)
+                self._drop(current)
+                return
+            battle = with_turn(current.state.battle, prompt, running, self.models)
+            self._store.add_battle(battle)
+            current.change(battle=battle, pending=None)
+            whole = all(reply.finish is not Finish.CANCELLED for reply in battle.replies)
+            if whole and battle.identical:
+                self._reveal(current, (1,) * len(battle.models), source=Source.IDENTICAL)
+
+    def _reveal(
+        self,
+        current: Round,
+        ranks: tuple[int, ...],
+        *,
+        source: Source,
+        both_bad: bool = False,
+        early: bool = False,
+    ) -> None:
+        battle = current.state.battle
+        vote = Vote(new_id(), battle.id, current.owner, ranks, both_bad, source, early)
+        self._store.cast(vote)
+        reveal = Reveal(
+            vote=vote.id,
+            battle=battle.id,
+            models=battle.models,
+            ranks=ranks,
+            both_bad=both_bad,
+            source=source,
+            early=early,
+            mode=battle.mode,
+            seed=seed_to_hex(battle.seed),
+            nonce=battle.nonce.hex(),
+            commitment=battle.commitment,
+        )
+        current.change(reveal=reveal)
+
+    def _mine(self, owner: str, round_id: str) -> Round:
+        with self._lock:
+            current = self._rounds.get(round_id)
+        # One answer for "not yours" and "not there": a guess must not learn which.
+        if current is None or current.owner != owner:
+            raise VoteError("This round is not open (any more): ask a new question.")
+        return current
+
+    def _drop(self, current: Round) -> None:
+        with self._lock:
+            self._rounds.pop(current.id, None)
+
+    def _forget_old(self) -> None:
+        oldest = time.monotonic() - _ROUND_LIFETIME
+        self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
+
+
+def check_ranks(ranks: Sequence[int], size: int, *, both_bad: bool) -> tuple[int, ...]:
+    """Return ranks that order so many answers, or raise VoteError."""
+    whole = all(type(rank) is int for rank in ranks)
+    if not whole or len(ranks) != size or min(ranks) != 1 or max(ranks) > size:
+        raise VoteError(f"A vote gives each of the {size} answers a place from 1 (best) to {size}.")
+    if both_bad and max(ranks) > 1:
+        raise VoteError("If all answers are bad, none is better: all have place 1.")
+    return tuple(ranks)
+
+
+def _revealed(current: Round) -> Reveal:
+    if current.state.reveal is None:
+        raise VoteError(current.state.error or "This round was dropped: ask a new question.")
+    return current.state.reveal

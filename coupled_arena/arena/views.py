@@ -1,0 +1,62 @@
+"""What a browser may know of a round: before the vote, nothing that tells who is who."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coupled_arena.records import Mode, Source
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """A question and the answers so far, in order of presentation."""
+
+    prompt: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """What the reply to an accepted vote tells.
+
+    Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed
+    as 8 bytes little-endian.
+    """
+
+    vote: str
+    battle: str
+    models: tuple[str, ...]
+    ranks: tuple[int, ...]
+    both_bad: bool
+    source: Source
+    early: bool
+    mode: Mode
+    seed: str
+    nonce: str
+    commitment: str
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """A round as its owner may see it.
+
+    Attributes
+    ----------
+    size : int
+        How many models answer.
+    running : bool
+        Answers are still being written.
+    commitment : str
+        Binds the arena to its seed before the vote.
+    reveal : Reveal or None
+        None until the vote is accepted.
+    error : str or None
+        Why the round broke off.
+    """
+
+    size: int
+    turns: tuple[TurnView, ...]
+    running: bool
+    commitment: str
+    reveal: Reveal | None = None
+    error: str | None = None

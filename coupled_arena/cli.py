@@ -1,0 +1,262 @@
+"""The command line: ``python -m coupled_arena``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coupled_arena.errors import ArenaError, SettingsError
+from coupled_arena.settings import Settings, load_settings, presets
+
+app = typer.Typer(
+    name="coupled-arena",
+    help="Compare language models side by side, decoding in lockstep from one noise stream.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+models_app = typer.Typer(help="List the configured models, or fetch their weights.")
+app.add_typer(models_app, name="models")
+
+Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
+Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
+Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.duckdb]")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+class Modes(StrEnum):
+    """Choices of ``--mode``."""
+
+    COUPLED = "coupled"
+    INDEPENDENT = "independent"
+    BOTH = "both"
+
+
+class Formats(StrEnum):
+    """Choices of ``--format``."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@app.command()
+def serve(
+    config: Config = None,
+    preset: Preset = None,
+    db: Db = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
+) -> None:
+    """Start the web app."""
+    settings = load_settings(config, preset=preset, db=db, host=host, port=port)
+    # Gradio reads these when it is imported; the arena sends nothing anywhere.
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    from coupled_arena.services import open_services
+    from coupled_arena.ui.layout import launch
+
+    with open_services(settings) as services:
+        launch(services)
+
+
+@models_app.callback(invoke_without_command=True)
+def models(
+    context: typer.Context,
+    config: Config = None,
+    preset: Preset = None,
+    as_json: Json = False,
+) -> None:
+    """List the configured models and whether their weights are here."""
+    if context.invoked_subcommand:
+        return
+    settings = load_settings(config, preset=preset)
+    from coupled_arena.generation.weights import is_ready
+
+    catalog = settings.catalog
+    rows = [
+        {
+            "name": spec.name,
+            "source": spec.source,
+            "quantization": spec.quantization,
+            "dtype": spec.dtype,
+            "ready": is_ready(spec, settings.cache),
+            "enabled": spec in catalog.enabled,
+        }
+        for spec in catalog.models
+    ]
+    answer = {"models": rows, "presets": presets(), "problems": list(catalog.problems)}
+    _print(answer, as_json, lambda: _models_table(rows))
+    for problem in catalog.problems:
+        typer.echo(problem, err=True)
+
+
+@models_app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="Name of a model of the catalog.")],
+    config: Config = None,
+    preset: Preset = None,
+) -> None:
+    """Fetch a model's weights, so that it starts at once later."""
+    settings = load_settings(config, preset=preset)
+    from coupled_arena.generation.weights import fetch as fetch_weights
+
+    folder = fetch_weights(settings.catalog[name], settings.cache)
+    typer.echo(f"{name} is ready in {folder}", err=True)
+
+
+@app.command()
+def generate(
+    prompts: Annotated[Path, typer.Option(help="Prompts: .txt, one a line, or .jsonl.")],
+    models: Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")],
+    mode: Annotated[Modes, typer.Option(help="How models draw their noise.")] = Modes.BOTH,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions of each prompt.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")] = 0,
+    temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0: all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Keep this share of probability.")] = None,
+    max_new_tokens: Annotated[int | None, typer.Option(help="Longest reply, in tokens.")] = None,
+    at_once: Annotated[int, typer.Option(min=1, help="Battles decoded in one batch.")] = 16,
+    config: Config = None,
+    preset: Preset = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Let models answer prompts in bulk; interrupted, the same command goes on."""
+    settings = load_settings(config, preset=preset, db=db)
+    from coupled_arena import experiment
+    from coupled_arena.records import Mode
+    from coupled_arena.services import load_named
+    from coupled_arena.store.database import Store
+
+    names = _names(models, settings)
+    plan = experiment.Plan(
+        prompts=experiment.read_prompts(prompts),
+        models=names,
+        modes=(Mode.COUPLED, Mode.INDEPENDENT) if mode is Modes.BOTH else (Mode(mode.value),),
+        repetitions=seeds,
+        seed=seed,
+        sampling=_sampling(
+            settings,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            max_new_tokens=max_new_tokens,
+        ),
+    )
+    with Store.open(settings.db) as store:
+        try:
+            made = experiment.generate(plan, load_named(settings, names), store, at_once=at_once)
+        except KeyboardInterrupt as stop:
+            raise ArenaError(
+                "Interrupted. Finished battles are stored; the same command makes the rest."
+            ) from stop
+    summary = f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s"
+    _print(asdict(made), as_json, lambda: f"{summary}; {made.skipped} were there already.")
+
+
+@app.command()
+def replay(
+    battle: Annotated[str, typer.Argument(metavar="BATTLE_ID", help="Id, or its beginning.")],
+    config: Config = None,
+    preset: Preset = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Decode a stored battle again from its seed and compare."""
+    settings = load_settings(config, preset=preset, db=db)
+    from coupled_arena import experiment
+    from coupled_arena.services import load_named
+
+    with _reading(settings) as store:
+        stored = store.battle(battle)
+    known = {spec.name for spec in settings.catalog.models}
+    wanted = [name for name in stored.models if name in known]
+    result = experiment.replay(stored, load_named(settings, wanted))
+    _print(asdict(result), as_json, lambda: _replay_text(result))
+
+
+@app.command()
+def export(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    format: Annotated[Formats, typer.Option(help="File format.")] = Formats.PARQUET,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Write battles, replies, votes and verdicts to files."""
+    settings = load_settings(config, db=db)
+    from coupled_arena.store import exchange
+
+    with _reading(settings) as store:
+        files = exchange.export(store, out, format.value)
+    paths = [str(path) for path in files]
+    _print({"files": paths}, as_json, lambda: "\n".join(paths))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 a clear one-line error, 2 wrong usage."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("coupled_arena").setLevel(logging.INFO)
+    try:
+        app(args=arguments, prog_name="coupled-arena")
+    except ArenaError as error:
+        typer.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+def _print(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
+    typer.echo(json.dumps(answer, indent=2) if as_json else text())
+
+
+def _names(text: str, settings: Settings) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        settings.catalog[name]  # raises if there is none
+    if len(names) < 2:
+        raise SettingsError("Name at least two models, separated by commas.")
+    return names
+
+
+def _sampling(settings: Settings, **given: float | None) -> Any:
+    """Return the sampling of the settings with what the command line changes."""
+    changed = {name: value for name, value in given.items() if value is not None}
+    table = {**settings.sampling.model_dump(), **changed}
+    return load_settings(sampling=table).sampling.sampling()
+
+
+def _reading(settings: Settings) -> Any:
+    """Open the database, or its newest snapshot while another process owns it."""
+    from coupled_arena.store.exchange import open_for_reading
+
+    store, age = open_for_reading(settings.db)
+    if age is not None:
+        typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
+    return store
+
+
+def _models_table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        f"{row['name']:<28} {row['quantization']:<13} {row['dtype']:<9} "
+        f"{'ready' if row['ready'] else 'to fetch':<9} "
+        f"{'' if row['enabled'] else 'disabled':<9} {row['source']}"
+        for row in rows
+    ]
+    return "\n".join([*lines, f"Presets: {', '.join(presets())}"])
+
+
+def _replay_text(result: Any) -> str:
+    if result.identical:
+        return f"{result.battle}: identical"
+    return (
+        f"{result.battle}: differs from token {result.first_difference} of {result.model}, "
+        f"turn {result.turn}; the token drawn now beats the stored one by {result.score_gap:.3g}"
+    )

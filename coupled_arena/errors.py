@@ -1,0 +1,46 @@
+"""Everything that can go wrong in a way a person can mend.
+
+    ArenaError
+    ├── SettingsError      a configuration or catalog entry is wrong
+    ├── ModelError         a model's weights or tokenizer cannot be used
+    ├── PromptError        a prompt that cannot be answered as it stands
+    ├── StoreError         the database cannot be opened, read or written
+    │   └── StoreBusyError another process owns the database
+    ├── BattleError        a battle that does not exist or cannot be replayed
+    └── VoteError          a vote that is refused
+
+Each message is one sentence or two: what is wrong, and what to do. The command line prints it
+and exits with 1; the web app shows it.
+"""
+
+
+class ArenaError(Exception):
+    """Base of all errors that a person can mend."""
+
+
+class SettingsError(ArenaError):
+    """A configuration or catalog entry is wrong."""
+
+
+class ModelError(ArenaError):
+    """A model's weights or tokenizer cannot be used."""
+
+
+class PromptError(ArenaError):
+    """A prompt that cannot be answered as it stands."""
+
+
+class StoreError(ArenaError):
+    """The database cannot be opened, read or written."""
+
+
+class StoreBusyError(StoreError):
+    """Another process owns the database."""
+
+
+class BattleError(ArenaError):
+    """A battle that does not exist or cannot be replayed."""
+
+
+class VoteError(ArenaError):
+    """A vote that is refused."""

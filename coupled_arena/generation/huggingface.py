@@ -1,0 +1,238 @@
+"""Causal language models of the transformers library, decoding left-padded batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import bitsandbytes
+import torch
+import transformers
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, DynamicCache
+
+from coupled_arena.errors import ModelError, PromptError
+from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
+from coupled_arena.generation.weights import local_folder
+
+Message = Mapping[str, str]  # role, content
+
+
+class HuggingFaceModel:
+    """One loaded model.
+
+    Attributes
+    ----------
+    name : str
+    vocabulary : Vocabulary
+    context_length : int
+        Most tokens of prompt and reply together.
+    batchable : bool
+        Whether several battles may decode in one batch.
+    """
+
+    def __init__(self, spec: ModelSpec, model: Any, tokenizer: Any) -> None:
+        self.name = spec.name
+        self.batchable = spec.batchable
+        self.network = model
+        self._spec = spec
+        self._tokenizer = tokenizer
+        config = model.config.get_text_config()
+        self.context_length: int = config.max_position_embeddings
+        outputs = model.get_output_embeddings().weight.shape[0]
+        self.vocabulary: Vocabulary = read_tokenizer(
+            tokenizer, outputs, _stops(spec, model, tokenizer)
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the logits are computed."""
+        return self.network.device
+
+    @property
+    def arithmetic(self) -> dict[str, str]:
+        """What fixes the rounding of this model's numbers, for the record."""
+        spec = self._spec
+        parts = {
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "source": spec.source,
+            "commit": getattr(self.network.config, "_commit_hash", None) or "",
+            "sha256": spec.sha256 or "",
+            "dtype": spec.dtype,
+            "quantization": spec.quantization,
+            "device": self.device.type,
+            "attention": self.network.config._attn_implementation,
+        }
+        if spec.quantization == "bnb-8bit":
+            parts["llm_int8_threshold"] = f"{spec.llm_int8_threshold:g}"
+        if spec.quantization.startswith("bnb"):
+            parts["bitsandbytes"] = bitsandbytes.__version__
+        return {key: value for key, value in parts.items() if value}
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the token ids of a conversation, ready for the next answer.
+
+        Raises
+        ------
+        PromptError
+            The conversation leaves no room for an answer in the model's context.
+        """
+        if self._spec.system_prompt:
+            messages = [{"role": "system", "content": self._spec.system_prompt}, *messages]
+        if self._tokenizer.chat_template:
+            text = self._tokenizer.apply_chat_template(
+                list(messages),
+                tokenize=False,
+                add_generation_prompt=True,
+                **self._spec.chat_template_options,
+            )
+            ids = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        else:  # a base model continues plain text
+            ids = self._tokenizer("\n\n".join(m["content"] for m in messages))["input_ids"]
+        if len(ids) >= self.context_length:
+            raise PromptError(
+                f"The conversation has {len(ids):,} tokens and the models here read at most "
+                f"{self.context_length:,}: shorten it."
+            )
+        return tuple(ids)
+
+    def start_batch(self) -> PaddedBatch:
+        """Return an empty batch."""
+        return PaddedBatch(self.network)
+
+
+class PaddedBatch:
+    """Sequences of different lengths in one left-padded key-value cache.
+
+    Attributes
+    ----------
+    logits : tensor, shape (n, v)
+        Next-token logits of each sequence.
+    """
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+        self._cache = DynamicCache()
+        self._mask = torch.zeros((0, 0), dtype=torch.int64, device=network.device)
+        self.logits = torch.zeros((0, 0), device=network.device)
+
+    @torch.inference_mode()
+    def add(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Read new prompts and append them as rows."""
+        device = self._network.device
+        longest = max(map(len, prompts))
+        ids = torch.tensor([[0] * (longest - len(p)) + list(p) for p in prompts], device=device)
+        mask = torch.tensor(
+            [[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device
+        )
+        cache = DynamicCache()
+        logits = self._forward(ids, mask, cache)
+        if len(self._mask):
+            cache, mask = self._joined(cache, mask)
+            logits = torch.cat([self.logits, logits])
+        self._cache, self._mask, self.logits = cache, mask, logits
+
+    @torch.inference_mode()
+    def advance(self, tokens: torch.Tensor) -> None:
+        """Append one token to every row and compute the next logits."""
+        self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
+        self.logits = self._forward(tokens[:, None], self._mask, self._cache)
+
+    @torch.inference_mode()
+    def keep(self, rows: Sequence[int]) -> None:
+        """Keep only these rows, in this order, and drop columns that only pad."""
+        chosen = torch.tensor(rows, dtype=torch.int64, device=self._mask.device)
+        self._mask, self.logits = self._mask[chosen], self.logits[chosen]
+        padding = int((self._mask.cumsum(1) == 0).sum(1).min()) if len(rows) else 0
+        self._mask = self._mask[:, padding:]
+        for layer in self._layers(self._cache):
+            layer.keys = layer.keys[chosen, :, padding:]
+            layer.values = layer.values[chosen, :, padding:]
+
+    def _forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        output = self._network(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]
+
+    def _joined(self, newer: DynamicCache, mask: torch.Tensor) -> tuple[DynamicCache, torch.Tensor]:
+        """Append the rows of another cache, both padded on the left to the longer of the two."""
+        length = max(self._mask.shape[1], mask.shape[1])
+
+        def stack(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+            pad = torch.nn.functional.pad
+            grown = (pad(x, (0, 0, length - x.shape[-2], 0)) for x in (ours, theirs))
+            return torch.cat(list(grown))
+
+        for ours, theirs in zip(self._layers(self._cache), self._layers(newer), strict=True):
+            ours.keys = stack(ours.keys, theirs.keys)
+            ours.values = stack(ours.values, theirs.values)
+        return self._cache, stack(self._mask[..., None], mask[..., None])[..., 0]
+
+    @staticmethod
+    def _layers(cache: DynamicCache) -> list[Any]:
+        layers: list[Any] = cache.layers
+        return [layer for layer in layers if layer.is_initialized]
+
+
+def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+    """Load one entry of the catalog, fetching its weights if need be.
+
+    Raises
+    ------
+    ModelError
+        The weights cannot be had, or do not load as the entry says.
+    """
+    transformers.utils.logging.disable_progress_bar()  # a second or two need none
+    folder = local_folder(spec, cache)
+    where = str(folder or spec.hub)
+    options: dict[str, Any] = {"revision": spec.revision} if folder is None else {}
+    if spec.hub and spec.gguf:
+        options["gguf_file"] = spec.gguf
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, **options)
+        network = AutoModelForCausalLM.from_pretrained(
+            where,
+            dtype=getattr(torch, spec.dtype),
+            device_map=spec.device_map,
+            quantization_config=_quantization(spec),
+            **options,
+        )
+    except (OSError, ValueError, ImportError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"Model {spec.name!r} does not load from {where}: {reason}") from error
+    return HuggingFaceModel(spec, network.eval(), tokenizer)
+
+
+def _quantization(spec: ModelSpec) -> BitsAndBytesConfig | None:
+    if spec.quantization == "bnb-8bit":
+        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=spec.llm_int8_threshold)
+    if spec.quantization == "bnb-4bit":
+        return BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_compute_dtype=getattr(torch, spec.dtype),
+        )
+    return None
+
+
+def _stops(spec: ModelSpec, model: Any, tokenizer: Any) -> set[int]:
+    """Return the ids that end an answer: the model's, the tokenizer's and the catalog's."""
+    declared = getattr(model.generation_config, "eos_token_id", None)
+    stops = set(declared if isinstance(declared, list) else [declared])
+    stops.add(tokenizer.eos_token_id)
+    known = tokenizer.get_vocab()
+    for token in spec.stop_tokens:
+        if token not in known:
+            raise ModelError(f"Model {spec.name!r}: stop token {token!r} is not in its vocabulary.")
+        stops.add(known[token])
+    return cast(set[int], stops - {None})

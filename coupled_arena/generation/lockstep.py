@@ -1,0 +1,303 @@
+"""The lockstep engine: every model of every running battle advances by one token a step.
+
+Rows of one model are batched over battles; a model that has finished its answer idles, and a
+cancelled battle leaves the batch at once. The position of a token is its index in the reply, so
+it depends on nothing but the reply itself: neither on the batch nor on when the battle came in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from coupled_arena.errors import ArenaError
+from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
+from coupled_arena.generation.sampling import draw, outcome_scores
+from coupled_arena.generation.vocabulary import Vocabulary
+from coupled_arena.records import Finish, Sampling
+
+
+class Batch(Protocol):
+    """Running sequences of one model."""
+
+    logits: torch.Tensor
+
+    def add(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Read new prompts and append them as rows."""
+        ...
+
+    def advance(self, tokens: torch.Tensor) -> None:
+        """Append one token to every row and compute the next logits."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Keep only these rows, in this order."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """What the engine needs of a model."""
+
+    name: str
+    vocabulary: Vocabulary
+    context_length: int
+    batchable: bool
+
+    @property
+    def arithmetic(self) -> Mapping[str, str]:
+        """What fixes the rounding of this model's numbers, for the record."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where the logits are computed."""
+        ...
+
+    def encode(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
+        """Return the token ids of a conversation, ready for the next answer."""
+        ...
+
+    def start_batch(self) -> Batch:
+        """Return an empty batch."""
+        ...
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One model's part in one turn: its name, the seed of its noise, and its prompt's ids."""
+
+    model: str
+    seed: int
+    prompt: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One turn of a battle, ready to decode."""
+
+    contenders: tuple[Contender, ...]
+    sampling: Sampling
+    turn: int = 0
+
+
+class Line:
+    """One reply being written, token by token."""
+
+    def __init__(self, contender: Contender, request: Request, model: LanguageModel) -> None:
+        self.contender = contender
+        self.turn = request.turn
+        self.sampling = request.sampling
+        self.limit = min(
+            request.sampling.max_new_tokens, model.context_length - len(contender.prompt)
+        )
+        self.tokens: list[int] = []
+        self.text = ""
+        self.finish: Finish | None = None
+        self._vocabulary = model.vocabulary
+        self._decoder = model.vocabulary.decoder()
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Seed, turn and position of the next token's noise."""
+        return self.contender.seed, self.turn, len(self.tokens)
+
+    def take(self, outcome: int) -> None:
+        """Append the drawn outcome: a token, or the end."""
+        if outcome == self._vocabulary.end:
+            self.end(Finish.STOP)
+            return
+        self.tokens.append(outcome)
+        self.text += self._decoder.feed(outcome)
+        if len(self.tokens) >= self.limit:
+            self.end(Finish.LENGTH)
+
+    def end(self, finish: Finish) -> None:
+        """Close the reply, unless it is closed."""
+        if self.finish is None:
+            self.text += self._decoder.close()
+            self.finish = finish
+
+
+class Running:
+    """A turn being decoded; other threads may read `texts`, wait for `done` and ask to cancel.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        All replies as of the last whole step: they grow together, whichever model is faster.
+    most_rows : int
+        Most battles that decoded at the same time as this one, itself included.
+    done : threading.Event
+    error : ArenaError or None
+        Why the turn broke off, if it did.
+    """
+
+    def __init__(self, request: Request, lines: tuple[Line, ...]) -> None:
+        self.request = request
+        self.lines = lines
+        self.texts: tuple[str, ...] = tuple("" for _ in lines)
+        self.most_rows = 0
+        self.done = threading.Event()
+        self.cancelled = threading.Event()
+        self.error: ArenaError | None = None
+
+    def publish(self) -> None:
+        """Make the state after a whole step visible to readers."""
+        self.texts = tuple(line.text for line in self.lines)
+        if all(line.finish for line in self.lines):
+            self.done.set()
+
+    def fail(self, error: ArenaError) -> None:
+        """End the turn for a reason that is not the model's."""
+        self.error = error
+        for line in self.lines:
+            line.end(Finish.CANCELLED)
+        self.publish()
+
+
+class _Lane:
+    """The lines of one model that decode in one batch."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.lines: list[Line] = []
+        self._batch = model.start_batch()
+        self._stops = torch.tensor(
+            sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device
+        )
+
+    def admit(self, lines: list[Line]) -> None:
+        """Read the prompts of new lines."""
+        self._batch.add([line.contender.prompt for line in lines])
+        self.lines += lines
+
+    def step(self, noise: GumbelCache) -> None:
+        """Draw one token for every line, then compute the next logits of those that go on."""
+        self._drop_finished()  # cancelled since the last step
+        for sampling, rows in self._by_sampling().items():
+            chosen = [self.lines[row] for row in rows]
+            scores = outcome_scores(self._batch.logits[rows], self._stops, sampling)
+            gumbel = noise.at([line.place for line in chosen]) if sampling.temperature else None
+            for line, outcome in zip(chosen, draw(scores, gumbel).tolist(), strict=True):
+                line.take(outcome)
+        self._drop_finished()
+        if self.lines:
+            last = [line.tokens[-1] for line in self.lines]
+            self._batch.advance(torch.tensor(last, device=self.model.device))
+
+    def _by_sampling(self) -> dict[Sampling, list[int]]:
+        groups: dict[Sampling, list[int]] = defaultdict(list)
+        for row, line in enumerate(self.lines):
+            groups[line.sampling].append(row)
+        return groups
+
+    def _drop_finished(self) -> None:
+        rows = [row for row, line in enumerate(self.lines) if not line.finish]
+        if len(rows) < len(self.lines):
+            self.lines = [self.lines[row] for row in rows]
+            self._batch.keep(rows)
+
+
+class LockstepEngine:
+    """Decodes any number of battles at once; one thread drives it.
+
+    Parameters
+    ----------
+    models : mapping of str to LanguageModel
+        By name.
+    """
+
+    def __init__(self, models: Mapping[str, LanguageModel]) -> None:
+        self.models = models
+        self._waiting: list[Running] = []
+        self._running: list[Running] = []
+        self._lanes: list[_Lane] = []
+        self._noise: dict[tuple[str, torch.device], GumbelCache] = {}
+
+    @property
+    def battles(self) -> int:
+        """How many turns are waiting or running."""
+        return len(self._waiting) + len(self._running)
+
+    def prepare(self, request: Request) -> Running:
+        """Return a turn that waits to be added; any thread may call this."""
+        lines = tuple(Line(c, request, self.models[c.model]) for c in request.contenders)
+        return Running(request, lines)
+
+    def add(self, running: Running) -> None:
+        """Take in a turn; it begins with the next step."""
+        self._waiting.append(running)
+
+    def step(self) -> None:
+        """Advance every model of every battle by one token."""
+        self._admit()
+        for running in self._running:
+            if running.cancelled.is_set():
+                for line in running.lines:
+                    line.end(Finish.CANCELLED)
+        for lane in self._lanes:
+            lane.step(self._noise_of(lane.model))
+        self._lanes = [lane for lane in self._lanes if lane.lines]
+        for running in self._running:
+            running.most_rows = max(running.most_rows, len(self._running))
+            running.publish()
+        self._running = [running for running in self._running if not running.done.is_set()]
+        self._forget()
+
+    def fail_all(self, error: ArenaError) -> None:
+        """End every turn with an error and start afresh."""
+        for running in self._waiting + self._running:
+            running.fail(error)
+        self._waiting, self._running, self._lanes = [], [], []
+
+    def _admit(self) -> None:
+        newcomers: dict[str, list[Line]] = defaultdict(list)
+        for running in self._waiting:
+            for line in running.lines:
+                newcomers[line.contender.model].append(line)
+        self._running += self._waiting
+        self._waiting = []
+        for name, lines in newcomers.items():
+            for group in self._groups(self.models[name], lines):
+                self._lane_for(self.models[name]).admit(group)
+
+    def _groups(self, model: LanguageModel, lines: list[Line]) -> Iterator[list[Line]]:
+        if model.batchable:
+            yield lines
+        else:
+            yield from ([line] for line in lines)
+
+    def _lane_for(self, model: LanguageModel) -> _Lane:
+        for lane in self._lanes:
+            if lane.model is model and model.batchable:
+                return lane
+        self._lanes.append(_Lane(model))
+        return self._lanes[-1]
+
+    def _noise_of(self, model: LanguageModel) -> GumbelCache:
+        key = (model.vocabulary.fingerprint, model.device)
+        if key not in self._noise:
+            keys = torch.from_numpy(model.vocabulary.keys).to(model.device)
+            self._noise[key] = GumbelCache(keys)
+        return self._noise[key]
+
+    def _forget(self) -> None:
+        places = {line.place for lane in self._lanes for line in lane.lines}
+        blocks = {(s, turn, position // POSITIONS_PER_BLOCK) for s, turn, position in places}
+        for noise in self._noise.values():
+            noise.forget(blocks)
+
+
+def decode(engine: LockstepEngine, requests: Sequence[Request]) -> list[Running]:
+    """Decode turns to their end, all at once."""
+    runs = [engine.prepare(request) for request in requests]
+    for running in runs:
+        engine.add(running)
+    while not all(running.done.is_set() for running in runs):
+        engine.step()
+    return runs

@@ -1,0 +1,76 @@
+"""Choosing the next token: Gumbel-max over filtered logits with one outcome for the end.
+
+Temperature, top-k and top-p act on the model's distribution first. Then all tokens that end the
+answer are merged into one outcome with their summed probability: they share one noise key, and
+sharing a key without merging would break the law (two stops of probability 1/4 each would come
+out with 1/3 together, not 1/2). The drawn outcome is argmax(log p + g).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from coupled_arena.records import Sampling
+
+_NUCLEUS_GUESS = 256  # a partial sort this wide settles most nuclei; a full sort costs ten times it
+
+
+def outcome_scores(logits: torch.Tensor, stops: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """Return the filtered log-weights of all outcomes, unnormalised.
+
+    Parameters
+    ----------
+    logits : tensor, shape (n, v)
+    stops : int64 tensor of ids that end the answer
+    sampling : Sampling
+        Temperature 0 leaves only the likeliest outcome.
+
+    Returns
+    -------
+    float64 tensor, shape (n, v + 1)
+        Last column: the end of the answer. Impossible outcomes are -inf.
+    """
+    greedy = sampling.temperature == 0
+    scores = logits.to(torch.float64) / (1.0 if greedy else sampling.temperature)
+    if not greedy:
+        scores = keep_top_p(keep_top_k(scores, sampling.top_k), sampling.top_p)
+    merge = torch.amax if greedy else torch.logsumexp
+    end = merge(scores[:, stops], dim=1, keepdim=True) if len(stops) else scores[:, :1] - torch.inf
+    scores = torch.cat([scores, end], dim=1)
+    scores[:, stops] = -torch.inf
+    return scores
+
+
+def draw(scores: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
+    """Return the drawn outcome of each row: argmax(score + noise), int64 of shape (n,).
+
+    Without noise the draw is greedy.
+    """
+    return torch.argmax(scores if noise is None else scores + noise, dim=1)
+
+
+def keep_top_k(scores: torch.Tensor, top_k: int) -> torch.Tensor:
+    """Drop all but the k likeliest tokens (and those level with the last of them); 0 keeps all."""
+    if not 0 < top_k < scores.shape[1]:
+        return scores
+    threshold = torch.topk(scores, top_k, dim=1).values[:, -1:]
+    return scores.masked_fill(scores < threshold, -torch.inf)
+
+
+def keep_top_p(scores: torch.Tensor, top_p: float) -> torch.Tensor:
+    """Drop all but the smallest set of likeliest tokens whose probability reaches top_p.
+
+    Tokens level with the last one kept are kept too, so the set depends on no sorting order.
+    """
+    if top_p >= 1:
+        return scores
+    total = torch.logsumexp(scores, dim=1, keepdim=True)
+    width = min(_NUCLEUS_GUESS, scores.shape[1])
+    ranked = torch.topk(scores, width, dim=1).values
+    reached = torch.exp(ranked - total).cumsum(dim=1) >= top_p
+    if not bool(reached.any(dim=1).all()):
+        ranked = torch.sort(scores, dim=1, descending=True).values
+        reached = torch.exp(ranked - total).cumsum(dim=1) >= top_p
+        reached[:, -1] = True  # rounding may leave the whole sum just short of top_p
+    threshold = ranked.gather(1, reached.to(torch.int8).argmax(dim=1, keepdim=True))
+    return scores.masked_fill(scores < threshold, -torch.inf)

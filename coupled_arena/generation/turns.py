@@ -1,0 +1,112 @@
+"""From a battle to the engine and back: one turn of a conversation with every model of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+
+from coupled_arena.errors import BattleError
+from coupled_arena.generation.lockstep import Contender, LanguageModel, Request, Running
+from coupled_arena.generation.noise import GumbelCache, model_seed
+from coupled_arena.generation.sampling import outcome_scores
+from coupled_arena.records import Battle, Finish, Mode, Prompt, Reply
+
+Models = Mapping[str, LanguageModel]
+
+
+def seeds(battle: Battle) -> tuple[int, ...]:
+    """Return the noise seed of each place: the battle's own where coupled, else one each."""
+    if battle.mode is Mode.COUPLED:
+        return (battle.seed,) * len(battle.models)
+    return tuple(
+        model_seed(battle.seed, name, battle.models[:place].count(name))
+        for place, name in enumerate(battle.models)
+    )
+
+
+def messages(battle: Battle, place: int, question: str) -> list[dict[str, str]]:
+    """Return the conversation so far as one model saw it, and the next question."""
+    spoken: list[dict[str, str]] = []
+    replies = {reply.turn: reply.text for reply in battle.replies if reply.place == place}
+    for turn, prompt in enumerate(battle.prompts):
+        spoken.append({"role": "user", "content": prompt.text})
+        spoken.append({"role": "assistant", "content": replies[turn]})
+    return [*spoken, {"role": "user", "content": question}]
+
+
+def next_request(models: Models, battle: Battle, question: str) -> Request:
+    """Return what the engine needs to answer the battle's next question.
+
+    Raises
+    ------
+    PromptError
+        The conversation is longer than a model's context.
+    """
+    contenders = tuple(
+        Contender(name, seed, models[name].encode(messages(battle, place, question)))
+        for place, (name, seed) in enumerate(zip(battle.models, seeds(battle), strict=True))
+    )
+    return Request(contenders, battle.sampling, turn=len(battle.prompts))
+
+
+def with_turn(battle: Battle, prompt: Prompt, running: Running, models: Models) -> Battle:
+    """Return the battle with a decoded turn added, and how it was computed."""
+    turn = len(battle.prompts)
+    replies = tuple(
+        Reply(turn, place, line.text, tuple(line.tokens), line.finish or Finish.CANCELLED)
+        for place, line in enumerate(running.lines)
+    )
+    arithmetic = {
+        f"{name}/{key}": value
+        for name in battle.models
+        for key, value in models[name].arithmetic.items()
+    }
+    arithmetic[f"turn {turn}/most battles at once"] = str(running.most_rows)
+    return replace(
+        battle,
+        prompts=(*battle.prompts, prompt),
+        replies=(*battle.replies, *replies),
+        arithmetic={**battle.arithmetic, **arithmetic},
+    )
+
+
+def before_turn(battle: Battle, turn: int) -> Battle:
+    """Return the battle as it stood when a turn was asked."""
+    return replace(
+        battle,
+        prompts=battle.prompts[:turn],
+        replies=tuple(reply for reply in battle.replies if reply.turn < turn),
+    )
+
+
+def check_replayable(battle: Battle, models: Models) -> None:
+    """Raise BattleError unless all that is needed to decode a stored battle again is here."""
+    if battle.mode is Mode.UNKNOWN or not all(
+        reply.tokens or reply.text == "" for reply in battle.replies
+    ):
+        raise BattleError(f"Battle {battle.id} was made elsewhere: it has no noise to replay.")
+    absent = sorted({name for name in battle.models if name not in models})
+    if absent:
+        raise BattleError(f"Battle {battle.id} needs {', '.join(absent)}: add it to the catalog.")
+
+
+def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome: int) -> float:
+    """Return by how much the winning outcome beats another at one position of a stored reply.
+
+    Computed in a batch of one, with log-weights and noise as in the draw; a gap of the size of
+    the arithmetic's rounding explains a difference, a larger one does not.
+    """
+    model = models[battle.models[reply.place]]
+    question = battle.prompts[reply.turn].text
+    request = next_request(models, before_turn(battle, reply.turn), question)
+    contender = request.contenders[reply.place]
+    batch = model.start_batch()
+    batch.add([[*contender.prompt, *reply.tokens[:index]]])
+    stops = torch.tensor(sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device)
+    scores = outcome_scores(batch.logits, stops, battle.sampling)
+    if battle.sampling.temperature:
+        keys = torch.from_numpy(model.vocabulary.keys).to(model.device)
+        scores = scores + GumbelCache(keys).at([(contender.seed, reply.turn, index)])
+    return float(scores.max() - scores[0, outcome])

@@ -1,0 +1,84 @@
+"""The thread that drives the lockstep engine, so that many visitors share its batches."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+
+from coupled_arena.errors import ArenaError, ModelError
+from coupled_arena.generation.lockstep import LockstepEngine, Request, Running
+
+_log = logging.getLogger(__name__)
+_STOPPED = "The engine has stopped: restart the arena."
+
+
+class EngineWorker:
+    """Runs an engine in a thread of its own.
+
+    Parameters
+    ----------
+    engine : LockstepEngine
+        From now on only this worker may step it.
+    """
+
+    def __init__(self, engine: LockstepEngine) -> None:
+        self._engine = engine
+        self._inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
+        self._open = True
+        self._gate = threading.Lock()  # nothing may enter the inbox once it has been emptied
+        self._thread = threading.Thread(target=self._work, name="lockstep-engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def battles(self) -> int:
+        """How many turns are waiting or running."""
+        return self._engine.battles + self._inbox.qsize()
+
+    def submit(self, request: Request) -> Running:
+        """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it."""
+        running = self._engine.prepare(request)
+        with self._gate:
+            if self._open:
+                self._inbox.put(running)
+            else:
+                running.fail(ModelError(_STOPPED))
+        return running
+
+    def close(self) -> None:
+        """End every turn and the thread."""
+        self._inbox.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            while self._take_in():
+                try:
+                    self._engine.step()
+                except (
+                    RuntimeError,
+                    IndexError,
+                    ArenaError,
+                ) as error:  # short memory, a failing device
+                    _log.exception("A step failed; all running battles were dropped")
+                    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                    self._engine.fail_all(ModelError(f"Decoding failed: {reason}"))
+        finally:
+            self._stop_serving()
+
+    def _stop_serving(self) -> None:
+        with self._gate:
+            self._open = False
+            while not self._inbox.empty():
+                if running := self._inbox.get():
+                    self._engine.add(running)
+        self._engine.fail_all(ModelError(_STOPPED))
+
+    def _take_in(self) -> bool:
+        """Add what has arrived, waiting if nothing runs; return False once asked to close."""
+        while not self._engine.battles or not self._inbox.empty():
+            running = self._inbox.get()
+            if running is None:
+                return False
+            self._engine.add(running)
+        return True

@@ -1,0 +1,214 @@
+"""The values that travel between the rooms of the house: frozen, and ignorant of storage."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import combinations
+
+
+class Mode(StrEnum):
+    """How the models of a battle draw their noise."""
+
+    COUPLED = "coupled"
+    INDEPENDENT = "independent"
+    UNKNOWN = "unknown"  # battles imported from elsewhere
+
+
+class Finish(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"  # the model ended its answer
+    LENGTH = "length"  # the token limit or the context was reached
+    CANCELLED = "cancelled"  # somebody stopped it
+
+
+class Source(StrEnum):
+    """Who decided a vote."""
+
+    HUMAN = "human"
+    IDENTICAL = "identical"  # equal replies: a tie nobody was asked about
+
+
+class Origin(StrEnum):
+    """Where a battle came from."""
+
+    ARENA = "arena"  # the battle tab
+    GENERATE = "generate"  # a batch run
+    IMPORT = "import"
+
+
+class Outcome(StrEnum):
+    """What a ranking says of the pair (first, second)."""
+
+    FIRST = "first"
+    SECOND = "second"
+    TIE = "tie"
+    BOTH_BAD = "both_bad"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen; stored with every battle.
+
+    Attributes
+    ----------
+    temperature : float
+        0 is greedy decoding.
+    top_k : int
+        Keep the k most likely tokens; 0 keeps all.
+    top_p : float
+        Keep the smallest set of tokens whose probability reaches this; 1 keeps all.
+    max_new_tokens : int
+        Longest reply, in tokens.
+    coupling : str
+        The sampler: ``token`` keys noise by the bytes of whole tokens.
+    """
+
+    temperature: float = 0.7
+    top_k: int = 0
+    top_p: float = 0.95
+    max_new_tokens: int = 256
+    coupling: str = "token"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A question, with what is known of it."""
+
+    text: str
+    id: str | None = None
+    category: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One model's answer in one turn.
+
+    ``place`` is the model's index in ``Battle.models``; ``tokens`` are the ids it drew, without
+    the token that ended the answer.
+    """
+
+    turn: int
+    place: int
+    text: str
+    tokens: tuple[int, ...]
+    finish: Finish
+
+
+@dataclass(frozen=True)
+class Battle:
+    """Two or more models on one conversation, with all that is needed to replay it.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names in order of presentation: place 0 is shown first (as "A").
+    seed : int
+        64-bit seed of the noise; secret until the vote.
+    nonce : bytes
+        Sixteen random bytes that keep the commitment from being searched.
+    arithmetic : mapping of str to str
+        Versions, revisions, dtypes, thresholds and batch shape: whatever fixes the rounding.
+    experiment, repetition
+        The batch run's seed and the repetition within it, where a batch run made the battle.
+    """
+
+    id: str
+    models: tuple[str, ...]
+    mode: Mode
+    seed: int
+    nonce: bytes
+    sampling: Sampling
+    origin: Origin
+    prompts: tuple[Prompt, ...]  # one a turn
+    replies: tuple[Reply, ...]
+    arithmetic: Mapping[str, str] = field(default_factory=dict[str, str])
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    experiment: str | None = None
+    repetition: int | None = None
+
+    @property
+    def commitment(self) -> str:
+        """SHA-256 of nonce and seed: shown before the vote, checked after it."""
+        return commitment(self.seed, self.nonce)
+
+    @property
+    def identical(self) -> bool:
+        """Whether all models gave the same text in every turn."""
+        texts = {
+            tuple(reply.text for reply in self.replies if reply.place == place)
+            for place in range(len(self.models))
+        }
+        return len(texts) == 1
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One person's order of a battle's models.
+
+    Attributes
+    ----------
+    ranks : tuple of int
+        Rank of each model in order of presentation, 1 is best, equal ranks are ties.
+    both_bad : bool
+        All of them are bad; then all ranks are 1.
+    early : bool
+        Cast before the replies had ended.
+    """
+
+    id: str
+    battle: str
+    voter: str
+    ranks: tuple[int, ...]
+    both_bad: bool = False
+    source: Source = Source.HUMAN
+    early: bool = False
+    cast_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One answer of one judge on the pair of models at two places, as shown to the judge."""
+
+    id: str
+    battle: str
+    judge: str
+    first_place: int
+    second_place: int
+    outcome: Outcome | None  # None: unreadable, unscored
+    raw: str
+    probability: float | None = None
+    judged_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def new_id() -> str:
+    """Return 128 random bits as hex: unguessable, and unique without a counter."""
+    return secrets.token_hex(16)
+
+
+def commitment(seed: int, nonce: bytes) -> str:
+    """Return the hex SHA-256 of the nonce followed by the seed, 8 bytes little-endian."""
+    return hashlib.sha256(nonce + seed.to_bytes(8, "little")).hexdigest()
+
+
+def seed_to_hex(seed: int) -> str:
+    """Return a 64-bit seed as 16 hex digits, the form it has in JSON and HTML."""
+    return f"{seed:016x}"
+
+
+def pairwise(ranks: tuple[int, ...], *, both_bad: bool) -> dict[tuple[int, int], Outcome]:
+    """Return what an order says of each pair of places (i, j), i < j."""
+    if both_bad:
+        return dict.fromkeys(combinations(range(len(ranks)), 2), Outcome.BOTH_BAD)
+    return {
+        (i, j): Outcome.TIE
+        if ranks[i] == ranks[j]
+        else (Outcome.FIRST if ranks[i] < ranks[j] else Outcome.SECOND)
+        for i, j in combinations(range(len(ranks)), 2)
+    }

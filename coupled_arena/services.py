@@ -1,0 +1,121 @@
+"""The one place that builds models, engine, store and arena from the settings."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coupled_arena.arena.battle import Arena, ArenaRules
+from coupled_arena.errors import ModelError, SettingsError, StoreError
+from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
+from coupled_arena.generation.lockstep import LockstepEngine
+from coupled_arena.generation.worker import EngineWorker
+from coupled_arena.leaderboard import LiveLeaderboard
+from coupled_arena.settings import Settings
+from coupled_arena.store.database import Store
+from coupled_arena.store.exchange import snapshot, snapshot_path
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything the web app stands on."""
+
+    settings: Settings
+    store: Store
+    models: dict[str, HuggingFaceModel]
+    worker: EngineWorker
+    arena: Arena
+    leaderboard: LiveLeaderboard
+
+
+@contextmanager
+def open_services(settings: Settings) -> Iterator[Services]:
+    """Load the models, open the store, start the engine; close all of it on leaving.
+
+    Raises
+    ------
+    ArenaError
+        The store cannot be opened, or fewer models load than a battle needs.
+    """
+    with Store.open(settings.db) as store, _snapshots(store, settings):
+        models = load_enabled(settings)
+        worker = EngineWorker(LockstepEngine(models))
+        rules = ArenaRules(
+            settings.sampling.sampling(),
+            settings.battle.coupled_share,
+            settings.battle.most_at_once,
+        )
+        try:
+            arena = Arena(models, worker, store, rules)
+            yield Services(settings, store, models, worker, arena, LiveLeaderboard(store))
+        finally:
+            worker.close()
+
+
+def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:
+    """Load all enabled models; one that fails is named in the log and left out."""
+    catalog = settings.catalog
+    for problem in catalog.problems:
+        _log.warning("Left out of the catalog: %s", problem)
+    models: dict[str, HuggingFaceModel] = {}
+    for spec in catalog.enabled:
+        try:
+            models[spec.name] = _load(spec, settings.cache)
+        except ModelError as error:
+            _log.warning("Left out: %s", error)
+    if len(models) < settings.battle.models_at_once:
+        raise SettingsError(
+            f"Only {len(models)} of the enabled models can be used, and a battle needs "
+            f"{settings.battle.models_at_once}: mend or enable more entries of the catalog."
+        )
+    return models
+
+
+def load_named(settings: Settings, names: Iterable[str]) -> dict[str, HuggingFaceModel]:
+    """Load models by name, each of which must work."""
+    catalog = settings.catalog
+    specs = [catalog[name] for name in dict.fromkeys(names)]
+    return {spec.name: _load(spec, settings.cache) for spec in specs}
+
+
+def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+    started = time.perf_counter()
+    _log.info("Loading %s", spec.name)
+    model = load_model(spec, cache)
+    _log.info("Loaded %s in %.1f s", spec.name, time.perf_counter() - started)
+    return model
+
+
+@contextmanager
+def _snapshots(store: Store, settings: Settings) -> Iterator[None]:
+    """Keep a copy of the database that other processes can read, renewed when it has changed."""
+    leaving = threading.Event()
+    path = snapshot_path(settings.db)
+
+    def keep() -> None:
+        copied = None
+        while not leaving.is_set():
+            version = store.version()
+            if version != copied:
+                try:
+                    snapshot(store, path)
+                except StoreError as error:
+                    _log.warning("%s", error)
+                copied = version
+            leaving.wait(settings.snapshot_seconds)
+
+    thread = threading.Thread(target=keep, name="snapshots", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        leaving.set()
+        thread.join()

@@ -1,0 +1,119 @@
+"""Votes as counts: all that the statistics need to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.records import Outcome
+
+IntArray = NDArray[np.int64]
+
+OUTCOMES = tuple(Outcome)
+"""The last axis of the counts: first, second, tie, both bad."""
+
+_FIRST, _SECOND, _TIE, _BOTH_BAD = (OUTCOMES.index(outcome) for outcome in Outcome)
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """How often each outcome happened to each ordered pair of models.
+
+    The order of presentation is kept in `counts`; `wins`, `ties`, `both_bad` and `comparisons`
+    forget it. They also leave out a model against itself, which has a winner by chance alone.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names of the k models.
+    counts : ndarray of int64, shape (k, k, 4)
+        ``counts[a, b, o]`` battles with model a shown before model b ended in ``OUTCOMES[o]``.
+        The array is copied and cannot be written to.
+
+    Raises
+    ------
+    ValueError
+        A name is repeated, the shape does not fit the names, or a count is negative.
+    TypeError
+        The counts are not integers.
+    """
+
+    models: tuple[str, ...]
+    counts: IntArray
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts).astype(np.int64, casting="safe")
+        k = len(self.models)
+        if len(set(self.models)) < k:
+            raise ValueError(f"A model is named twice in {self.models}.")
+        if counts.shape != (k, k, len(OUTCOMES)):
+            raise ValueError(f"Counts of {k} models cannot have the shape {counts.shape}.")
+        if (counts < 0).any():
+            raise ValueError("Counts cannot be negative.")
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+
+    @classmethod
+    def from_rows(
+        cls, rows: Iterable[tuple[str, str, str, int]], models: Sequence[str] | None = None
+    ) -> Self:
+        """Add up rows of (model shown first, model shown second, outcome, number).
+
+        Parameters
+        ----------
+        rows : iterable of (str, str, str, int)
+            In any order; rows of the same pair and outcome are added.
+        models : sequence of str, optional
+            The models and their order; by default those in the rows, sorted.
+
+        Raises
+        ------
+        ValueError
+            An outcome is none of `OUTCOMES`, or a count is negative.
+        KeyError
+            A row names a model that is not in `models`.
+        """
+        rows = list(rows)
+        if models is None:
+            models = sorted(set(chain.from_iterable(row[:2] for row in rows)))
+        index = {model: place for place, model in enumerate(models)}
+        counts = np.zeros((len(models), len(models), len(OUTCOMES)), dtype=np.int64)
+        for first, second, outcome, n in rows:
+            counts[index[first], index[second], OUTCOMES.index(Outcome(outcome))] += n
+        return cls(tuple(models), counts)
+
+    def __add__(self, other: PairCounts) -> PairCounts:
+        """Return the counts of both, which must be of the same models in the same order."""
+        if self.models != other.models:
+            raise ValueError("Only counts of the same models can be added.")
+        return PairCounts(self.models, self.counts + other.counts)
+
+    @property
+    def wins(self) -> IntArray:
+        """Shape (k, k): how often the model of the row beat the model of the column."""
+        return _without_diagonal(self.counts[..., _FIRST] + self.counts[..., _SECOND].T)
+
+    @property
+    def ties(self) -> IntArray:
+        """Shape (k, k), symmetric: ties, without those where both were bad."""
+        return _without_diagonal(self.counts[..., _TIE] + self.counts[..., _TIE].T)
+
+    @property
+    def both_bad(self) -> IntArray:
+        """Shape (k, k), symmetric: how often both were found bad."""
+        return _without_diagonal(self.counts[..., _BOTH_BAD] + self.counts[..., _BOTH_BAD].T)
+
+    @property
+    def comparisons(self) -> IntArray:
+        """Shape (k, k), symmetric: how often the two were compared, however it ended."""
+        total: IntArray = self.counts.sum(axis=2)
+        return _without_diagonal(total + total.T)
+
+
+def _without_diagonal(matrix: IntArray) -> IntArray:
+    return matrix * ~np.eye(len(matrix), dtype=np.bool_)

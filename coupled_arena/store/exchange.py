@@ -1,0 +1,219 @@
+"""Taking data out: exports for analysis, and snapshots that other processes can read."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+
+from coupled_arena.errors import StoreBusyError, StoreError
+from coupled_arena.store.database import Store
+
+Format = Literal["parquet", "jsonl", "csv"]
+
+# Every query reads only battles that may be told. Seeds are hex, since JavaScript, and all that
+# reads JSON as JavaScript does, has no 64-bit integers.
+_QUERIES = {
+    "battles": """
+        select
+            told.battle, created_at, origin, mode,
+            printf('%016x', seed) as seed,
+            lower(hex(nonce)) as nonce,
+            commitment, models, prompts, prompt_id, category, language,
+            temperature, top_k, top_p, max_new_tokens, coupling,
+            experiment, repetition, arithmetic
+        from told
+        left join asked using (battle)
+    """,
+    "replies": """
+        select battle, turn, place, model, text, tokens, finish
+        from replies
+        where battle in (select battle from told)
+    """,
+    "votes": """
+        select
+            seq, vote, battle, voter, ranks, both_bad, source, early, cast_at,
+            seq in (select seq from current_votes) as current,
+            models
+        from votes
+        join told using (battle)
+    """,
+    "verdicts": """
+        select
+            seq, verdict, battle, judge, first_place, second_place,
+            outcome, raw, probability, judged_at
+        from verdicts
+        where battle in (select battle from told)
+    """,
+}
+_ORDER = {
+    "battles": "created_at, battle",
+    "replies": "battle, turn, place",
+    "votes": "seq",
+    "verdicts": "seq",
+}
+_TIMES = {"battles": ["created_at"], "votes": ["cast_at"], "verdicts": ["judged_at"]}
+_NESTED = {
+    "battles": ["models", "prompts", "arithmetic"],
+    "replies": ["tokens"],
+    "votes": ["ranks", "models"],
+}
+_OPTIONS = {"parquet": "format parquet", "jsonl": "format json", "csv": "format csv, header"}
+
+
+def export(store: Store, out: Path, format: Format, *, revealed_only: bool = False) -> list[Path]:
+    """Write battles, replies, votes and verdicts as four files of one moment.
+
+    Parameters
+    ----------
+    store : Store
+    out : Path
+        Folder; created if missing. Files of the same names are replaced, each at once.
+    format : {"parquet", "jsonl", "csv"}
+        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv.
+    revealed_only : bool
+        Leave out battles of the battle tab that nobody has been shown the names of.
+
+    Returns
+    -------
+    list of Path
+        ``battles``, ``replies``, ``votes``, ``verdicts``.
+
+    Raises
+    ------
+    StoreError
+        The folder cannot be made or written.
+    """
+    targets = [out / f"{table}.{format}" for table in _QUERIES]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as partial:
+            _copy_tables(store, Path(partial), format, revealed_only=revealed_only)
+            for target in targets:
+                (Path(partial) / target.name).replace(target)
+    except (OSError, duckdb.IOException) as error:
+        raise StoreError(
+            f"Nothing can be written to {out}: {_reason(error)}. Choose another folder."
+        ) from error
+    return targets
+
+
+def snapshot(store: Store, path: Path) -> None:
+    """Copy the whole database, as of one moment, to a file that any process may open.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written.
+    """
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with store.snapshotting, store.cursor() as cursor:
+            _remove(partial)
+            _copy_database(cursor, partial)
+            partial.replace(path)
+    except (OSError, duckdb.IOException) as error:
+        raise StoreError(f"No snapshot can be written to {path}: {_reason(error)}.") from error
+
+
+def snapshot_path(db: Path) -> Path:
+    """Return where the snapshots of a database lie: ``arena.snapshot.duckdb``."""
+    return db.with_name(f"{db.stem}.snapshot{db.suffix}")
+
+
+def open_for_reading(db: Path) -> tuple[Store, float | None]:
+    """Open a database, or its newest snapshot while another process owns it.
+
+    Returns
+    -------
+    store : Store
+        Opened for reading only.
+    age : float or None
+        Age of the snapshot in seconds; None if the database itself was opened.
+
+    Raises
+    ------
+    StoreBusyError
+        Another process owns the database and there is no snapshot.
+    StoreError
+        The database cannot be opened.
+    """
+    try:
+        return Store.open(db, read_only=True), None
+    except StoreBusyError as busy:
+        copy = snapshot_path(db)
+        if not copy.exists():
+            raise StoreBusyError(f"{busy} There is no snapshot {copy} to read instead.") from busy
+        return Store.open(copy, read_only=True), time.time() - copy.stat().st_mtime
+
+
+def _copy_tables(store: Store, folder: Path, format: Format, *, revealed_only: bool) -> None:
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # one transaction, so that the four files agree
+        for table in _QUERIES:
+            target = _quote(str(folder / f"{table}.{format}"))
+            query = _select(table, format, revealed_only=revealed_only)
+            cursor.execute(f"copy ({query}) to {target} ({_OPTIONS[format]})")
+        cursor.execute("commit")
+
+
+def _select(table: str, format: Format, *, revealed_only: bool) -> str:
+    replaced = [] if format == "parquet" else [_iso(column) for column in _TIMES.get(table, [])]
+    if format == "csv":
+        replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]
+    return f"""
+        with told as (
+            select *
+            from battles
+            where not {revealed_only}
+               or origin <> 'arena'
+               or battle in (select battle from reveals)
+        ),
+        asked as (
+            select
+                battle,
+                list(prompt order by turn) as prompts,
+                any_value(prompt_id) filter (where turn = 0) as prompt_id,
+                any_value(category) filter (where turn = 0) as category,
+                any_value(language) filter (where turn = 0) as language
+            from turns
+            group by battle
+        )
+        select * {f"replace ({', '.join(replaced)})" if replaced else ""}
+        from ({_QUERIES[table]})
+        order by {_ORDER[table]}
+    """
+
+
+def _iso(column: str) -> str:
+    return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
+
+
+def _copy_database(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+    name = cursor.execute("select current_database()").fetchall()[0][0]
+    source = '"' + name.replace('"', '""') + '"'
+    cursor.execute(f"attach {_quote(str(path))} as snapshot_copy")
+    try:
+        cursor.execute(f"copy from database {source} to snapshot_copy")
+    finally:
+        # Detaching also folds the write-ahead log into the file.
+        cursor.execute("detach snapshot_copy")
+
+
+def _remove(partial: Path) -> None:
+    """Remove what a killed snapshot left, with its write-ahead log."""
+    partial.unlink(missing_ok=True)
+    partial.with_name(f"{partial.name}.wal").unlink(missing_ok=True)
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).splitlines()[0]

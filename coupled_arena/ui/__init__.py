@@ -1,0 +1,1 @@
+"""The web app, a file a tab. Handlers translate only: check, call, show."""

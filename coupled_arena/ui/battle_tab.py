@@ -1,0 +1,157 @@
+"""The battle tab: ask, watch anonymous answers grow, vote, see who it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.arena.battle import Arena
+from coupled_arena.arena.library import Library
+from coupled_arena.arena.views import RoundView
+from coupled_arena.settings import resource
+from coupled_arena.ui.events import FREE, QUIET, told
+from coupled_arena.ui.visitor import visitor
+
+_ANY = "any category"
+_INTRO = (
+    "Ask anything. Anonymous models answer side by side; you say which answer is better, "
+    "then you see who they were. Keys work: they are on the buttons."
+)
+
+
+class BattleTab:
+    """Components and handlers of the tab.
+
+    Parameters
+    ----------
+    arena : Arena
+    library : Library
+    size : int
+        How many models answer unless the visitor chooses otherwise.
+    """
+
+    def __init__(self, arena: Arena, library: Library, size: int) -> None:
+        self._arena = arena
+        self._library = library
+        self._most = min(4, len(arena.models))
+        self._size = size
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        round_id = gr.State(None)
+        gr.Markdown(_INTRO)
+        with gr.Row(equal_height=True):
+            question = gr.Textbox(
+                label="Your question",
+                placeholder="Ask anything, or take a question from the library",
+                lines=2,
+                max_lines=8,
+                scale=6,
+                elem_id="question",
+            )
+            ask = gr.Button("Ask", variant="primary", scale=1, min_width=110, elem_id="ask")
+        with gr.Accordion("Question library", open=False):
+            category, chosen = self._library_picker()
+        size = gr.Radio(
+            [(f"{n} models", n) for n in range(2, self._most + 1)],
+            value=self._size,
+            label="Answers side by side",
+            visible=self._most > 2,
+            elem_id="size",
+        )
+        panel = gr.HTML(
+            value=None,
+            html_template='<div class="round"></div>',
+            js_on_load=resource("assets/round.js").read_text(encoding="utf-8"),
+            apply_default_css=False,
+            elem_id="round",
+        )
+        with gr.Row(visible=False, equal_height=True) as continuing:
+            more = gr.Textbox(
+                label="Follow-up question to both",
+                lines=1,
+                max_lines=6,
+                scale=6,
+                elem_id="follow-up",
+            )
+            send = gr.Button("Continue", scale=1, min_width=110, elem_id="continue")
+
+        category.change(self._of_category, category, chosen, **QUIET)
+        chosen.input(lambda text: text, chosen, question, **QUIET)
+        asking = {"inputs": [question, size], "outputs": [round_id, panel, continuing]}
+        gr.on([ask.click, question.submit], self._ask, **asking, **FREE)
+        panel.again(self._ask, **asking, **FREE)
+        panel.next(self._random_question, category, question, **QUIET).then(
+            self._ask, **asking, **FREE
+        )
+        gr.on(
+            [send.click, more.submit],
+            self._follow_up,
+            [round_id, more],
+            [more, panel, continuing],
+            **FREE,
+        )
+        panel.stop(self._stop, round_id, None, **FREE)
+        panel.vote(self._vote, round_id, [panel, continuing], **FREE)
+
+    def _library_picker(self) -> tuple[gr.Dropdown, gr.Dropdown]:
+        with gr.Row():
+            category = gr.Dropdown(
+                [_ANY, *self._library.categories], value=_ANY, label="Category", scale=1
+            )
+            chosen = gr.Dropdown(
+                self._texts(_ANY), value=None, label="Question", scale=4, elem_id="library"
+            )
+        return category, chosen
+
+    def _texts(self, category: str) -> list[str]:
+        prompts = self._library.prompts if category == _ANY else self._library.of(category)
+        return [prompt.text for prompt in prompts]
+
+    def _of_category(self, category: str) -> gr.Dropdown:
+        return gr.Dropdown(choices=self._texts(category), value=None)
+
+    def _random_question(self, category: str) -> str:
+        return random.choice(self._texts(category))
+
+    async def _ask(
+        self, question: str, size: int, request: gr.Request
+    ) -> AsyncIterator[tuple[Any, ...]]:
+        with told():
+            prompt = self._library.identify(question or "")
+            round_id = self._arena.ask(visitor(request), prompt, size)
+            async for view in self._arena.watch(visitor(request), round_id):
+                yield round_id, show(view), gr.Row(visible=_may_continue(view))
+
+    async def _follow_up(
+        self, round_id: str, question: str, request: gr.Request
+    ) -> AsyncIterator[tuple[Any, ...]]:
+        with told():
+            self._arena.follow_up(visitor(request), round_id or "", question or "")
+            async for view in self._arena.watch(visitor(request), round_id):
+                yield "", show(view), gr.Row(visible=_may_continue(view))
+
+    def _stop(self, round_id: str, request: gr.Request) -> None:
+        with told():
+            self._arena.stop(visitor(request), round_id or "")
+
+    def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        ballot: dict[str, Any] = event._data or {}
+        owner = visitor(request)
+        ranks, both_bad = ballot.get("ranks") or [], ballot.get("both_bad") is True
+        with told():
+            self._arena.vote(owner, round_id or "", ranks, both_bad=both_bad)
+            return show(self._arena.view(owner, round_id)), gr.Row(visible=False)
+
+
+def show(view: RoundView) -> dict[str, Any]:
+    """Return a view as the JSON that the page's script draws."""
+    return asdict(view)
+
+
+def _may_continue(view: RoundView) -> bool:
+    return not (view.running or view.reveal or view.error)

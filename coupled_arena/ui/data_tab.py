@@ -1,0 +1,45 @@
+"""The data tab: take battles and votes away for analysis."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import gradio as gr
+
+from coupled_arena.store.database import Store
+from coupled_arena.store.exchange import Format, export
+from coupled_arena.ui.events import QUIET, told
+
+_INTRO = (
+    "Every battle with its prompts, replies, tokens, seed, sampling and arithmetic, and every "
+    "vote. Rounds that nobody has voted on yet are left out, so that they stay blind; the "
+    "`export` command writes those too."
+)
+_FORMATS: list[tuple[str, Format]] = [
+    ("Parquet", "parquet"),
+    ("JSON lines", "jsonl"),
+    ("CSV", "csv"),
+]
+
+
+class DataTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        gr.Markdown(_INTRO)
+        with gr.Row(equal_height=True):
+            choice = gr.Radio(_FORMATS, value="parquet", label="Format", scale=3)
+            make = gr.Button("Make files", variant="primary", scale=1, elem_id="make-files")
+        files = gr.File(label="Files", file_count="multiple", interactive=False, elem_id="files")
+        make.click(self._export, choice, files, **QUIET)
+
+    def _export(self, choice: Format) -> list[str]:
+        folder = Path(tempfile.mkdtemp(prefix="arena-export-"))
+        with told():
+            written = export(self._store, folder, choice, revealed_only=True)
+        return [str(path) for path in written]

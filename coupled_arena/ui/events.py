@@ -1,0 +1,23 @@
+"""How all tabs bind their events and tell people what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.errors import ArenaError
+
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+FREE: dict[str, Any] = {**QUIET, "concurrency_limit": None}  # the default runs one at a time
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Show an error that a person can mend as a message in the page."""
+    try:
+        yield
+    except ArenaError as error:
+        raise gr.Error(str(error), print_exception=False) from error

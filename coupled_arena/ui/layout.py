@@ -1,0 +1,76 @@
+"""The page: tabs, theme, and the server that serves them."""
+
+from __future__ import annotations
+
+import logging
+
+import gradio as gr
+from gradio.themes import Soft
+from starlette.middleware import Middleware
+
+from coupled_arena.arena.library import read_library
+from coupled_arena.errors import SettingsError
+from coupled_arena.services import Services
+from coupled_arena.settings import resource
+from coupled_arena.ui.battle_tab import BattleTab
+from coupled_arena.ui.compare_tab import CompareTab
+from coupled_arena.ui.data_tab import DataTab
+from coupled_arena.ui.leaderboard_tab import LeaderboardTab
+from coupled_arena.ui.visitor import VisitorCookie
+
+_log = logging.getLogger(__name__)
+_MAX_EVENTS = 400  # running events of all visitors; each watched round is one
+_TITLE = "# Coupled Arena\nLanguage models, side by side, with the same luck."
+
+
+def build(services: Services) -> gr.Blocks:
+    """Return the page."""
+    library = read_library(resource("data/prompts.jsonl"))
+    settings = services.settings
+    with gr.Blocks(title="Coupled Arena") as page:
+        gr.Markdown(_TITLE)
+        with gr.Tabs() as tabs:
+            with gr.Tab("Battle", id="battle"):
+                BattleTab(services.arena, library, settings.battle.models_at_once).build()
+            with gr.Tab("Leaderboard", id="leaderboard"):
+                board = LeaderboardTab(services.leaderboard)
+                board.build()
+            with gr.Tab("Compare", id="compare"):
+                sampling = settings.sampling.sampling()
+                CompareTab(services.models, services.worker, sampling).build()
+            with gr.Tab("Data", id="data"):
+                DataTab(services.store).build()
+        board.live_only_while_shown(tabs)
+    return page
+
+
+def launch(services: Services) -> None:
+    """Serve the page until interrupted.
+
+    Raises
+    ------
+    SettingsError
+        The port is taken.
+    """
+    settings = services.settings
+    page = build(services).queue(default_concurrency_limit=None)
+    try:
+        page.launch(
+            server_name=settings.host,
+            server_port=settings.port or None,
+            theme=Soft(font="sans-serif", font_mono="monospace"),
+            css_paths=[resource("assets/arena.css")],
+            footer_links=[],
+            run_history=False,
+            max_threads=_MAX_EVENTS,
+            show_error=False,
+            quiet=True,
+            prevent_thread_lock=True,
+            app_kwargs={"middleware": [Middleware(VisitorCookie)]},
+        )
+    except OSError as error:
+        raise SettingsError(
+            f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."
+        ) from error
+    _log.info("Coupled Arena is open at %s", page.local_url)
+    page.block_thread()

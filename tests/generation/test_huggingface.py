@@ -1,0 +1,473 @@
+"""The real small model: exact law, coupling, batches, quantization."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import bitsandbytes
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from coupled_arena.errors import ModelError, PromptError
+from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
+from coupled_arena.generation.lockstep import Contender, LockstepEngine, Request, decode
+from coupled_arena.generation.noise import GumbelCache, model_seed
+from coupled_arena.generation.sampling import draw, outcome_scores
+from coupled_arena.generation.weights import local_folder
+from coupled_arena.records import Finish, Sampling
+from tests.generation.chi_square import chi_square_p
+
+LEVEL = 1e-3  # of the chi-square tests; the seeds are fixed, so they never flicker
+SEEDS = 20_000
+FULL = "SmolLM2-135M"
+VARIANTS = [FULL, f"{FULL}-bnb-8bit", f"{FULL}-bnb-4bit"]
+PROMPTS = Path(__file__).parents[2] / "data" / "prompts.jsonl"
+
+
+def questions(count):
+    """Return the shortest questions of the arena, so that reading them takes little time."""
+    rows = [json.loads(line) for line in PROMPTS.read_text().splitlines()]
+    return sorted((row["text"] for row in rows), key=lambda text: (len(text), text))[:count]
+
+
+def user(text):
+    return [{"role": "user", "content": text}]
+
+
+@pytest.fixture(scope="module")
+def full(demo_models):
+    return demo_models[FULL]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(demo_catalog, weights_cache):
+    return AutoTokenizer.from_pretrained(local_folder(demo_catalog[FULL], weights_cache))
+
+
+# The law of what is drawn
+
+
+def next_logits(model, prompts):
+    batch = model.start_batch()
+    batch.add(prompts)
+    return batch.logits
+
+
+def exact_law(logits, stops, sampling):
+    """Return the law of the outcomes of one row, in NumPy: a second route."""
+    weights = logits.double().numpy() / sampling.temperature
+    weights = np.exp(weights - weights.max())
+    if sampling.top_k:
+        weights[weights < np.sort(weights)[-sampling.top_k]] = 0
+    order = np.argsort(-weights)
+    before = np.cumsum(weights[order]) - weights[order]
+    weights[order[before >= sampling.top_p * weights.sum()]] = 0
+    stops = sorted(stops)
+    law = np.append(weights, weights[stops].sum())
+    law[stops] = 0
+    return law / law.sum()
+
+
+def draws(model, logits, sampling, seeds, position, columns=None):
+    """Return what the true sampling path draws from one row of logits under many seeds.
+
+    With `columns` only the noise of those outcomes is computed: each number is a function of its
+    own key, so the draw is the same, and seconds replace minutes.
+    """
+    stops = torch.tensor(sorted(model.vocabulary.stops))
+    scores = outcome_scores(logits[None], stops, sampling)
+    columns = torch.arange(scores.shape[1]) if columns is None else columns
+    noise = GumbelCache(torch.from_numpy(model.vocabulary.keys)[columns])
+    drawn = []
+    size = 32 if len(columns) > 10_000 else 4096  # an eighth of a gigabyte of noise at once
+    for start in range(0, len(seeds), size):
+        chunk = noise.at([(seed, 0, position) for seed in seeds[start : start + size]])
+        drawn.append(columns[draw(scores[:, columns].expand(len(chunk), -1), chunk)])
+        noise.forget(set())
+    return torch.cat(drawn)
+
+
+def likely(*laws):
+    """Return the outcomes that any of the laws allows."""
+    return torch.from_numpy(np.flatnonzero(sum(laws)))
+
+
+@pytest.fixture(scope="module")
+def stopping(full):
+    """The model, with two of its likeliest first tokens ending the answer besides its own stop."""
+    logits = next_logits(full, [full.encode(user("What is the capital of France?"))])[0]
+    second, third = logits.topk(3).indices[1:].tolist()
+
+    class Stopping:
+        vocabulary = replace(full.vocabulary, stops=full.vocabulary.stops | {second, third})
+
+    return Stopping, logits
+
+
+WARM = Sampling(temperature=0.7, top_p=0.9)
+
+
+def test_the_law_of_a_token_is_exact_with_several_stops(stopping):
+    model, logits = stopping
+    law = exact_law(logits, model.vocabulary.stops, WARM)
+    assert law[-1] > 0.1  # the merged outcome matters here
+    assert (law > 0).sum() > 8
+    seeds = [model_seed(2024, "law", number) for number in range(SEEDS)]
+    drawn = draws(model, logits, WARM, seeds, 0, likely(law))
+    assert chi_square_p(np.bincount(drawn, minlength=len(law)), law) > LEVEL
+    # the same draws from noise over the whole vocabulary
+    assert torch.equal(draws(model, logits, WARM, seeds[:256], 0), drawn[:256])
+
+
+def test_the_test_of_the_law_sees_unmerged_stops(stopping):
+    """Were each stop drawn by itself and the likeliest taken for all, the test would fail."""
+    model, logits = stopping
+    law = exact_law(logits, model.vocabulary.stops, WARM)
+    unmerged = exact_law(logits, set(), WARM)
+    largest = max(unmerged[stop] for stop in model.vocabulary.stops)
+    wrong = np.append(np.where(law[:-1] > 0, unmerged[:-1], 0), largest)
+    wrong /= wrong.sum()  # the law of stops that share one key
+    seeds = [model_seed(2024, "law", number) for number in range(SEEDS)]
+    drawn = draws(model, logits, WARM, seeds, 0, likely(law))
+    assert chi_square_p(np.bincount(drawn, minlength=len(law)), wrong) < 1e-20
+
+
+@pytest.mark.slow
+def test_the_law_of_a_token_over_the_whole_vocabulary_takes_minutes(stopping):
+    """20,000 draws, each from 49,153 numbers."""
+    model, logits = stopping
+    law = exact_law(logits, model.vocabulary.stops, WARM)
+    seeds = [model_seed(2025, "law", number) for number in range(SEEDS)]
+    drawn = draws(model, logits, WARM, seeds, 0)
+    assert chi_square_p(np.bincount(drawn, minlength=len(law)), law) > LEVEL
+
+
+def test_the_joint_law_of_two_tokens_is_exact(full):
+    """Positions 0 and 1 of each seed, the second from the logits that follow the first."""
+    sampling = Sampling(temperature=1.0, top_k=4, top_p=1.0)
+    prompt = full.encode(user("Say hello."))
+    stops = full.vocabulary.stops
+    first_logits = next_logits(full, [prompt])[0]
+    first_law = exact_law(first_logits, stops, sampling)
+    firsts = np.flatnonzero(first_law).tolist()
+    assert len(firsts) == 4
+    assert full.vocabulary.end not in firsts
+    batch = full.start_batch()
+    batch.add([prompt] * len(firsts))
+    batch.advance(torch.tensor(firsts))
+    laws = [exact_law(row, stops, sampling) for row in batch.logits]
+
+    seeds = [model_seed(7, "joint", number) for number in range(SEEDS)]
+    drawn_first = draws(full, first_logits, sampling, seeds, 0, likely(first_law))
+    counts, probabilities = [], []
+    for first, logits, law in zip(firsts, batch.logits, laws, strict=True):
+        mine = [seed for seed, token in zip(seeds, drawn_first.tolist(), strict=True)
+                if token == first]  # fmt: skip
+        drawn = draws(full, logits, sampling, mine, 1, likely(law))
+        counts += np.bincount(drawn, minlength=len(law))[law > 0].tolist()
+        probabilities += (first_law[first] * law[law > 0]).tolist()
+    assert sum(counts) == SEEDS
+    assert len(counts) >= 12
+    assert chi_square_p(counts, np.array(probabilities)) > LEVEL
+
+
+def test_the_engine_draws_what_the_law_test_draws(full):
+    """So that what holds for `draws` holds for replies."""
+    prompt = full.encode(user("Say hello."))
+    sampling = replace(WARM, max_new_tokens=2)
+    seeds = [model_seed(1, "path", number) for number in range(8)]
+    runs = decode(
+        LockstepEngine({FULL: full}),
+        [Request((Contender(FULL, seed, prompt),), sampling) for seed in seeds],
+    )
+    first = draws(full, next_logits(full, [prompt])[0], sampling, seeds, 0).tolist()
+    assert len(set(first)) > 2
+    for seed, token, running in zip(seeds, first, runs, strict=True):
+        second = draws(full, next_logits(full, [(*prompt, token)])[0], sampling, [seed], 1)
+        assert running.lines[0].tokens == [token, *second.tolist()]
+
+
+# Coupling
+
+
+def test_a_model_against_itself(demo_models, full):
+    """Coupled, 50 replies are identical; independent, under seeds of their own, they differ."""
+    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=24)
+    prompts = [full.encode(user(text)) for text in questions(50)]
+    coupled = [
+        Request(tuple(Contender(FULL, number, prompt) for _ in range(2)), sampling)
+        for number, prompt in enumerate(prompts)
+    ]
+    independent = [
+        Request(
+            tuple(Contender(FULL, model_seed(number, FULL, k), prompt) for k in range(2)), sampling
+        )
+        for number, prompt in enumerate(prompts[:20])
+    ]
+    runs = decode(LockstepEngine(demo_models), coupled + independent)
+    for running in runs[:50]:
+        first, second = running.lines
+        assert first.tokens == second.tokens
+        assert running.texts[0] == running.texts[1]
+    assert sum(len(running.lines[0].tokens) for running in runs[:50]) > 500
+    assert sum(a == b for a, b in (running.texts for running in runs[50:])) <= 4
+
+
+def written(model, prompts, sampling, *, together):
+    """Return the tokens of each prompt's reply, decoded in one batch or each alone."""
+    requests = [
+        Request((Contender(model.name, seed, prompt),), sampling) for seed, prompt in prompts
+    ]
+    groups = [requests] if together else [[request] for request in requests]
+    engine = LockstepEngine({model.name: model})
+    return [running.lines[0].tokens for group in groups for running in decode(engine, group)]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_replies_do_not_depend_on_the_batch(demo_models, name):
+    """Alone, eight at once, in reversed order: the same tokens (decision 3 of the design).
+
+    Rounding differs by batch, by a total variation of 2e-6 a token at most (PLATFORM, section 1):
+    of 160 tokens one would differ with probability 3e-4.
+    """
+    model = demo_models[name]
+    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=20)
+    prompts = [(1000 + n, model.encode(user(text))) for n, text in enumerate(questions(8))]
+    assert len({len(prompt) for _, prompt in prompts}) > 2  # so some rows are padded
+    together = written(model, prompts, sampling, together=True)
+    assert written(model, prompts, sampling, together=False) == together
+    assert written(model, prompts[::-1], sampling, together=True) == together[::-1]
+
+
+def test_the_variants_are_different_models(demo_models):
+    """Close, for they are coupled, yet each with a distribution of its own."""
+    prompt = demo_models[FULL].encode(user("Say hello."))
+    laws = [next_logits(demo_models[name], [prompt])[0].softmax(0) for name in VARIANTS]
+    for other in laws[1:]:
+        assert 1e-3 < float((laws[0] - other).abs().sum() / 2) < 0.5
+
+
+# Batches
+
+
+def rounding_bound(logits):
+    """Return how far float32 logits may differ when the same sums are made in another order.
+
+    The network adds 60 blocks (attention and MLP of 30 layers) into its residual stream, each from
+    sums of up to 1,536 products; taking the roundings as a random walk, the relative error is
+    sqrt(60 * 1536) half-ulps of 2**-24, here of the largest logit. A wrong mask or position moves
+    logits by whole units, ten thousand times that.
+    """
+    return math.sqrt(60 * 1536) * 2.0**-24 * float(logits.abs().max())
+
+
+def test_padded_rows_equal_single_rows(full):
+    prompts = [full.encode(user(text)) for text in ("Hi", questions(144)[100], questions(20)[19])]
+    together = next_logits(full, prompts)
+    for row, prompt in zip(together, prompts, strict=True):
+        alone = next_logits(full, [prompt])[0]
+        assert float((row - alone).abs().max()) < rounding_bound(alone)
+    assert float((together[0] - together[1]).abs().max()) > 1
+
+
+def test_rows_survive_joins_and_keeps(full):
+    """Each row stays what its own sequence alone gives, through a batch's whole life."""
+    short, middle, long = (
+        list(full.encode(user(text))) for text in ("Hi", questions(20)[19], questions(144)[100])
+    )
+    tokens = full.encode(user("the quick brown fox jumps over the lazy dog"))[-12:]
+    batch = full.start_batch()
+
+    def check(*histories):
+        assert batch.logits.shape == (len(histories), full.vocabulary.end)
+        for row, history in zip(batch.logits, histories, strict=True):
+            alone = next_logits(full, [history])[0]
+            assert float((row - alone).abs().max()) < rounding_bound(alone)
+
+    batch.add([short, middle])
+    batch.advance(torch.tensor(tokens[:2]))
+    short.append(tokens[0])
+    middle.append(tokens[1])
+    check(short, middle)
+    batch.add([long])  # longer than what runs: the running rows are padded
+    check(short, middle, long)
+    batch.advance(torch.tensor(tokens[2:5]))
+    for history, token in zip((short, middle, long), tokens[2:5], strict=True):
+        history.append(token)
+    check(short, middle, long)
+    batch.keep([0, 2])
+    check(short, long)
+    batch.keep([1, 0])  # another order
+    check(long, short)
+    batch.keep([1])  # the longest leaves, and its columns with it
+    assert batch._mask.shape[1] == len(short)
+    batch.advance(torch.tensor(tokens[5:6]))
+    short.append(tokens[5])
+    check(short)
+    batch.add([middle])
+    check(short, middle)
+    batch.keep([])
+    assert len(batch.logits) == 0
+    batch.add([middle, short])  # an emptied batch begins anew
+    check(middle, short)
+
+
+def test_greedy_decoding_is_that_of_the_library(full, tokenizer, demo_catalog, weights_cache):
+    """A network loaded by transformers alone, with its own generate: identical ids."""
+    folder = local_folder(demo_catalog[FULL], weights_cache)
+    library = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    texts = ["What is the capital of France?", *questions(3)]
+    sampling = Sampling(temperature=0.0, max_new_tokens=30)
+    prompts = [(0, full.encode(user(text))) for text in texts]
+    ours = written(full, prompts, sampling, together=True)
+    for text, (_, prompt), tokens in zip(texts, prompts, ours, strict=True):
+        inputs = tokenizer.apply_chat_template(
+            user(text), add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        assert inputs["input_ids"][0].tolist() == list(prompt)
+        output = library.generate(**inputs, do_sample=False, max_new_tokens=30)
+        theirs = output[0, len(prompt) :].tolist()
+        assert tokens == [token for token in theirs if token != tokenizer.eos_token_id]
+        assert full.vocabulary.text(tokens) == tokenizer.decode(tokens)
+    assert full.vocabulary.text(ours[0]) == "The capital of France is Paris."
+
+
+# Prompts
+
+
+def test_a_conversation_becomes_the_chat_template(full, tokenizer):
+    talk = [*user("Hi"), {"role": "assistant", "content": "Hello!"}, *user("And?")]
+    assert tokenizer.decode(full.encode(talk)) == (
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
+        "<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello!<|im_end|>\n"
+        "<|im_start|>user\nAnd?<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def variant(model, demo_catalog, tokenizer, **changes):
+    spec = replace(demo_catalog[FULL], **changes)
+    return HuggingFaceModel(spec, model.network, tokenizer)
+
+
+def test_the_system_prompt_of_the_catalog(full, demo_catalog, tokenizer):
+    model = variant(full, demo_catalog, tokenizer, system_prompt="Be brief.")
+    text = tokenizer.decode(model.encode(user("Hi")))
+    assert text.startswith("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi")
+    assert text.count("system") == 1
+
+
+def test_a_model_without_chat_template_continues_the_text(full, demo_catalog, weights_cache):
+    plain = AutoTokenizer.from_pretrained(local_folder(demo_catalog[FULL], weights_cache))
+    plain.chat_template = None
+    model = variant(full, demo_catalog, plain)
+    assert plain.decode(model.encode(user("Once upon"))) == "Once upon"
+
+
+def test_stop_tokens_of_the_catalog(full, demo_catalog, tokenizer):
+    assert full.vocabulary.stops == {2}
+    model = variant(full, demo_catalog, tokenizer, stop_tokens=("<|endoftext|>", "<|im_start|>"))
+    assert model.vocabulary.stops == {0, 1, 2}
+    with pytest.raises(ModelError, match=r"stop token '<\|stop\|>' is not in its vocabulary"):
+        variant(full, demo_catalog, tokenizer, stop_tokens=("<|stop|>",))
+
+
+def test_a_prompt_longer_than_the_context(full):
+    fits = full.encode(user("a " * 8000))
+    assert len(fits) < full.context_length == 8192
+    with pytest.raises(PromptError, match=r"8,192: shorten it") as caught:
+        full.encode(user("a " * 9000))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_prompt_that_leaves_one_token(full):
+    """The longest prompt that is accepted leaves room for one token and no more."""
+    shortened = type("Shortened", (), {})()
+    prompt = full.encode(user("Hi"))
+    for field in ("name", "vocabulary", "batchable", "device", "start_batch"):
+        setattr(shortened, field, getattr(full, field))
+    shortened.context_length = len(prompt) + 1
+    running = decode(
+        LockstepEngine({FULL: shortened}), [Request((Contender(FULL, 0, prompt),), Sampling())]
+    )[0]
+    (line,) = running.lines
+    assert len(line.tokens) == 1
+    assert line.finish is Finish.LENGTH
+
+
+# Quantization
+
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def projections(model):
+    """Return the linear layers of the 30 blocks, by name."""
+    named = {name: layer for name, layer in model.network.named_modules()
+             if name.endswith(PROJECTIONS)}  # fmt: skip
+    assert len(named) == 30 * 7
+    return named
+
+
+def bytes_per_weight(layer):
+    weight = layer.weight
+    return weight.numel() * weight.element_size() / (layer.in_features * layer.out_features)
+
+
+def test_full_precision_is_float32(full):
+    for layer in projections(full).values():
+        assert type(layer) is torch.nn.Linear
+        assert layer.weight.dtype == torch.float32
+    assert full.arithmetic["dtype"] == "float32"
+    assert full.arithmetic["quantization"] == "none"
+    assert "bitsandbytes" not in full.arithmetic
+
+
+def test_eight_bits_are_llm_int8(demo_models, full):
+    model = demo_models[f"{FULL}-bnb-8bit"]
+    originals = projections(full)
+    for name, layer in projections(model).items():
+        assert type(layer) is bitsandbytes.nn.Linear8bitLt
+        assert layer.weight.dtype == torch.int8
+        assert bytes_per_weight(layer) == 1
+        assert layer.state.threshold == 0
+        original = originals[name].weight
+        largest = original.abs().amax(1, keepdim=True)
+        restored = layer.weight.float() * largest / 127
+        # each row in steps of its largest weight / 127; float16 takes part in the scaling
+        assert bool(((restored - original).abs() <= largest / 127 * (0.5 + 127 * 2**-11)).all())
+    assert model.arithmetic["llm_int8_threshold"] == "0"
+    assert model.arithmetic["bitsandbytes"] == bitsandbytes.__version__
+    assert model.batchable
+
+
+def test_four_bits_are_nf4(demo_models, full):
+    model = demo_models[f"{FULL}-bnb-4bit"]
+    originals = projections(full)
+    for name, layer in projections(model).items():
+        assert type(layer) is bitsandbytes.nn.Linear4bit
+        assert bytes_per_weight(layer) == 0.5
+        assert layer.weight.quant_type == "nf4"
+        assert layer.compute_dtype == torch.float32
+        state = layer.weight.quant_state
+        restored = bitsandbytes.functional.dequantize_4bit(layer.weight.data, state)
+        original = originals[name].weight
+        assert restored.shape == original.shape
+        blocks = original.reshape(-1, state.blocksize)
+        # the widest gap of NF4's sixteen values is between -1 and -0.6962: half of it is 0.152
+        error = (restored.reshape(blocks.shape) - blocks).abs().amax(1)
+        assert bool((error <= 0.153 * blocks.abs().amax(1)).all())
+        assert bool((error > 0).any())
+    assert model.arithmetic["quantization"] == "bnb-4bit"
+
+
+def test_an_outlier_threshold_reaches_the_layers(demo_catalog, weights_cache):
+    spec = replace(demo_catalog[f"{FULL}-bnb-8bit"], name="outliers", llm_int8_threshold=6.0)
+    model = load_model(spec, weights_cache)
+    assert {layer.state.threshold for layer in projections(model).values()} == {6.0}
+    assert not model.batchable
+    assert model.arithmetic["llm_int8_threshold"] == "6"

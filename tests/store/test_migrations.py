@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from coupled_arena.errors import StoreError
+from coupled_arena.store.database import Store
+from coupled_arena.store.migrations import MIGRATIONS, migrate, schema_version
+
+FIRST = "create table one (a integer); create view seen as select * from one;"
+SECOND = "alter table one add column b integer; create sequence counted;"
+BROKEN = "create table two (a integer); create sequence lost; select * from nowhere;"
+
+
+def names(connection):
+    return {
+        name
+        for (name,) in connection.execute(
+            """
+            select table_name from duckdb_tables() union all
+            select view_name from duckdb_views() where not internal union all
+            select sequence_name from duckdb_sequences()
+            """
+        ).fetchall()
+    }
+
+
+def test_an_empty_database_gets_every_table():
+    connection = duckdb.connect()
+    assert schema_version(connection) == 0
+    migrate(connection)
+    assert schema_version(connection) == len(MIGRATIONS)
+    assert names(connection) == {
+        *("schema_version", "battles", "turns", "replies", "votes", "reveals", "verdicts"),
+        *("current_votes", "vote_pairs", "vote_seq", "verdict_seq"),
+    }
+
+
+def test_only_the_missing_steps_are_applied():
+    connection = duckdb.connect()
+    migrate(connection, [FIRST])
+    connection.execute("insert into one values (5)")
+    migrate(connection, [FIRST, SECOND])
+    migrate(connection, [FIRST, SECOND])
+    assert connection.execute("select * from one").fetchall() == [(5, None)]
+    assert connection.execute("select version from schema_version").fetchall() == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("before", [[], [FIRST]])
+def test_a_failing_step_leaves_nothing_behind(before):
+    connection = duckdb.connect()
+    migrate(connection, before)
+    untouched = names(connection)
+    with pytest.raises(StoreError, match=f"schema {len(before) + 1}: Catalog Error"):
+        migrate(connection, [*before, BROKEN])
+    assert names(connection) == untouched
+    assert schema_version(connection) == len(before)
+    migrate(connection, [*before, SECOND if before else FIRST])
+    assert schema_version(connection) == len(before) + 1
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_newer_schema_asks_for_an_upgrade(tmp_path, read_only):
+    path = tmp_path / "arena.duckdb"
+    with Store.open(path) as store, store.cursor() as cursor:
+        cursor.execute("insert into schema_version values (999, now())")
+    with pytest.raises(StoreError, match=r"schema 999.*Upgrade the program"):
+        Store.open(path, read_only)
+
+
+def test_reading_an_older_schema_does_not_change_it(tmp_path):
+    path = tmp_path / "arena.duckdb"
+    duckdb.connect(path).close()
+    with pytest.raises(StoreError, match="Open it once for writing"):
+        Store.open(path, read_only=True)
+    assert names(duckdb.connect(path)) == set()

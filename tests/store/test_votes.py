@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coupled_arena.errors import VoteError
+from coupled_arena.records import Mode, Source, new_id, pairwise
+from coupled_arena.store import votes
+from coupled_arena.store.database import Store
+
+
+def rows(store, query):
+    with store.cursor() as cursor:
+        return cursor.execute(query).fetchall()
+
+
+def test_a_vote_is_kept_as_it_was_cast(store, new_battle, new_vote):
+    battle = new_battle("a", "b", "c")
+    store.add_battle(battle)
+    vote = new_vote(battle, 1, 1, 1, both_bad=True, early=True, source=Source.IDENTICAL)
+    store.cast(vote)
+    kept = rows(
+        store,
+        "select vote, battle, voter, ranks, both_bad, source, early, "
+        "cast_at at time zone 'UTC' from votes",
+    )
+    moment = vote.cast_at.replace(tzinfo=None)
+    assert kept == [(vote.id, battle.id, "ann", [1, 1, 1], True, "identical", True, moment)]
+
+
+def test_a_vote_may_be_changed_until_the_reveal(store, new_battle, new_vote):
+    battle = new_battle()
+    store.add_battle(battle)
+    store.cast(new_vote(battle, 1, 2), reveal=False)
+    store.cast(new_vote(battle, 1, 1), reveal=False)
+    store.cast(new_vote(battle, 2, 1))
+    assert store.vote_count() == 1
+    assert store.pair_counts() == [("alpha", "beta", "human", "second", 1)]
+    assert len(rows(store, "from votes")) == 3
+    with pytest.raises(VoteError, match="already revealed to you, so a vote would not be blind"):
+        store.cast(new_vote(battle, 1, 2), reveal=False)
+    assert store.pair_counts() == [("alpha", "beta", "human", "second", 1)]
+
+
+def test_a_reveal_concerns_only_its_voter(store, new_battle, new_vote):
+    battle = new_battle()
+    store.add_battle(battle)
+    store.cast(new_vote(battle, voter="ann"))
+    store.cast(new_vote(battle, voter="bob"))
+    assert store.vote_count() == 2
+
+
+@pytest.mark.parametrize("reveal", [True, False])
+def test_casting_again_changes_nothing(store, new_battle, new_vote, reveal):
+    battle = new_battle()
+    store.add_battle(battle)
+    vote = new_vote(battle)
+    store.cast(vote, reveal=reveal)
+    before = store.version()
+    store.cast(replace(vote, cast_at=battle.created_at), reveal=reveal)
+    assert store.version() == before
+    assert rows(store, "select vote from votes") == [(vote.id,)]
+    assert len(rows(store, "from reveals")) == reveal
+
+
+def test_casting_again_may_reveal(store, new_battle, new_vote):
+    battle = new_battle()
+    store.add_battle(battle)
+    vote = new_vote(battle)
+    store.cast(vote, reveal=False)
+    store.cast(vote)
+    with pytest.raises(VoteError, match="already revealed"):
+        store.cast(new_vote(battle))
+
+
+def test_an_old_retry_does_not_supersede_a_newer_vote(store, new_battle, new_vote):
+    battle = new_battle()
+    store.add_battle(battle)
+    old, new = new_vote(battle, 1, 2), new_vote(battle, 2, 1)
+    for vote in (old, new, old):
+        store.cast(vote, reveal=False)
+    assert rows(store, "select vote from current_votes") == [(new.id,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ranks": (2, 1)}, {"voter": "bob"}, {"ranks": (1, 1), "both_bad": True}],
+    ids=str,
+)
+def test_an_id_is_never_given_to_another_vote(store, new_battle, new_vote, change):
+    battle = new_battle()
+    store.add_battle(battle)
+    vote = new_vote(battle, 1, 2)
+    store.cast(vote, reveal=False)
+    with pytest.raises(VoteError, match="already cast under this id"):
+        store.cast(replace(vote, **change))
+    assert rows(store, "select voter, ranks from votes") == [("ann", [1, 2])]
+    assert rows(store, "from reveals") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"ranks": (1,)}, "ranks 1 models, the battle has 2"),
+        ({"ranks": (1, 2, 3)}, "ranks 3 models, the battle has 2"),
+        ({"ranks": ()}, "ranks 0 models"),
+        ({"ranks": (2, 3)}, "best rank of a vote must be 1"),
+        ({"ranks": (0, 1)}, "best rank of a vote must be 1"),
+        ({"ranks": (1, -1)}, "best rank of a vote must be 1"),
+        ({"both_bad": True}, "all replies bad"),
+        ({"battle": "nowhere"}, "no battle 'nowhere'"),
+    ],
+    ids=str,
+)
+def test_a_vote_that_does_not_fit_is_refused(store, new_battle, new_vote, change, reason):
+    battle = new_battle()
+    store.add_battle(battle)
+    before = store.version()
+    with pytest.raises(VoteError, match=reason):
+        store.cast(replace(new_vote(battle), **change))
+    assert store.version() == before
+    assert rows(store, "from reveals") == []
+
+
+ballots = st.lists(st.integers(2, 5), min_size=1, max_size=4).flatmap(
+    lambda sizes: st.tuples(
+        *(
+            st.tuples(st.lists(st.integers(1, 4), min_size=k, max_size=k), st.booleans())
+            for k in sizes
+        )
+    )
+)
+
+
+@settings(max_examples=40, deadline=None, database=None)
+@given(ballots=ballots)
+def test_pairs_say_what_records_say(new_battle, new_vote, ballots):
+    expected = []
+    with Store.in_memory() as store:
+        for drawn, both_bad in ballots:
+            ranks = tuple(1 if both_bad else 1 + rank - min(drawn) for rank in drawn)
+            battle = new_battle(*(f"m{place}" for place in range(len(ranks))), turns=0)
+            store.add_battle(battle)
+            store.cast(new_vote(battle, *ranks, both_bad=both_bad))
+            expected += [
+                (battle.id, i, j, battle.models[i], battle.models[j], outcome.value)
+                for (i, j), outcome in pairwise(ranks, both_bad=both_bad).items()
+            ]
+        found = rows(
+            store,
+            "select battle, first_place, second_place, model_a, model_b, outcome from vote_pairs",
+        )
+    assert sorted(found) == sorted(expected)
+
+
+def test_counts_keep_order_mode_and_source_apart(store, new_battle, new_vote):
+    expected = Counter()
+    cast = [
+        (("a", "b"), Mode.COUPLED, (1, 2), Source.HUMAN, 3),
+        (("b", "a"), Mode.COUPLED, (1, 2), Source.HUMAN, 2),
+        (("a", "b"), Mode.INDEPENDENT, (1, 1), Source.HUMAN, 4),
+        (("a", "b"), Mode.COUPLED, (1, 1), Source.IDENTICAL, 1),
+        (("a", "c", "b"), Mode.UNKNOWN, (2, 1, 3), Source.HUMAN, 2),
+    ]
+    for models, mode, ranks, source, times in cast:
+        battle = new_battle(*models, mode=mode, turns=0)
+        store.add_battle(battle)
+        for n in range(times):
+            store.cast(new_vote(battle, *ranks, voter=f"v{n}", source=source))
+        for (i, j), outcome in pairwise(ranks, both_bad=False).items():
+            expected[mode, models[i], models[j], source.value, outcome.value] += times
+    for mode in Mode:
+        wanted = sorted((*key[1:], n) for key, n in expected.items() if key[0] == mode)
+        assert store.pair_counts(mode) == wanted
+    total = Counter()
+    for key, n in expected.items():
+        total[key[1:]] += n
+    assert store.pair_counts() == sorted((*key, n) for key, n in total.items())
+
+
+def cast_together(stores, all_votes):
+    """Cast each vote from a thread of its own, at once; return what each was told."""
+    barrier = threading.Barrier(len(all_votes))
+
+    def cast(store, vote):
+        barrier.wait()
+        try:
+            store.cast(vote)
+        except VoteError as error:
+            return str(error)
+        return "counted"
+
+    with ThreadPoolExecutor(len(all_votes)) as pool:
+        return list(pool.map(cast, stores, all_votes))
+
+
+def test_of_votes_cast_at_once_by_one_voter_one_counts(tmp_path, new_battle, new_vote):
+    path = tmp_path / "arena.duckdb"
+    # A second Store on the same file does not share the first one's lock.
+    with Store.open(path) as one, Store.open(path) as two:
+        for _ in range(10):
+            battle = new_battle()
+            one.add_battle(battle)
+            answers = cast_together([one, two] * 2, [new_vote(battle) for _ in range(4)])
+            assert answers.count("counted") == 1
+            assert sum("already revealed" in answer for answer in answers) == 3
+        assert one.vote_count() == two.vote_count() == 10
+        assert len(rows(one, "from votes")) == 10
+
+
+@pytest.mark.parametrize("retry", [True, False])
+def test_a_rival_that_commits_first_is_seen(tmp_path, monkeypatch, new_battle, new_vote, retry):
+    path = tmp_path / "arena.duckdb"
+    insert = votes._insert
+    with Store.open(path) as store, Store.open(path) as other:
+        battle = new_battle()
+        store.add_battle(battle)
+        vote = new_vote(battle)
+        rival = vote if retry else replace(vote, id=new_id())
+
+        def let_the_rival_pass(cursor, mine):
+            monkeypatch.setattr(votes, "_insert", insert)
+            other.cast(rival)
+            insert(cursor, mine)
+
+        monkeypatch.setattr(votes, "_insert", let_the_rival_pass)
+        if retry:
+            store.cast(vote)
+        else:
+            with pytest.raises(VoteError, match="already revealed"):
+                store.cast(vote)
+        assert rows(store, "select vote from votes") == [(rival.id,)]
+
+
+def test_eight_threads_lose_nothing(tmp_path, new_battle, new_vote):
+    with Store.open(tmp_path / "arena.duckdb") as store:
+        battle = new_battle()
+        store.add_battle(battle)
+        wanted = [new_vote(battle, voter=f"v{n}") for n in range(160)]
+
+        def cast(vote):
+            store.cast(vote)
+            return store.version()[0], store.pair_counts()[0][-1]
+
+        with ThreadPoolExecutor(8) as pool:
+            seen = list(pool.map(cast, wanted))
+        # Numbers follow commits: whoever sees vote n sees all votes before it.
+        assert all(last <= counted for last, counted in seen)
+        assert sorted(rows(store, "select vote from votes")) == sorted((v.id,) for v in wanted)
+        assert store.version() == (160, 1, 0)

@@ -114,11 +114,8 @@ const revealNote = (view) => {
   const rows = [["Seed", told.seed], ["Nonce", told.nonce], ["Commitment", told.commitment],
     ["Battle", told.battle], ["Vote", told.vote]];
   for (const [name, value] of rows) facts.append(make("dt", "", name), make("dd", "", value));
-  const details = make("details");
-  details.append(make("summary", "", "Check the draw"), facts,
-    make("p", "hint", "The commitment shown before your vote is the SHA-256 of the nonce followed "
-      + "by the seed (8 bytes, little-endian). The battle can be replayed from its seed."));
-  note.append(details);
+  note.append(facts, make("p", "hint", "The commitment shown before your vote is the SHA-256 of "
+    + "the nonce followed by the seed (8 bytes, little-endian). The battle replays from its seed."));
   return note;
 };
 

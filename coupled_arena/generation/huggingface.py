@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
 from coupled_arena.errors import ModelError, PromptError
+from coupled_arena.generation.attention import ROW_ATTENTION
 from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
 from coupled_arena.generation.weights import local_folder
@@ -121,19 +122,15 @@ class PaddedBatch:
 
     @torch.inference_mode()
     def add(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Read new prompts and append them as rows."""
-        device = self._network.device
-        longest = max(map(len, prompts))
-        ids = torch.tensor([[0] * (longest - len(p)) + list(p) for p in prompts], device=device)
-        mask = torch.tensor(
-            [[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device
-        )
-        cache = DynamicCache()
-        logits = self._forward(ids, mask, cache)
-        if len(self._mask):
-            cache, mask = self._joined(cache, mask)
-            logits = torch.cat([self.logits, logits])
-        self._cache, self._mask, self.logits = cache, mask, logits
+        """Read new prompts, each in the shape it has by itself, and append them as rows."""
+        for prompt in prompts:
+            ids = torch.tensor([list(prompt)], device=self._network.device)
+            mask, cache = torch.ones_like(ids), DynamicCache()
+            logits = self._forward(ids, mask, cache)
+            if len(self._mask):
+                cache, mask = self._joined(cache, mask)
+                logits = torch.cat([self.logits, logits])
+            self._cache, self._mask, self.logits = cache, mask, logits
 
     @torch.inference_mode()
     def advance(self, tokens: torch.Tensor) -> None:
@@ -210,6 +207,7 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     except (OSError, ValueError, ImportError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"Model {spec.name!r} does not load from {where}: {reason}") from error
+    _compute_as_asked(spec, network)
     return HuggingFaceModel(spec, network.eval(), tokenizer)
 
 
@@ -223,6 +221,20 @@ def _quantization(spec: ModelSpec) -> BitsAndBytesConfig | None:
             bnb_4bit_compute_dtype=getattr(torch, spec.dtype),
         )
     return None
+
+
+def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
+    """Keep float32 arithmetic free of what depends on the batch or the processor."""
+    if spec.dtype != "float32":
+        return
+    config = network.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if kinds == {"full_attention"} and not getattr(config, "sliding_window", None):
+        network.set_attn_implementation(ROW_ATTENTION)
+    for module in network.modules():
+        if isinstance(module, bitsandbytes.nn.Linear4bit):
+            # On processors with AVX512-BF16 bitsandbytes would multiply in bfloat16 instead.
+            module.support_avx512bf16_for_cpu = False
 
 
 def _stops(spec: ModelSpec, model: Any, tokenizer: Any) -> set[int]:

@@ -115,6 +115,12 @@ def gumbel_blocks(
     return gumbel(torch.as_tensor(words).transpose(0, 1))
 
 
+def compile_noise_loop() -> None:
+    """Compile the loop that serves the CPU: a second or two once, kept on disk for later runs."""
+    one = torch.zeros(1, dtype=torch.int64)
+    gumbel_blocks(one, one, one, one)
+
+
 class GumbelCache:
     """The noise of running sequences over one vocabulary, computed once per four positions.
 

@@ -8,6 +8,7 @@ import threading
 
 from coupled_arena.errors import ArenaError, ModelError
 from coupled_arena.generation.lockstep import LockstepEngine, Request, Running
+from coupled_arena.generation.noise import compile_noise_loop
 
 _log = logging.getLogger(__name__)
 _STOPPED = "The engine has stopped: restart the arena."
@@ -51,6 +52,7 @@ class EngineWorker:
         self._thread.join()
 
     def _work(self) -> None:
+        compile_noise_loop()  # now, not in the first visitor's round
         try:
             while self._take_in():
                 try:

@@ -54,15 +54,14 @@ class BattleTab:
                 elem_id="question",
             )
             ask = gr.Button("Ask", variant="primary", scale=1, min_width=110, elem_id="ask")
-        with gr.Accordion("Question library", open=False):
+        with gr.Accordion("Question library and number of models", open=False):
             category, chosen = self._library_picker()
-        size = gr.Radio(
-            [(f"{n} models", n) for n in range(2, self._most + 1)],
-            value=self._size,
-            label="Answers side by side",
-            visible=self._most > 2,
-            elem_id="size",
-        )
+            size = gr.Radio(
+                [(f"{n} models", n) for n in range(2, self._most + 1)],
+                value=self._size,
+                label="Answers side by side",
+                elem_id="size",
+            )
         panel = gr.HTML(
             value=None,
             html_template='<div class="round"></div>',

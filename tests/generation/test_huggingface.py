@@ -197,7 +197,7 @@ def test_the_engine_draws_what_the_law_test_draws(full):
 
 def test_a_model_against_itself(demo_models, full):
     """Coupled, 50 replies are identical; independent, under seeds of their own, they differ."""
-    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=24)
+    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=20)
     prompts = [full.encode(user(text)) for text in questions(50)]
     coupled = [
         Request(tuple(Contender(FULL, number, prompt) for _ in range(2)), sampling)
@@ -207,15 +207,15 @@ def test_a_model_against_itself(demo_models, full):
         Request(
             tuple(Contender(FULL, model_seed(number, FULL, k), prompt) for k in range(2)), sampling
         )
-        for number, prompt in enumerate(prompts[:20])
+        for number, prompt in enumerate(prompts[:10])
     ]
     runs = decode(LockstepEngine(demo_models), coupled + independent)
     for running in runs[:50]:
         first, second = running.lines
         assert first.tokens == second.tokens
         assert running.texts[0] == running.texts[1]
-    assert sum(len(running.lines[0].tokens) for running in runs[:50]) > 500
-    assert sum(a == b for a, b in (running.texts for running in runs[50:])) <= 4
+    assert sum(len(running.lines[0].tokens) for running in runs[:50]) > 400
+    assert sum(a == b for a, b in (running.texts for running in runs[50:])) <= 3
 
 
 def written(model, prompts, sampling, *, together):
@@ -229,18 +229,43 @@ def written(model, prompts, sampling, *, together):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_replies_do_not_depend_on_the_batch(demo_models, name):
-    """Alone, eight at once, in reversed order: the same tokens (decision 3 of the design).
+def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name):
+    """Decision 3 of the design; logits that move by e at most move a softmax by e at most.
 
-    Rounding differs by batch, by a total variation of 2e-6 a token at most (PLATFORM, section 1):
-    of 160 tokens one would differ with probability 3e-4.
+    Where layers round their inputs to fewer bits (LLM.int8 always, 4 bits where the processor has
+    AVX512-BF16), attention that rounds by batch shows here as a variation of 1e-2 and more.
+    """
+    model = demo_models[name]
+    prompts = [model.encode(user(text)) for text in questions(6)]
+    together = model.start_batch()
+    together.add(prompts)
+    alone = []
+    for prompt in prompts:
+        alone.append(model.start_batch())
+        alone[-1].add([prompt])
+    for _ in range(10):
+        for row, batch in zip(together.logits, alone, strict=True):
+            one, other = ((logits / 0.7).softmax(0) for logits in (row, batch.logits[0]))
+            assert float((one - other).abs().sum() / 2) < rounding_bound(row) / 0.7
+        tokens = together.logits.argmax(1)
+        together.advance(tokens)
+        for token, batch in zip(tokens, alone, strict=True):
+            batch.advance(token[None])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_replies_do_not_depend_on_the_batch(demo_models, name):
+    """Alone, eight at once, in reversed order: the same tokens.
+
+    A total variation of 1e-6 a token (measured) makes one of some 300 tokens differ with
+    probability 3e-4.
     """
     model = demo_models[name]
     sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=20)
     prompts = [(1000 + n, model.encode(user(text))) for n, text in enumerate(questions(8))]
     assert len({len(prompt) for _, prompt in prompts}) > 2  # so some rows are padded
     together = written(model, prompts, sampling, together=True)
-    assert written(model, prompts, sampling, together=False) == together
+    assert written(model, prompts[:4], sampling, together=False) == together[:4]
     assert written(model, prompts[::-1], sampling, together=True) == together[::-1]
 
 
@@ -418,6 +443,15 @@ def bytes_per_weight(layer):
     return weight.numel() * weight.element_size() / (layer.in_features * layer.out_features)
 
 
+@torch.inference_mode()
+def weights_in_use(layer):
+    """Return what a layer multiplies by, whatever its packing: its action on the identity."""
+    return layer(torch.eye(layer.in_features)).T
+
+
+SOME = ("layers.0.", "layers.15.", "layers.29.")
+
+
 def test_full_precision_is_float32(full):
     for layer in projections(full).values():
         assert type(layer) is torch.nn.Linear
@@ -435,11 +469,12 @@ def test_eight_bits_are_llm_int8(demo_models, full):
         assert layer.weight.dtype == torch.int8
         assert bytes_per_weight(layer) == 1
         assert layer.state.threshold == 0
-        original = originals[name].weight
-        largest = original.abs().amax(1, keepdim=True)
-        restored = layer.weight.float() * largest / 127
-        # each row in steps of its largest weight / 127; float16 takes part in the scaling
-        assert bool(((restored - original).abs() <= largest / 127 * (0.5 + 127 * 2**-11)).all())
+        if any(block in name for block in SOME):
+            original = originals[name].weight.detach()
+            step = original.abs().amax(1, keepdim=True) / 127
+            error = (weights_in_use(layer) - original).abs() / step
+            # half a step, and float16 (2**-11) on a weight of 127 steps and on its scale
+            assert 0.4 < float(error.max()) <= 0.5 + 2 * 127 * 2.0**-11
     assert model.arithmetic["llm_int8_threshold"] == "0"
     assert model.arithmetic["bitsandbytes"] == bitsandbytes.__version__
     assert model.batchable
@@ -452,16 +487,15 @@ def test_four_bits_are_nf4(demo_models, full):
         assert type(layer) is bitsandbytes.nn.Linear4bit
         assert bytes_per_weight(layer) == 0.5
         assert layer.weight.quant_type == "nf4"
+        assert layer.weight.quant_state.blocksize == 64
         assert layer.compute_dtype == torch.float32
-        state = layer.weight.quant_state
-        restored = bitsandbytes.functional.dequantize_4bit(layer.weight.data, state)
-        original = originals[name].weight
-        assert restored.shape == original.shape
-        blocks = original.reshape(-1, state.blocksize)
-        # the widest gap of NF4's sixteen values is between -1 and -0.6962: half of it is 0.152
-        error = (restored.reshape(blocks.shape) - blocks).abs().amax(1)
-        assert bool((error <= 0.153 * blocks.abs().amax(1)).all())
-        assert bool((error > 0).any())
+        if any(block in name for block in SOME):
+            blocks = originals[name].weight.detach().reshape(-1, 64)
+            error = (weights_in_use(layer).reshape(-1, 64) - blocks).abs()
+            error = error.amax(1) / blocks.abs().amax(1)
+            # the widest gap of NF4's values is from -1 to -0.6962: half of it, and three
+            # roundings to bfloat16 (2**-9) where the processor computes in that
+            assert 0.1 < float(error.max()) <= 0.1519 + 3 * 2.0**-9
     assert model.arithmetic["quantization"] == "bnb-4bit"
 
 

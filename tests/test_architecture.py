@@ -1,0 +1,79 @@
+"""Who may import whom: the arrows of the house point one way."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "coupled_arena"
+
+# Room -> rooms it may import from, besides itself.
+VALUES = {"records", "errors"}
+ARROWS = {
+    "errors": set(),
+    "records": set(),
+    "stats": VALUES,
+    "generation": VALUES,
+    "store": VALUES,
+    "settings": VALUES | {"generation"},
+    "leaderboard": VALUES | {"stats", "store"},
+    "arena": VALUES | {"generation", "store"},
+    "experiment": VALUES | {"generation", "store"},
+    "services": VALUES | {"settings", "generation", "store", "arena", "leaderboard"},
+    "ui": VALUES | {"settings", "generation", "store", "arena", "leaderboard", "services"},
+    "cli": VALUES | {"settings", "generation", "store", "experiment", "services", "ui"},
+    "__init__": set(),
+    "__main__": {"cli"},
+}
+STATS_ALLOWED = {"numpy", "scipy", "numba"}
+
+
+def modules():
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path):
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def test_every_room_is_on_the_plan():
+    assert {room(path) for path in modules()} == set(ARROWS)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_arrows(path):
+    reached = {name.split(".")[1] for name in imported(path) if name.startswith("coupled_arena.")}
+    assert reached - {room(path)} <= ARROWS[room(path)]
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "stats").glob("*.py")), ids=lambda p: p.name)
+def test_statistics_know_only_arrays(path):
+    outside = {name.split(".")[0] for name in imported(path)} - {"coupled_arena", "__future__"}
+    standard = {"collections", "dataclasses", "typing", "math", "itertools", "functools"}
+    assert outside <= STATS_ALLOWED | standard
+
+
+def test_only_settings_reads_the_environment():
+    readers = {room(path) for path in modules() if "environ" in path.read_text()}
+    assert readers <= {"settings", "cli"}  # cli sets what Gradio reads at import
+
+
+def test_no_module_prints():
+    calls = [
+        path
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+    ]
+    assert calls == []

@@ -1,0 +1,256 @@
+"""The command line on the real demo models: generate, interrupt, replay, export, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from coupled_arena.cli import main
+from coupled_arena.store.database import Store
+from coupled_arena.store.exchange import snapshot, snapshot_path
+
+FULL, EIGHT_BITS = "SmolLM2-135M", "SmolLM2-135M-bnb-8bit"
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def prompts(tmp_path):
+    path = tmp_path / "prompts.txt"
+    path.write_text("What is the capital of France?\n\nWrite a haiku about rain.\nAdd 17 and 25.\n")
+    return path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return stopped.value.code or 0, printed.out, printed.err
+
+    return run
+
+
+def generation(prompts, db, *more):
+    common = ["generate", "--prompts", prompts, "--models", f"{FULL},{EIGHT_BITS}", "--seed", 7]
+    return [str(x) for x in [*common, "--max-new-tokens", 12, "--db", db, "--json", *more]]
+
+
+def rows(db):
+    with duckdb.connect(str(db), read_only=True) as connection:
+        return connection.execute(
+            "select battle, turn, place, model, text, tokens, finish from replies order by all"
+        ).fetchall()
+
+
+def start(*arguments, **options):
+    command = [sys.executable, "-m", "coupled_arena", *map(str, arguments)]
+    return subprocess.Popen(
+        command,
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        **options,
+    )
+
+
+def test_models_lists_the_demo(call):
+    code, out, _ = call("models", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert [row["name"] for row in answer["models"]] == [FULL, EIGHT_BITS, "SmolLM2-135M-bnb-4bit"]
+    assert {row["quantization"] for row in answer["models"]} == {"none", "bnb-8bit", "bnb-4bit"}
+    assert set(answer["models"][0]) >= {"name", "source", "quantization", "ready"}
+    assert answer["presets"] == ["demo", "papers"]
+
+
+def test_every_preset_is_free_of_mistakes(call):
+    for preset in ("demo", "papers"):
+        code, out, err = call("models", "--preset", preset, "--json")
+        assert (code, json.loads(out)["problems"], err) == (0, [], "")
+
+
+def test_a_wrong_entry_is_named_and_the_others_are_listed(call, tmp_path):
+    config = tmp_path / "arena.toml"
+    config.write_text('[[models]]\nname = "good"\nhub = "a/b"\n[[models]]\nname = "bad"\n')
+    code, out, err = call("models", "--config", config, "--json")
+    assert code == 0
+    assert [row["name"] for row in json.loads(out)["models"]] == ["good"]
+    assert err == "Model 'bad': name exactly one source: hub, folder, gguf or wheel.\n"
+
+
+def test_generate_counts_what_it_makes_and_makes_nothing_twice(call, prompts, tmp_path):
+    db = tmp_path / "arena.duckdb"
+    code, out, _ = call(*generation(prompts, db, "--seeds", 2))
+    made = json.loads(out)
+    first = rows(db)
+    assert code == 0
+    assert (made["battles"], made["replies"], made["skipped"]) == (12, 24, 0)
+    assert made["tokens"] == sum(len(row[5]) for row in first)
+    code, out, _ = call(*generation(prompts, db, "--seeds", 3))
+    again = json.loads(out)
+    assert (again["battles"], again["skipped"]) == (6, 12)
+    assert [row for row in rows(db) if row in first] == first
+
+
+def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, tmp_path):
+    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
+    call(*generation(prompts, whole, "--seeds", 4))
+    process = start(*generation(prompts, broken, "--seeds", 4, "--at-once", 2))
+    while "battle, " not in process.stderr.readline(400):  # the bar after a first battle
+        pass
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert (
+        err.strip().splitlines()[-1].startswith("Error: Interrupted. Finished battles are stored")
+    )
+    done = {row[0] for row in rows(broken)}
+    assert 0 < len(done) < 24
+    code, out, _ = call(*generation(prompts, broken, "--seeds", 4))
+    made = json.loads(out)
+    assert (code, made["battles"], made["skipped"]) == (0, 24 - len(done), len(done))
+    assert rows(broken) == rows(whole)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """A store of 20 battles, made in a process of its own."""
+    folder = tmp_path_factory.mktemp("generated")
+    prompts = folder / "prompts.txt"
+    prompts.write_text(
+        "Name a colour.\nWhy is the sky blue?\nTell a joke.\nCount to five.\nSay hi.\n"
+    )
+    db = folder / "arena.duckdb"
+    process = start(*generation(prompts, db, "--seeds", 2))
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    return db
+
+
+def replayed(db, battle):
+    process = start("replay", battle, "--db", db, "--json")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return json.loads(out)
+
+
+def battle_ids(db):
+    with duckdb.connect(str(db), read_only=True) as connection:
+        found = connection.execute("select battle from battles order by battle").fetchall()
+    return [battle for (battle,) in found]
+
+
+def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(generated, tmp_path):
+    battle = battle_ids(generated)[0]
+    assert replayed(generated, battle)["identical"] is True
+    altered = tmp_path / "altered.duckdb"
+    altered.write_bytes(generated.read_bytes())
+    with duckdb.connect(str(altered)) as connection:
+        _alter_token(connection, battle, index=2)
+    answer = replayed(altered, battle[:10])
+    assert answer["identical"] is False
+    assert (answer["first_difference"], answer["turn"]) == (2, 0)
+    assert answer["score_gap"] > 0.01  # no rounding: float32 logits agree to about 1e-5
+
+
+def _alter_token(connection, battle, *, index):
+    (tokens,) = connection.execute(
+        "select tokens from replies where battle = ? and place = 1", [battle]
+    ).fetchone()
+    tokens[index] += 1
+    connection.execute(
+        "update replies set tokens = ? where battle = ? and place = 1", [tokens, battle]
+    )
+
+
+@pytest.mark.slow
+def test_replay_of_20_battles_each_in_a_new_process_takes_4_minutes(generated):
+    ids = battle_ids(generated)
+    assert len(ids) == 20
+    assert [replayed(generated, battle)["identical"] for battle in ids] == [True] * 20
+
+
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
+def test_export_writes_what_is_stored(call, generated, tmp_path, format):
+    code, out, _ = call(
+        "export", "--out", tmp_path, "--format", format, "--db", generated, "--json"
+    )
+    assert code == 0
+    assert len(json.loads(out)["files"]) == 4
+    battles = duckdb.sql(f"select battle from '{tmp_path}/battles.{format}' order by 1").fetchall()
+    assert [battle for (battle,) in battles] == battle_ids(generated)
+
+
+def test_an_owned_store_is_read_from_its_snapshot_and_not_written(generated, tmp_path, prompts):
+    db = tmp_path / "arena.duckdb"
+    db.write_bytes(generated.read_bytes())
+    with Store.open(db) as store:
+        snapshot(store, snapshot_path(db))
+        reader = start("export", "--out", tmp_path / "out", "--db", db)
+        _, err = reader.communicate(timeout=60)
+        assert reader.returncode == 0
+        assert f"{db} is in use: reading its snapshot, " in err
+        writer = start(*generation(prompts, db))
+        _, err = writer.communicate(timeout=60)
+    assert writer.returncode == 1
+    assert err.strip() == (
+        f"Error: {db} is in use by process {os.getpid()}. "
+        "Stop that process, or choose another file."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["replay", "00000000ff", "--db", "{db}"], 1, "There is no battle '00000000ff'"),
+        (["generate", "--prompts", "{txt}", "--models", "x,y"], 1, "There is no model named 'x'"),
+        (["generate", "--prompts", "{txt}", "--models", FULL], 1, "at least two models"),
+        (["generate", "--prompts", "/none", "--models", f"{FULL},{FULL}"], 1, "cannot be read"),
+        (["generate", "--prompts", "{bad}", "--models", f"{FULL},{FULL}"], 1, "line 2: not valid"),
+        (
+            ["generate", "--prompts", "{txt}", "--models", f"{FULL},{FULL}", "--top-p", "0"],
+            1,
+            "sampling.top_p",
+        ),
+        (["generate", "--prompts", "{txt}"], 2, "--models"),
+        (["models", "--preset", "none"], 1, "There is no preset 'none'"),
+        (["models", "fetch", "none"], 1, "There is no model named 'none'"),
+        (["frobnicate"], 2, "No such command"),
+        (["export", "--format", "xls", "--out", "x"], 2, "--format"),
+        (["serve", "--config", "{wrong}"], 1, "there is no setting 'colour'"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(call, generated, tmp_path, arguments, code, message):
+    files = {
+        "txt": ("hi.txt", "Hi.\n"),
+        "bad": ("bad.jsonl", '{"text": "x"}\n{"text": \n'),
+        "wrong": ("wrong.toml", "colour = 1\n"),
+    }
+    for name, content in files.values():
+        (tmp_path / name).write_text(content)
+    paths = {key: tmp_path / name for key, (name, _) in files.items()} | {"db": generated}
+    found, _, err = call(*(argument.format(**paths) for argument in arguments))
+    assert found == code
+    assert message in err
+    assert "Traceback" not in err
+    if code == 1:
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_help_names_every_command(call):
+    code, out, _ = call("--help")
+    assert code == 0
+    for command in ("serve", "models", "generate", "replay", "export"):
+        assert command in out

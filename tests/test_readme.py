@@ -1,0 +1,79 @@
+"""The README stays true: its commands, its settings, its tree."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coupled_arena.cli import main
+from coupled_arena.settings import load_settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+README = (REPOSITORY / "README.md").read_text()
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def commands():
+    for block in blocks("bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("coupled-arena "):
+                yield shlex.split(line, comments=True)[1:]
+
+
+def test_the_checks_of_every_change_are_the_command_of_the_readme():
+    start, test = blocks("bash")[:2]
+    assert start.strip().endswith(".venv/bin/python app.py")
+    assert test.strip() in (REPOSITORY / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
+def test_commands_and_their_options_exist(command, capsys):
+    words = [word for word in command if not word.startswith("-")]
+    path = words[:2] if words[:2] == ["models", "fetch"] else words[:1]
+    with pytest.raises(SystemExit) as stopped:
+        main([*path, "--help"])
+    assert not stopped.value.code
+    printed = capsys.readouterr().out
+    for option in (word for word in command if word.startswith("--")):
+        assert option in printed
+
+
+def test_the_example_configuration_is_right(tmp_path):
+    (example,) = blocks("toml")
+    path = tmp_path / "arena.toml"
+    path.write_text(example)
+    catalog = load_settings(path).catalog
+    assert catalog.problems == ()
+    assert [spec.name for spec in catalog.models] == [
+        model["name"] for model in tomllib.loads(example)["models"]
+    ]
+
+
+def test_the_tree_names_what_is_there():
+    tree = README.split("## The tree")[1].split("```")[1]
+    folders: list[str] = []
+    for line in filter(str.strip, tree.splitlines()):
+        depth = (len(line) - len(line.lstrip())) // 2
+        names = re.split(r" {2,}", line.strip())[0].split(", ")
+        for name in names:
+            assert (REPOSITORY / "/".join([*folders[:depth], name])).exists(), name
+        folders[depth:] = [names[0].rstrip("/")]
+
+
+def test_pictures_are_there():
+    for path in re.findall(r"!\[[^]]*\]\(([^)]+)\)", README):
+        assert (REPOSITORY / path).is_file()
+
+
+def test_the_front_matter_is_what_spaces_read():
+    front = yaml.safe_load(README.split("---")[1])
+    assert (front["sdk"], front["app_port"]) == ("docker", 7860)
+    assert (REPOSITORY / "Dockerfile").is_file()

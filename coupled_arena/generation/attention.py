@@ -42,6 +42,8 @@ def row_attention(
     tensor, shape (n, q, heads, d), and None for the attention weights
     """
     rows = query.shape[0]
+    if attention_mask is not None and query.shape[2] > 1:
+        raise ValueError("Prompts are read one by one: only single queries may be padded.")
     padding = [0] * rows if attention_mask is None else (attention_mask == 0).sum(1).tolist()
     attended = [
         scaled_dot_product_attention(

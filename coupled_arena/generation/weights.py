@@ -173,5 +173,8 @@ def _unpack(gguf: Path, target: Path) -> None:
         finished = folder / "model"
         plain.save_pretrained(finished)
         AutoTokenizer.from_pretrained(gguf.parent, **options).save_pretrained(finished)
-        if not target.is_dir():  # another process may have been faster
+        try:
             finished.replace(target)
+        except OSError:
+            if not target.is_dir():  # else another process was faster, with the same weights
+                raise

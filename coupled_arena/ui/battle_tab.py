@@ -71,7 +71,7 @@ class BattleTab:
         )
         with gr.Row(visible=False, equal_height=True) as continuing:
             more = gr.Textbox(
-                label="Follow-up question to both",
+                label="Follow-up question",
                 lines=1,
                 max_lines=6,
                 scale=6,

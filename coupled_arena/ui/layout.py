@@ -27,7 +27,7 @@ def build(services: Services) -> gr.Blocks:
     """Return the page."""
     library = read_library(resource("data/prompts.jsonl"))
     settings = services.settings
-    with gr.Blocks(title="Coupled Arena") as page:
+    with gr.Blocks(title="Coupled Arena", fill_width=True) as page:
         gr.Markdown(_TITLE)
         with gr.Tabs() as tabs:
             with gr.Tab("Battle", id="battle"):

@@ -13,6 +13,7 @@ from coupled_arena.ui.events import FREE, QUIET
 from coupled_arena.ui.plots import pair_heatmap, win_rate_figure
 
 _REFRESH = 1.0  # seconds between looks at the store's version while the tab is shown
+_NARROW = 340  # pixels; below twice this the figures stand one above the other
 _MODES = [
     ("All battles", ""),
     ("Coupled", Mode.COUPLED.value),
@@ -41,8 +42,10 @@ class LeaderboardTab:
         self._mode = gr.Radio(_MODES, value="", label="Battles", elem_id="board-mode")
         table = gr.HTML(elem_id="board", apply_default_css=False)
         with gr.Row():
-            rates = gr.Plot(show_label=False, elem_id="board-rates")
-            pairs = gr.Plot(show_label=False, elem_id="board-pairs")
+            with gr.Column(min_width=_NARROW):
+                rates = gr.Plot(show_label=False, elem_id="board-rates")
+            with gr.Column(min_width=_NARROW):
+                pairs = gr.Plot(show_label=False, elem_id="board-pairs")
         with gr.Accordion("How to read this", open=False):
             gr.Markdown(_HOW_TO_READ)
         wiring: dict[str, Any] = {

@@ -493,9 +493,9 @@ def test_four_bits_are_nf4(demo_models, full):
             blocks = originals[name].weight.detach().reshape(-1, 64)
             error = (weights_in_use(layer).reshape(-1, 64) - blocks).abs()
             error = error.amax(1) / blocks.abs().amax(1)
-            # the widest gap of NF4's values is from -1 to -0.6962: half of it, and three
-            # roundings to bfloat16 (2**-9) where the processor computes in that
-            assert 0.1 < float(error.max()) <= 0.1519 + 3 * 2.0**-9
+            # the widest gap of NF4's values is from -1 to -0.69619: half of it, for all else here
+            # is float32; bfloat16, which some processors are given instead, exceeds it
+            assert 0.1 < float(error.max()) <= 0.15191
     assert model.arithmetic["quantization"] == "bnb-4bit"
 
 

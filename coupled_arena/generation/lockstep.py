@@ -181,7 +181,10 @@ class _Lane:
         self._drop_finished()  # cancelled since the last step
         for sampling, rows in self._by_sampling().items():
             chosen = [self.lines[row] for row in rows]
-            scores = outcome_scores(self._batch.logits[rows], self._stops, sampling)
+            logits = self._batch.logits
+            if len(rows) < len(self.lines):
+                logits = logits[rows]
+            scores = outcome_scores(logits, self._stops, sampling)
             gumbel = noise.at([line.place for line in chosen]) if sampling.temperature else None
             for line, outcome in zip(chosen, draw(scores, gumbel).tolist(), strict=True):
                 line.take(outcome)

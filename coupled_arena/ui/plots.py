@@ -140,8 +140,8 @@ def pair_heatmap(board: Leaderboard, *, dark: bool | None = None) -> go.Figure:
         figure,
         theme,
         title=f"Who beats whom in {_MODES[board.mode]}",
-        subtitle=f"{'Percent won by the row' if crowded else 'How often the row beat the column'}; "
-        "a tie is won by neither<br>Blue: the row is ahead of the column. Orange: behind it",
+        subtitle=f"{'Percent won by the row' if crowded else 'How often the row beat the column'}"
+        "<br>Blue: the row is ahead of the column. Orange: behind it",
         height=(lines * _LINE + 6) * len(names) + 170,
     )
 

@@ -12,13 +12,14 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from coupled_arena.arena.pairing import new_battle
-from coupled_arena.arena.views import Reveal, RoundView, TurnView
+from coupled_arena.arena.rounds import Round
+from coupled_arena.arena.views import Reveal, RoundView
+from coupled_arena.arena.voting import check_ranks, reveal_of
 from coupled_arena.errors import PromptError, VoteError
-from coupled_arena.generation.lockstep import Request, Running
+from coupled_arena.generation.lockstep import Request
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import (
@@ -29,7 +30,6 @@ from coupled_arena.records import (
     Source,
     Vote,
     new_id,
-    seed_to_hex,
 )
 from coupled_arena.store.database import Store
 
@@ -38,49 +38,6 @@ LONGEST_PROMPT = 40_000  # characters
 _BROKEN = "The models broke off, and this round was dropped. Start another."
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
 _ROUND_LIFETIME = 6 * 3600.0  # seconds
-
-
-@dataclass(frozen=True)
-class RoundState:
-    """Everything about a round at one moment; replaced whole, so that reading needs no lock."""
-
-    battle: Battle
-    pending: tuple[Prompt, Running] | None = None
-    reveal: Reveal | None = None
-    error: str | None = None
-
-    def view(self) -> RoundView:
-        """Return the part of it that its owner may see."""
-        turns = [
-            TurnView(prompt.text, tuple(r.text for r in self.battle.replies if r.turn == turn))
-            for turn, prompt in enumerate(self.battle.prompts)
-        ]
-        if self.pending:
-            prompt, running = self.pending
-            turns.append(TurnView(prompt.text, running.texts))
-        return RoundView(
-            size=len(self.battle.models),
-            turns=tuple(turns),
-            running=self.pending is not None,
-            commitment=self.battle.commitment,
-            reveal=self.reveal,
-            error=self.error,
-        )
-
-
-class Round:
-    """The server's side of a round; its state is secret until the reveal."""
-
-    def __init__(self, owner: str, battle: Battle) -> None:
-        self.id = new_id()
-        self.owner = owner
-        self.state = RoundState(battle)
-        self.opened = time.monotonic()
-        self.changing = threading.RLock()
-
-    def change(self, **parts: Any) -> None:
-        """Replace parts of the state; hold `changing` around whatever led to the change."""
-        self.state = replace(self.state, **parts)
 
 
 @dataclass(frozen=True)
@@ -271,20 +228,7 @@ class Arena:
         battle = current.state.battle
         vote = Vote(new_id(), battle.id, current.owner, ranks, both_bad, source, early)
         self._store.cast(vote)
-        reveal = Reveal(
-            vote=vote.id,
-            battle=battle.id,
-            models=battle.models,
-            ranks=ranks,
-            both_bad=both_bad,
-            source=source,
-            early=early,
-            mode=battle.mode,
-            seed=seed_to_hex(battle.seed),
-            nonce=battle.nonce.hex(),
-            commitment=battle.commitment,
-        )
-        current.change(reveal=reveal)
+        current.change(reveal=reveal_of(battle, vote))
 
     def _mine(self, owner: str, round_id: str) -> Round:
         with self._lock:
@@ -301,16 +245,6 @@ class Arena:
     def _forget_old(self) -> None:
         oldest = time.monotonic() - _ROUND_LIFETIME
         self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
-
-
-def check_ranks(ranks: Sequence[int], size: int, *, both_bad: bool) -> tuple[int, ...]:
-    """Return ranks that order so many answers, or raise VoteError."""
-    whole = all(type(rank) is int for rank in ranks)
-    if not whole or len(ranks) != size or min(ranks) != 1 or max(ranks) > size:
-        raise VoteError(f"A vote gives each of the {size} answers a place from 1 (best) to {size}.")
-    if both_bad and max(ranks) > 1:
-        raise VoteError("If all answers are bad, none is better: all have place 1.")
-    return tuple(ranks)
 
 
 def _revealed(current: Round) -> Reveal:

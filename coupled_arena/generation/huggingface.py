@@ -9,6 +9,7 @@ from typing import Any, cast
 import bitsandbytes
 import torch
 import transformers
+from bitsandbytes.nn.modules import Linear4bit
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
@@ -232,7 +233,7 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
     if kinds == {"full_attention"} and not getattr(config, "sliding_window", None):
         network.set_attn_implementation(ROW_ATTENTION)
     for module in network.modules():
-        if isinstance(module, bitsandbytes.nn.Linear4bit):
+        if isinstance(module, Linear4bit):
             # On processors with AVX512-BF16 bitsandbytes would multiply in bfloat16 instead.
             module.support_avx512bf16_for_cpu = False
 

@@ -1,0 +1,55 @@
+"""A round on the server: its whole state, and the part of it that its owner may see."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coupled_arena.arena.views import Reveal, RoundView, TurnView
+from coupled_arena.generation.lockstep import Running
+from coupled_arena.records import Battle, Prompt, new_id
+
+
+@dataclass(frozen=True)
+class RoundState:
+    """Everything about a round at one moment; replaced whole, so that reading needs no lock."""
+
+    battle: Battle
+    pending: tuple[Prompt, Running] | None = None
+    reveal: Reveal | None = None
+    error: str | None = None
+
+    def view(self) -> RoundView:
+        """Return the part of it that its owner may see."""
+        turns = [
+            TurnView(prompt.text, tuple(r.text for r in self.battle.replies if r.turn == turn))
+            for turn, prompt in enumerate(self.battle.prompts)
+        ]
+        if self.pending:
+            prompt, running = self.pending
+            turns.append(TurnView(prompt.text, running.texts))
+        return RoundView(
+            size=len(self.battle.models),
+            turns=tuple(turns),
+            running=self.pending is not None,
+            commitment=self.battle.commitment,
+            reveal=self.reveal,
+            error=self.error,
+        )
+
+
+class Round:
+    """The server's side of a round; its state is secret until the reveal."""
+
+    def __init__(self, owner: str, battle: Battle) -> None:
+        self.id = new_id()
+        self.owner = owner
+        self.state = RoundState(battle)
+        self.opened = time.monotonic()
+        self.changing = threading.RLock()
+
+    def change(self, **parts: Any) -> None:
+        """Replace parts of the state; hold `changing` around whatever led to the change."""
+        self.state = replace(self.state, **parts)

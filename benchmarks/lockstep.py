@@ -34,8 +34,8 @@ QUESTION = "Explain to a child why the sky is blue and why sunsets are red, with
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--pair", default="SmolLM2-135M,SmolLM2-135M-bnb-8bit")
-    arguments.add_argument("--tokens", type=int, default=128)
-    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--tokens", type=int, default=256)
+    arguments.add_argument("--rounds", type=int, default=3)
     given = arguments.parse_args()
     compile_noise_loop()
     models = load_named(load_settings(), given.pair.split(","))

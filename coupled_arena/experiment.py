@@ -6,8 +6,11 @@ import hashlib
 import json
 import random
 import secrets
+import signal
+import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -110,8 +113,11 @@ def generate(
     todo = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
     total = len(plan.prompts) * len(plan.modes) * plan.repetitions
     replies = tokens = 0
-    with tqdm(total=total, initial=total - len(todo), unit="battle", disable=not progress) as bar:
-        for battle in _decode_all(todo, models, at_once):
+    with (
+        _interrupts() as interrupted,
+        tqdm(total=total, initial=total - len(todo), unit="battle", disable=not progress) as bar,
+    ):
+        for battle in _decode_all(todo, models, at_once, interrupted):
             store.add_battle(battle)
             replies += len(battle.replies)
             tokens += sum(len(reply.tokens) for reply in battle.replies)
@@ -122,8 +128,22 @@ def generate(
     return Generated(len(todo), replies, tokens, seconds, total - len(todo))
 
 
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Turn Ctrl-C into a flag: an exception in the middle of a write would come out as another."""
+    asked = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: asked.set())
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _decode_all(
-    todo: Iterable[tuple[Battle, Prompt]], models: Models, at_once: int
+    todo: Iterable[tuple[Battle, Prompt]],
+    models: Models,
+    at_once: int,
+    interrupted: threading.Event,
 ) -> Iterator[Battle]:
     """Yield battles as they end, refilling the batch, so that none waits for the slowest."""
     engine = LockstepEngine(models)
@@ -138,6 +158,8 @@ def _decode_all(
         if not active:
             return
         engine.step()
+        if interrupted.is_set():
+            raise KeyboardInterrupt
         ended = [entry for entry in active if entry[2].done.is_set()]
         active = [entry for entry in active if not entry[2].done.is_set()]
         yield from (with_turn(battle, prompt, run, models) for battle, prompt, run in ended)

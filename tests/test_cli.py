@@ -108,8 +108,11 @@ def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, tmp_path):
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
     call(*generation(prompts, whole, "--seeds", 4))
     process = start(*generation(prompts, broken, "--seeds", 4, "--at-once", 2))
-    while "battle, " not in process.stderr.readline(400):  # the bar after a first battle
-        pass
+    seen = ""
+    while "tokens/s" not in seen:  # the bar after a first battle
+        piece = process.stderr.read(20)
+        assert piece, seen
+        seen += piece
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1

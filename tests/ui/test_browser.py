@@ -27,7 +27,7 @@ OPTIONS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-PATIENCE = 120_000  # milliseconds
+PATIENCE = 20_000  # milliseconds
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
 STOP = "#round .ballot >> text=Stop"

@@ -104,7 +104,8 @@ def test_generate_counts_what_it_makes_and_makes_nothing_twice(call, prompts, tm
     assert [row for row in rows(db) if row in first] == first
 
 
-def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, tmp_path):
+@pytest.mark.slow
+def test_an_interrupted_run_continues_to_the_same_rows_in_2_minutes(call, prompts, tmp_path):
     whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
     call(*generation(prompts, whole, "--seeds", 4))
     process = start(*generation(prompts, broken, "--seeds", 4, "--at-once", 2))

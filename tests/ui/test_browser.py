@@ -359,7 +359,7 @@ def compared(page, mode, seed):
 
     t = time.time()
     L = []
-    while not streams[-1] in ended and time.time() - t < 30:
+    while streams[-1] not in ended and time.time() - t < 30:
         page.wait_for_timeout(100)
         L.append(
             (
@@ -367,7 +367,7 @@ def compared(page, mode, seed):
                 [len(x) for x in page.locator("#comparison .answer .text").all_inner_texts()],
             )
         )
-    if not streams[-1] in ended:
+    if streams[-1] not in ended:
         raise AssertionError(
             str([(r.url[-40:], r.timing) for r in streams])
             + str([r.url[-30:] for r in ended][-4:])

@@ -123,13 +123,12 @@ def sampling_share(models: dict[str, HuggingFaceModel], sampling: Sampling, batt
 
         return wrapped
 
-    originals = lockstep.outcome_scores, lockstep.draw, lockstep.GumbelCache.at
-    lockstep.outcome_scores, lockstep.draw = timed(originals[0]), timed(originals[1])
-    lockstep.GumbelCache.at = timed(originals[2])
+    originals = lockstep.outcome_scores, lockstep.draw_at
+    lockstep.outcome_scores, lockstep.draw_at = map(timed, originals)
     try:
         return spent_share(lambda: together(models, sampling, battles), lambda: spent)
     finally:
-        lockstep.outcome_scores, lockstep.draw, lockstep.GumbelCache.at = originals
+        lockstep.outcome_scores, lockstep.draw_at = originals
 
 
 def spent_share(work: Callable[[], object], spent: Callable[[], float]) -> float:

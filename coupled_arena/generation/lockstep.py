@@ -17,7 +17,7 @@ import torch
 
 from coupled_arena.errors import ArenaError
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
-from coupled_arena.generation.sampling import draw, outcome_scores
+from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.records import Finish, Sampling
 
@@ -185,8 +185,9 @@ class _Lane:
             if len(rows) < len(self.lines):
                 logits = logits[rows]
             scores = outcome_scores(logits, self._stops, sampling)
-            gumbel = noise.at([line.place for line in chosen]) if sampling.temperature else None
-            for line, outcome in zip(chosen, draw(scores, gumbel).tolist(), strict=True):
+            places = [line.place for line in chosen]
+            drawn = draw_at(scores, noise, places) if sampling.temperature else draw(scores, None)
+            for line, outcome in zip(chosen, drawn.tolist(), strict=True):
                 line.take(outcome)
         self._drop_finished()
         if self.lines:

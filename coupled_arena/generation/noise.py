@@ -115,6 +115,25 @@ def gumbel_blocks(
     return gumbel(torch.as_tensor(words).transpose(0, 1))
 
 
+def gumbel_at(
+    seeds: torch.Tensor, turns: torch.Tensor, positions: torch.Tensor, keys: torch.Tensor
+) -> torch.Tensor:
+    """Return the Gumbel noise of single tokens: the numbers of `gumbel_blocks`, one at a time.
+
+    Parameters
+    ----------
+    seeds, turns, positions, keys : int64 tensors, shape (m,), on one device
+        Seeds and keys as the signed views of their 64 bits.
+
+    Returns
+    -------
+    float64 tensor, shape (m,)
+    """
+    counter = (positions // POSITIONS_PER_BLOCK, keys & _LOW, (keys >> 32) & _LOW, turns)
+    words = torch.stack(philox(counter, (seeds & _LOW, (seeds >> 32) & _LOW)))
+    return gumbel(words.gather(0, (positions % POSITIONS_PER_BLOCK)[None])[0])
+
+
 def compile_noise_loop() -> None:
     """Compile the loop that serves the CPU: a second or two once, kept on disk for later runs."""
     one = torch.zeros(1, dtype=torch.int64)
@@ -138,7 +157,7 @@ class GumbelCache:
 
     def at(self, sequences: list[tuple[int, int, int]]) -> torch.Tensor:
         """Return the noise of each (seed, turn, position), float64 of shape (n, v)."""
-        wanted = [(seed, turn, position // 4) for seed, turn, position in sequences]
+        wanted = [(seed, turn, at // POSITIONS_PER_BLOCK) for seed, turn, at in sequences]
         missing = list(dict.fromkeys(w for w in wanted if w not in self._blocks))
         if missing:
             table = torch.tensor([(signed(seed), turn, block) for seed, turn, block in missing])
@@ -147,6 +166,17 @@ class GumbelCache:
         return torch.stack(
             [self._blocks[w][s[2] % 4] for w, s in zip(wanted, sequences, strict=True)]
         )
+
+    def at_tokens(
+        self, sequences: list[tuple[int, int, int]], rows: torch.Tensor, tokens: torch.Tensor
+    ) -> torch.Tensor:
+        """Return the noise of single tokens, float64 of shape (m,), and remember none of it.
+
+        ``rows`` index `sequences`, ``tokens`` the vocabulary: int64 of shape (m,).
+        """
+        table = torch.tensor([(signed(seed), turn, at) for seed, turn, at in sequences])
+        seeds, turns, positions = table.to(self._keys.device)[rows].unbind(1)
+        return gumbel_at(seeds, turns, positions, self._keys[tokens])
 
     def forget(self, running: set[tuple[int, int, int]]) -> None:
         """Drop every block but those of the (seed, turn, position // 4) still running."""

@@ -12,7 +12,10 @@ import math
 
 import torch
 
+from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.records import Sampling
+
+_FEW = 16  # making noise token by token pays where at most one outcome in so many is possible
 
 
 def outcome_scores(logits: torch.Tensor, stops: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -47,6 +50,24 @@ def draw(scores: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
     Without noise the draw is greedy.
     """
     return torch.argmax(scores if noise is None else scores + noise, dim=1)
+
+
+def draw_at(
+    scores: torch.Tensor, noise: GumbelCache, sequences: list[tuple[int, int, int]]
+) -> torch.Tensor:
+    """Return what `draw` returns with the noise of each row's (seed, turn, position).
+
+    Where the filters have left few outcomes, only theirs is made: the same numbers, sooner.
+    """
+    possible = scores > -torch.inf
+    if possible.count_nonzero() * _FEW > possible.numel():
+        return draw(scores, noise.at(sequences))
+    rows, outcomes = possible.nonzero(as_tuple=True)
+    noisy = scores[rows, outcomes] + noise.at_tokens(sequences, rows, outcomes)
+    best = scores.new_full((len(scores),), -torch.inf).scatter_reduce(0, rows, noisy, "amax")
+    ahead = noisy == best[rows]
+    drawn = rows.new_full((len(scores),), scores.shape[1])
+    return drawn.scatter_reduce(0, rows[ahead], outcomes[ahead], "amin")
 
 
 def keep_top_k(scores: torch.Tensor, top_k: int) -> torch.Tensor:

@@ -189,6 +189,19 @@ def test_the_cache_is_the_direct_computation_in_any_order(calls, data):
         cache.forget({(seed, turn, position // 4) for seed, turn, position in kept})
 
 
+@settings(deadline=None)
+@given(
+    sequences=st.lists(places, min_size=1, max_size=5),
+    picks=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 36)), max_size=40),
+)
+def test_single_tokens_have_the_noise_of_the_whole(sequences, picks):
+    cache = GumbelCache(KEYS)
+    rows = torch.tensor([row % len(sequences) for row, _ in picks], dtype=torch.int64)
+    tokens = torch.tensor([token for _, token in picks], dtype=torch.int64)
+    single = cache.at_tokens(sequences, rows, tokens)
+    assert torch.equal(words_of(single), words_of(cache.at(sequences)[rows, tokens]))
+
+
 def test_the_noise_of_a_token_does_not_depend_on_its_neighbours():
     """Bitwise: neither the other rows, nor the other tokens, nor the width of a vector."""
     keys = torch.from_numpy(np.random.default_rng(1).integers(-(2**63), 2**63 - 1, size=1001))

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.sampling import draw, keep_top_k, keep_top_p, outcome_scores
+from coupled_arena.generation.sampling import draw, draw_at, keep_top_k, keep_top_p, outcome_scores
 from coupled_arena.generation.vocabulary import make_vocabulary
 from coupled_arena.records import Sampling
 from tests.generation.chi_square import chi_square_p
@@ -228,6 +228,27 @@ def test_temperature_0_draws_the_likeliest_whatever_the_filters(logits, top_k):
     )
     best = logits.index(max(logits))
     assert draw(scores, None).tolist() == [len(logits) if best < 2 else best]
+
+
+# Noise for the possible outcomes alone
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    possible=st.lists(st.integers(1, 300), min_size=1, max_size=5),
+    turn=st.integers(0, 3),
+    position=st.integers(0, 99),
+)
+def test_noise_for_the_possible_outcomes_draws_the_same(seed, possible, turn, position):
+    """From one possible outcome to all: both sides of the border between the two ways."""
+    rng = np.random.default_rng(seed)
+    scores = torch.full((len(possible), 300), -torch.inf, dtype=torch.float64)
+    for row, few in enumerate(possible):
+        scores[row, rng.choice(300, few, replace=False)] = torch.from_numpy(rng.normal(size=few))
+    cache = GumbelCache(torch.from_numpy(rng.integers(-(2**63), 2**63 - 1, size=300)))
+    places = [(seed + row, turn, position + row) for row in range(len(possible))]
+    assert torch.equal(draw_at(scores, cache, places), draw(scores, cache.at(places)))
 
 
 # What coupling promises

@@ -1,6 +1,6 @@
 """How long answers begin in common: coupled against independent, on the demo models.
 
-    python benchmarks/common_beginning.py [--questions N] [--tokens N] [--at-once N]
+    python -m benchmarks.common_beginning [--questions N] [--tokens N] [--at-once N]
 
 Prints, per opponent of the first model, the mean number of common first tokens with its standard
 error, and the share of answers that are equal throughout.

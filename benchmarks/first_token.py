@@ -1,6 +1,6 @@
 """Time from the click on Ask to the first words in a real browser, on a running app.
 
-    python benchmarks/first_token.py http://127.0.0.1:7860 [--rounds N]
+    python -m benchmarks.first_token http://127.0.0.1:7860 [--rounds N]
 
 Prints the median and range over rounds, beside the time an empty page takes to load.
 """

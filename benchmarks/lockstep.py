@@ -1,6 +1,6 @@
 """Lockstep decoding against plain transformers sampling, in one run on the same models.
 
-    python benchmarks/lockstep.py [--pair A,B] [--tokens N] [--rounds N]
+    python -m benchmarks.lockstep [--pair A,B] [--tokens N] [--rounds N]
 
 Prints, as medians over rounds:
 1. one battle in lockstep against `generate(do_sample=True)` on the two models one after the other,

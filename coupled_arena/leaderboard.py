@@ -1,18 +1,22 @@
-"""The leaderboard: counts from the store, estimates from the statistics, plain values out."""
+"""The leaderboard: what the evidence says at one error level, as plain values."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import combinations
 
-from coupled_arena.records import Mode, Source
-from coupled_arena.stats.counts import PairCounts
-from coupled_arena.stats.win_rates import MINIMUM_PER_PAIR, MissingVotes, WinRates, win_rates
+from coupled_arena.evidence import (
+    BoardSource,
+    Evidence,
+    Method,
+    read_evidence,
+)
+from coupled_arena.records import Mode
+from coupled_arena.stats.counts import IntArray, PairCounts
+from coupled_arena.stats.estimates import MINIMUM_PER_PAIR, Estimate
+from coupled_arena.stats.rank_sets import Cutoff, intervals
+from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
-
-Rows = list[tuple[str, str, str, str, int]]  # as `Store.pair_counts` returns them
 
 _WISHES = 5  # pairs that are named as short of votes; the others are only counted
 
@@ -23,14 +27,14 @@ class Standing:
 
     ``wins + losses + ties + both_bad`` are the `human_votes`: comparisons that a person decided.
     A battle of three models counts as two for each. `identical` are ties of equal replies that
-    nobody was asked about: they are comparisons like others to the win rate, and shown apart.
+    nobody was asked about: they are comparisons like others to the win-rate, and shown apart.
 
     Attributes
     ----------
     win_rate, standard_error, low, high : float or None
-        None together, while the model has too few votes.
-    opponents : int
-        How many opponents the win rate is over.
+        None together, while the model has no votes (or verdicts, on a judge's board).
+    rank, rank_low, rank_high : int or None
+        Position by the estimates, and the best and worst one that they leave possible.
     """
 
     model: str
@@ -38,12 +42,15 @@ class Standing:
     standard_error: float | None
     low: float | None
     high: float | None
-    opponents: int
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
     wins: int
     losses: int
     ties: int
     both_bad: int
     identical: int
+    judge_verdicts: int
 
     @property
     def human_votes(self) -> int:
@@ -52,7 +59,7 @@ class Standing:
 
     @property
     def comparisons(self) -> int:
-        """Comparisons that the win rate is a fraction of."""
+        """Comparisons that people's win-rate is a fraction of."""
         return self.human_votes + self.identical
 
 
@@ -81,38 +88,60 @@ class HeadToHead:
 
 
 @dataclass(frozen=True)
+class MissingVotes:
+    """A pair that was compared too seldom, and how many comparisons it still needs."""
+
+    first: str
+    second: str
+    votes: int
+
+
+@dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """What is known of the models at one moment.
+    """What is known of the models at one moment and one error level.
 
     Attributes
     ----------
     standings : tuple of Standing
-        Best first; models with too few votes last, by name.
+        Best first; models without a place last, by name.
     head_to_head : tuple of tuples of HeadToHead
-        ``head_to_head[i][j]`` is the model of row i of the standings against that of row j;
-        empty where i = j.
-    mode : Mode or None
-        The battles that are counted; None: all of them.
+        ``head_to_head[i][j]`` is the model of row i of the standings against that of row j, by
+        people (by the judge on its own board); empty where i = j.
+    source : BoardSource
+        Whose word the standings take.
+    estimate : Estimate or None
+        What they come from; None without votes.
     alpha : float
-        Error level of the intervals.
+        Error level of the intervals, and jointly of the rank-sets.
     identical : int
         Comparisons of equal replies, which nobody was asked about.
     missing : tuple of MissingVotes
-        Pairs that have too few comparisons to count, those nearest to it first.
-    modes : tuple of Mode
-        Those that the votes come from.
-    version : tuple of int
-        `Store.version` before the votes were read, so that no vote after it can be overlooked.
+        Pairs with fewer than `MINIMUM_PER_PAIR` human comparisons, those nearest to it first.
     """
 
+    evidence: Evidence
+    source: BoardSource
+    alpha: float
+    cutoff: Cutoff
     standings: tuple[Standing, ...]
     head_to_head: tuple[tuple[HeadToHead, ...], ...]
-    mode: Mode | None
-    alpha: float
     identical: int
     missing: tuple[MissingVotes, ...]
-    modes: tuple[Mode, ...]
-    version: tuple[int, ...]
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The estimate that the standings come from."""
+        return self.evidence.estimates.get(self.source)
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode that is counted; None: all."""
+        return self.evidence.selection.mode
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """`Store.version` before the votes were read."""
+        return self.evidence.version
 
     @property
     def human_votes(self) -> int:
@@ -122,102 +151,109 @@ class Leaderboard:
     @property
     def messages(self) -> tuple[str, ...]:
         """Sentences on what this board cannot say yet, and what would help."""
-        return (*_mixture(self.modes), *_wishes(self.missing))
+        own = self.estimate.warnings if self.estimate else ()
+        judge = self.evidence.selection.judge
+        if self.source is not BoardSource.HUMAN and self.estimate is None:
+            own = (f"{judge} has no verdict here that this board could use.",)
+        return (*_mixture(self.evidence.mixed), *own, *_wishes(self.missing))
 
 
-class LiveLeaderboard:
-    """Leaderboards that are computed again only when the store has changed; for any thread."""
-
-    def __init__(self, store: Store, alpha: float = 0.05) -> None:
-        self.alpha = alpha
-        self._store = store
-        self._boards: dict[Mode | None, Leaderboard] = {}
-        self._lock = threading.Lock()
-
-    def get(self, mode: Mode | None = None) -> Leaderboard:
-        """Return the board of one mode, or of all battles; the same object until it changes."""
-        # The whole of it under the lock: sessions that ask during a computation wait for its
-        # result instead of repeating it.
-        with self._lock:
-            board = self._boards.get(mode)
-            if board is None or board.version != self._store.version():
-                board = self._boards[mode] = read_leaderboard(self._store, mode, self.alpha)
-            return board
+def read_leaderboard(
+    store: Store,
+    selection: Selection = Selection(),
+    method: Method = Method(),
+    *,
+    source: BoardSource | None = None,
+    alpha: float = 0.05,
+    cutoff: Cutoff = Cutoff.MAX_T,
+) -> Leaderboard:
+    """Compute a leaderboard from the votes as they are now; see `leaderboard`."""
+    evidence = read_evidence(store, selection, method)
+    return leaderboard(evidence, source=source, alpha=alpha, cutoff=cutoff)
 
 
-def read_leaderboard(store: Store, mode: Mode | None = None, alpha: float = 0.05) -> Leaderboard:
-    """Compute the leaderboard from the votes as they are now.
+def leaderboard(
+    evidence: Evidence,
+    *,
+    source: BoardSource | None = None,
+    alpha: float = 0.05,
+    cutoff: Cutoff = Cutoff.MAX_T,
+) -> Leaderboard:
+    """Return what the evidence says at one error level.
 
     Parameters
     ----------
-    store : Store
-    mode : Mode, optional
-        Only battles of this mode; None counts all, and says so where it mixes protocols.
+    source : BoardSource, optional
+        By default prediction-powered where a judge is selected, else people's votes.
     alpha : float
-        Error level of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    Leaderboard
+        Error level, between 0 and 1.
 
     Raises
     ------
     ValueError
         `alpha` is not between 0 and 1.
     """
-    version = store.version()
-    rows = {each: store.pair_counts(each) for each in ([mode] if mode else Mode)}
-    models = sorted({model for row in chain.from_iterable(rows.values()) for model in row[:2]})
-    asked = _count(rows.values(), Source.HUMAN, models)
-    identical = _count(rows.values(), Source.IDENTICAL, models)
-    rates = win_rates(asked + identical, alpha)
-    order = _best_first(rates)
+    if source is None:
+        source = BoardSource.PPR if evidence.selection.judge else BoardSource.HUMAN
+    votes = evidence.votes
+    shown = evidence.judged.verdicts if source is BoardSource.JUDGE else votes
+    standings = _standings(evidence, source, alpha, cutoff)
+    order = [votes.models.index(standing.model) for standing in standings]
     return Leaderboard(
-        standings=tuple(_standing(i, rates, asked, identical) for i in order),
-        head_to_head=_head_to_head(order, asked + identical),
-        mode=mode,
+        evidence=evidence,
+        source=source,
         alpha=alpha,
-        identical=int(identical.comparisons.sum()) // 2,
-        missing=tuple(sorted(rates.missing, key=lambda pair: pair.votes)),
-        modes=tuple(each for each, table in rows.items() if table),
-        version=version,
+        cutoff=cutoff,
+        standings=standings,
+        head_to_head=_head_to_head(order, shown),
+        identical=int(evidence.identical.comparisons.sum()) // 2,
+        missing=_missing(votes.models, votes.comparisons),
     )
 
 
-def _count(tables: Iterable[Rows], source: Source, models: list[str]) -> PairCounts:
-    return PairCounts.from_rows(
-        (
-            (first, second, outcome, n)
-            for first, second, by, outcome, n in chain.from_iterable(tables)
-            if by == source
-        ),
-        models,
+def _standings(
+    evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
+) -> tuple[Standing, ...]:
+    votes, identical = evidence.votes, evidence.identical
+    asked = PairCounts(votes.models, votes.counts - identical.counts)
+    verdicts = evidence.judged.verdicts.comparisons.sum(axis=1)
+    placed = _placed(evidence, source, alpha, cutoff)
+    rows = [
+        Standing(
+            model=model,
+            **placed.get(model, _NO_PLACE),
+            wins=int(asked.wins[i].sum()),
+            losses=int(asked.wins[:, i].sum()),
+            ties=int(asked.ties[i].sum()),
+            both_bad=int(asked.both_bad[i].sum()),
+            identical=int(identical.comparisons[i].sum()),
+            judge_verdicts=int(verdicts[i]),
+        )
+        for i, model in enumerate(votes.models)
+    ]
+    return tuple(sorted(rows, key=lambda s: (1.0 if s.win_rate is None else -s.win_rate, s.model)))
+
+
+_ESTIMATES = ("win_rate", "standard_error", "low", "high", "rank", "rank_low", "rank_high")
+_NO_PLACE: dict[str, None] = dict.fromkeys(_ESTIMATES)
+
+
+def _placed(
+    evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
+) -> dict[str, dict[str, float | int]]:
+    estimated = evidence.estimates.get(source)
+    if estimated is None:
+        return {}
+    low, high = intervals(estimated, alpha)
+    ranks = evidence.separation(source).rank_sets(alpha, cutoff)
+    columns = (
+        *(estimated.theta, estimated.standard_error, low, high),
+        *(ranks.rank, ranks.low, ranks.high),
     )
-
-
-def _best_first(rates: WinRates) -> list[int]:
-    return sorted(
-        range(len(rates.models)),
-        key=lambda i: (-rates.win_rate[i] if rates.enough[i] else 1.0, rates.models[i]),
-    )
-
-
-def _standing(i: int, rates: WinRates, asked: PairCounts, identical: PairCounts) -> Standing:
-    estimates = (rates.win_rate, rates.standard_error, rates.low, rates.high)
-    win_rate, error, low, high = (float(e[i]) if rates.enough[i] else None for e in estimates)
-    return Standing(
-        model=rates.models[i],
-        win_rate=win_rate,
-        standard_error=error,
-        low=low,
-        high=high,
-        opponents=int(rates.opponents[i]),
-        wins=int(asked.wins[i].sum()),
-        losses=int(asked.wins[:, i].sum()),
-        ties=int(asked.ties[i].sum()),
-        both_bad=int(asked.both_bad[i].sum()),
-        identical=int(identical.comparisons[i].sum()),
-    )
+    return {
+        model: dict(zip(_ESTIMATES, (column[i].item() for column in columns), strict=True))
+        for i, model in enumerate(estimated.models)
+    }
 
 
 def _head_to_head(order: list[int], counts: PairCounts) -> tuple[tuple[HeadToHead, ...], ...]:
@@ -228,6 +264,15 @@ def _head_to_head(order: list[int], counts: PairCounts) -> tuple[tuple[HeadToHea
     )
 
 
+def _missing(models: tuple[str, ...], n: IntArray) -> tuple[MissingVotes, ...]:
+    short = [
+        MissingVotes(models[i], models[j], int(MINIMUM_PER_PAIR - n[i, j]))
+        for i, j in combinations(range(len(models)), 2)
+        if n[i, j] < MINIMUM_PER_PAIR
+    ]
+    return tuple(sorted(short, key=lambda pair: pair.votes))
+
+
 def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
     if len(modes) < 2:
         return ()
@@ -235,11 +280,8 @@ def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
 
 
 def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:
-    if not missing:
-        return ()
     others = len(missing) - _WISHES
     return (
-        f"Pairs with fewer than {MINIMUM_PER_PAIR} votes do not count in the win rates yet.",
         *(_wish(pair) for pair in missing[:_WISHES]),
         *([f"{others} more {_plural('pair', others)} without enough votes"] if others > 0 else []),
     )

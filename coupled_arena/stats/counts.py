@@ -117,3 +117,55 @@ class PairCounts:
 
 def _without_diagonal(matrix: IntArray) -> IntArray:
     return matrix * ~np.eye(len(matrix), dtype=np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedCounts:
+    """Votes and one judge's verdicts on the same comparisons, and verdicts alone.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names of the k models.
+    labelled : ndarray of int64, shape (k, k, 4, 4)
+        ``labelled[a, b, h, g]`` comparisons with model a shown before model b have the vote
+        ``OUTCOMES[h]`` and the verdict ``OUTCOMES[g]``.
+    unlabelled : ndarray of int64, shape (k, k, 4)
+        ``unlabelled[a, b, g]`` comparisons have that verdict and no vote.
+
+    Raises
+    ------
+    ValueError
+        As `PairCounts`.
+    """
+
+    models: tuple[str, ...]
+    labelled: IntArray
+    unlabelled: IntArray
+
+    def __post_init__(self) -> None:
+        k, outcomes = len(self.models), len(OUTCOMES)
+        if self.labelled.shape != (k, k, outcomes, outcomes):
+            raise ValueError(f"Counts of {k} models cannot have the shape {self.labelled.shape}.")
+        # A model against itself has a winner by chance alone.
+        apart = ~np.eye(k, dtype=np.bool_)
+        object.__setattr__(self, "labelled", self.labelled * apart[..., None, None])
+        unlabelled = PairCounts(self.models, self.unlabelled).counts * apart[..., None]
+        object.__setattr__(self, "unlabelled", unlabelled)
+        _ = self.votes  # checks the names and signs
+
+    @property
+    def votes(self) -> PairCounts:
+        """The votes on comparisons that have a verdict too."""
+        return PairCounts(self.models, self.labelled.sum(3))
+
+    @property
+    def verdicts(self) -> PairCounts:
+        """All verdicts, with and without a vote."""
+        return PairCounts(self.models, self.labelled.sum(2) + self.unlabelled)
+
+    def of(self, models: Sequence[str]) -> JudgedCounts:
+        """Return the counts of some of the models, in this order."""
+        index = [self.models.index(model) for model in models]
+        square = np.ix_(index, index)
+        return JudgedCounts(tuple(models), self.labelled[square], self.unlabelled[square])

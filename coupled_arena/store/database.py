@@ -13,8 +13,8 @@ from typing import Self, TypeVar
 import duckdb
 
 from coupled_arena.errors import StoreBusyError, StoreError
-from coupled_arena.records import Battle, Mode, Vote
-from coupled_arena.store import battles, migrations, votes
+from coupled_arena.records import Battle, Vote
+from coupled_arena.store import battles, comparisons, migrations, votes
 
 T = TypeVar("T")
 
@@ -108,7 +108,14 @@ class Store:
         StoreError
             The database cannot be written.
         """
-        return self._write(lambda cursor: battles.add(cursor, battle))
+
+        def add(cursor: duckdb.DuckDBPyConnection) -> bool:
+            added = battles.add(cursor, battle)
+            if added:
+                comparisons.refresh(cursor, "battle = $battle", {"battle": battle.id})
+            return added
+
+        return self._write(add)
 
     def cast(self, vote: Vote, *, reveal: bool = True) -> None:
         """Write a vote and return once it is safe on disk.
@@ -131,7 +138,12 @@ class Store:
         StoreError
             The database cannot be written.
         """
-        self._write(lambda cursor: votes.cast(cursor, vote, reveal=reveal))
+
+        def cast(cursor: duckdb.DuckDBPyConnection) -> None:
+            votes.cast(cursor, vote, reveal=reveal)
+            comparisons.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+
+        self._write(cast)
 
     def battle(self, battle_id: str) -> Battle:
         """Return a battle by its id, or by the first 8 or more characters of it.
@@ -148,23 +160,6 @@ class Store:
         """Return the ids of the battles that a batch run has already written."""
         with self.cursor() as cursor:
             return battles.of_experiment(cursor, experiment)
-
-    def pair_counts(self, mode: Mode | None = None) -> list[tuple[str, str, str, str, int]]:
-        """Count people's current votes, and the ties of identical replies.
-
-        Parameters
-        ----------
-        mode : Mode, optional
-            Only battles of this mode; None counts all.
-
-        Returns
-        -------
-        list of (model_a, model_b, source, outcome, n)
-            `model_a` was shown before `model_b`; `source` and `outcome` are values of
-            `records.Source` and `records.Outcome`. Both orders of a pair may occur.
-        """
-        with self.cursor() as cursor:
-            return votes.pair_counts(cursor, mode)
 
     def vote_count(self) -> int:
         """Return the number of votes that no later vote supersedes."""

@@ -1,11 +1,11 @@
-"""Casting and counting votes, on a cursor that somebody else opened."""
+"""Casting votes, on a cursor that somebody else opened."""
 
 from __future__ import annotations
 
 import duckdb
 
 from coupled_arena.errors import VoteError
-from coupled_arena.records import Mode, Vote
+from coupled_arena.records import Vote
 
 
 def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None:
@@ -25,22 +25,6 @@ def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None
             "insert into reveals values (?, ?, now()) on conflict do nothing",
             [vote.battle, vote.voter],
         )
-
-
-def pair_counts(
-    cursor: duckdb.DuckDBPyConnection, mode: Mode | None
-) -> list[tuple[str, str, str, str, int]]:
-    """Count the current votes by pair, source and outcome."""
-    return cursor.execute(
-        """
-        select model_a, model_b, source, outcome, count(*) as n
-        from vote_pairs
-        where $mode is null or mode = $mode
-        group by all
-        order by all
-        """,
-        {"mode": mode.value if mode else None},
-    ).fetchall()
 
 
 def _is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:

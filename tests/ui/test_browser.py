@@ -377,8 +377,7 @@ def compared(page, mode, seed):
     return page.inner_text("#comparison .hint"), answers.all_inner_texts()
 
 
-@pytest.mark.slow
-def test_compare_repeats_a_seed_and_marks_the_first_difference_in_a_minute(app, visit):
+def test_compare_repeats_a_seed_and_marks_the_first_difference(app, visit):
     page = visit(app.url)
     note, first = compared(page, "coupled", "0123456789abcdef")
     assert "0123456789abcdef" in note

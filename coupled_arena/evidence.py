@@ -1,0 +1,262 @@
+"""Evidence: counts and estimates for one selection of comparisons, which is what costs time.
+
+What it says at one error level is a `coupled_arena.leaderboard.Leaderboard`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from coupled_arena.records import Mode
+from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.coupling import ModeComparison, compare_modes
+from coupled_arena.stats.estimates import (
+    Covariance,
+    Estimate,
+    Weighting,
+    estimate,
+    estimate_from_votes,
+)
+from coupled_arena.stats.rank_sets import DRAWS, LIVE_DRAWS, Separation
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Cells, Counts, Selection
+from coupled_arena.store.database import Store
+
+_MODES = list(Mode)
+
+
+class BoardSource(StrEnum):
+    """Whose word a board takes."""
+
+    HUMAN = "human"
+    JUDGE = "judge"
+    PPR = "ppr"  # prediction-powered: many verdicts, corrected by few votes
+
+
+@dataclass(frozen=True)
+class Method:
+    """How win-rates are estimated from counts."""
+
+    weighting: Weighting = Weighting.STRATIFIED
+    covariance: Covariance = Covariance.CORRECTED
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the comparisons of one selection say, before an error level is chosen.
+
+    Attributes
+    ----------
+    selection : Selection
+    method : Method
+    votes : PairCounts
+        All votes, those on identical replies included.
+    identical : PairCounts
+        The ties of identical replies, which nobody was asked about.
+    judged : JudgedCounts
+        Comparisons with a verdict of the selected judge.
+    estimates : mapping of BoardSource to Estimate
+        Those that there are data for.
+    modes : ModeComparison or None
+        Coupled against independent, where both have votes (on a store without votes: verdicts).
+    mixed : tuple of Mode
+        The modes that the comparisons come from.
+    version : tuple of int
+        `Store.version` before the votes were read, so that no vote after it can be overlooked.
+    """
+
+    selection: Selection
+    method: Method
+    votes: PairCounts
+    identical: PairCounts
+    judged: JudgedCounts
+    estimates: Mapping[BoardSource, Estimate]
+    modes: ModeComparison | None
+    mixed: tuple[Mode, ...]
+    version: tuple[int, ...]
+    draws: int
+    _separations: dict[BoardSource, Separation] = field(
+        default_factory=dict[BoardSource, Separation]
+    )
+
+    def separation(self, source: BoardSource) -> Separation:
+        """Return which models differ, on the board of one source."""
+        if source not in self._separations:
+            self._separations[source] = Separation(self.estimates[source], self.draws)
+        return self._separations[source]
+
+    @property
+    def votes_saved(self) -> float | None:
+        """Human comparisons that would have to be added for the judge's gain in variance."""
+        human = self.estimates.get(BoardSource.HUMAN)
+        powered = self.estimates.get(BoardSource.PPR)
+        if human is None or powered is None or human.models != powered.models:
+            return None
+        ratio = np.trace(human.covariance) / np.trace(powered.covariance)
+        return float(human.human * (ratio - 1)) if np.isfinite(ratio) else None
+
+
+def read_evidence(
+    store: Store,
+    selection: Selection = Selection(),
+    method: Method = Method(),
+    draws: int = DRAWS,
+) -> Evidence:
+    """Count the comparisons as they are now and estimate what they allow.
+
+    Raises
+    ------
+    StoreError
+        The selection names a judge or model that the store does not know.
+    """
+    version = store.version()
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # counts and cluster sums of one moment
+        counts = comparisons.count(cursor, selection)
+        votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
+        judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+        estimates = _estimates(votes, judged, method)
+        modes = _compare_modes(counts) if selection.mode is None else None
+        if method.covariance is Covariance.CORRECTED and comparisons.clusters_overlap(cursor):
+            for source, plain in estimates.items():
+                cells = _CELLS[source](plain)
+                gram = comparisons.cluster_gram(cursor, selection, plain.models, cells)
+                estimates[source] = plain.clustered(gram)
+            if modes is not None:
+                modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
+        cursor.execute("commit")
+    identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
+    return Evidence(
+        selection=selection,
+        method=method,
+        votes=votes,
+        identical=identical,
+        judged=judged,
+        estimates=estimates,
+        modes=modes,
+        mixed=_mixed(counts),
+        version=version,
+        draws=draws,
+    )
+
+
+class LiveEvidence:
+    """Evidence that is gathered again only when the store has changed; for any thread."""
+
+    _MOST = 32  # selections kept: what visitors look at now
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: dict[tuple[Selection, Method], Evidence] = {}
+        self._lock = threading.Lock()
+
+    def get(
+        self,
+        selection: Selection = Selection(),
+        method: Method = Method(),
+    ) -> Evidence:
+        """Return the evidence of a selection; the same object until the store changes."""
+        # The whole of it under the lock: sessions that ask during a computation wait for its
+        # result instead of repeating it.
+        with self._lock:
+            kept = self._kept.pop((selection, method), None)
+            if kept is None or kept.version != self._store.version():
+                kept = read_evidence(self._store, selection, method, LIVE_DRAWS)
+            self._kept[selection, method] = kept
+            while len(self._kept) > self._MOST:
+                self._kept.pop(next(iter(self._kept)))
+            return kept
+
+
+def _estimates(
+    votes: PairCounts, judged: JudgedCounts, method: Method
+) -> dict[BoardSource, Estimate]:
+    settings = method.weighting, method.covariance
+    estimates: dict[BoardSource, Estimate] = {}
+    if votes.comparisons.any():
+        estimates[BoardSource.HUMAN] = estimate_from_votes(votes, *settings)
+    if judged.verdicts.comparisons.any():
+        estimates[BoardSource.JUDGE] = estimate_from_votes(judged.verdicts, *settings)
+    if judged.votes.comparisons.any():
+        estimates[BoardSource.PPR] = estimate(judged, *settings)
+    return estimates
+
+
+def _mixed(counts: Counts) -> tuple[Mode, ...]:
+    sizes = counts.votes.sum((1, 2, 3, 4)) + counts.unlabelled.sum((1, 2, 3))
+    return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
+
+
+def _compare_modes(counts: Counts) -> ModeComparison | None:
+    """Compare the protocols by people's votes, or on a store without votes by the verdicts."""
+    tables = counts.votes.sum(1)
+    if not tables.any():
+        tables = counts.labelled.sum(3) + counts.unlabelled
+    coupled, independent = (
+        PairCounts(counts.models, tables[_MODES.index(mode)])
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT)
+    )
+    if not (coupled.comparisons.any() and independent.comparisons.any()):
+        return None
+    return compare_modes(coupled, independent)
+
+
+def _grid(*shape: int) -> list[IntArray]:
+    return [axis.ravel() for axis in np.indices(shape)]
+
+
+def _cells_of_votes(estimated: Estimate) -> Cells:
+    influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
+    a, b, outcome = _grid(*influence.shape[:3])
+    nobody = np.full_like(a, -1)
+    first, second = influence.reshape(-1, 2).T
+    return Cells(a, b, first, second, human=outcome, verdict=nobody)
+
+
+def _cells_of_verdicts(estimated: Estimate) -> Cells:
+    votes = _cells_of_votes(estimated)
+    return Cells(votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human)
+
+
+def _cells_of_both(estimated: Estimate) -> Cells:
+    influence = estimated.influence
+    a, b, human, verdict = _grid(*influence.labelled.shape[:4])
+    c, d, alone = _grid(*influence.unlabelled.shape[:3])
+    values = np.concatenate(
+        [influence.labelled.reshape(-1, 2), influence.unlabelled.reshape(-1, 2)]
+    )
+    return Cells(
+        model_a=np.concatenate([a, c]),
+        model_b=np.concatenate([b, d]),
+        first=values[:, 0],
+        second=values[:, 1],
+        human=np.concatenate([human, np.full_like(alone, -1)]),
+        verdict=np.concatenate([verdict, alone]),
+    )
+
+
+_CELLS = {
+    BoardSource.HUMAN: _cells_of_votes,
+    BoardSource.JUDGE: _cells_of_verdicts,
+    BoardSource.PPR: _cells_of_both,
+}
+
+
+def _clustered(
+    cursor: comparisons.Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
+) -> ModeComparison:
+    mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
+    places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
+    label = {"human": outcome, "verdict": np.full_like(a, -1)} if voted else {"verdict": outcome}
+    pairs, models = (
+        Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
+        for values in (modes.influence.pairs, modes.influence.models)
+    )
+    squares = comparisons.cluster_squares(cursor, selection, modes.models, pairs)
+    gram = comparisons.cluster_gram(cursor, selection, modes.models, models)
+    return modes.clustered(squares, np.diag(gram))

@@ -1,0 +1,210 @@
+"""Coupled against independent generation, pair by pair and model by model.
+
+Both protocols rank the same models; where their win-rates differ, luck of the draw was part of
+the independent ones. The test is two-sided, on the difference of two proportions. By default its
+variance respects clusters (prompts that several comparisons share, also across the protocols);
+the pooled two-proportion z of the paper [1]_ is there as `published`.
+
+References
+----------
+.. [1] N. Corvelo Benz, S. Tsirtsis, E. Straitouri, I. Chatzi, A. Artola Velasco, S. Thejaswi &
+   M. Gomez-Rodriguez, "Evaluation of large language models via coupled token generation", 2025,
+   arXiv:2502.01754.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from coupled_arena.stats.counts import OUTCOMES, PairCounts
+
+FloatArray = NDArray[np.float64]
+
+_STARS = (0.05, 0.01, 0.001, 0.0001)
+
+
+@dataclass(frozen=True, eq=False)
+class ModeInfluence:
+    """What one comparison adds to the error of a difference between the protocols.
+
+    Both arrays have the shape (2, k, k, 4, 2): ``[mode, a, b, outcome, role]``; mode 0 is
+    coupled, 1 independent; role 0 is model a, shown first, 1 is model b.
+
+    Attributes
+    ----------
+    pairs : ndarray of float64
+        On the difference of the role's win-rate against the other model.
+    models : ndarray of float64
+        On the difference of the role's mean win-rate over opponents.
+    """
+
+    pairs: FloatArray
+    models: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Win-rates under both protocols and their difference, coupled minus independent.
+
+    All arrays have the same shape: (k, k) for pairs, row against column, or (k,) for models.
+    NaN where one of the protocols has no comparisons.
+    """
+
+    coupled: FloatArray
+    independent: FloatArray
+    variance: FloatArray
+
+    @property
+    def difference(self) -> FloatArray:
+        """Coupled minus independent."""
+        return self.coupled - self.independent
+
+    @property
+    def p_value(self) -> FloatArray:
+        """Two-sided; NaN where the votes do not vary, which proves nothing."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(self.variance > 0, self.difference / np.sqrt(self.variance), np.nan)
+        return 2 * ndtr(-np.abs(z))
+
+
+@dataclass(frozen=True, eq=False)
+class ModeComparison:
+    """Coupled against independent generation on k models.
+
+    Attributes
+    ----------
+    models : tuple of str
+    pairs, averages : Differences
+        Of each ordered pair, and of each model's mean over the opponents it met in both.
+    published_p_value : ndarray of float64, shape (k, k)
+        Pooled two-proportion z test, which takes comparisons as independent.
+    coupled_ties, independent_ties : ndarray of float64, shape (k, k)
+        Share of ties, "both bad" included.
+    influence : ModeInfluence
+    """
+
+    models: tuple[str, ...]
+    pairs: Differences
+    averages: Differences
+    published_p_value: FloatArray
+    coupled_ties: FloatArray
+    independent_ties: FloatArray
+    tie_change: float
+    influence: ModeInfluence
+
+    @property
+    def flips(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of models that the two protocols rank in opposite order."""
+        coupled, independent = self.averages.coupled, self.averages.independent
+        return tuple(
+            (self.models[i], self.models[j])
+            for i, j in combinations(range(len(self.models)), 2)
+            if (coupled[i] - coupled[j]) * (independent[i] - independent[j]) < 0
+        )
+
+    def clustered(self, pairs: FloatArray, models: FloatArray) -> ModeComparison:
+        """Return the comparison with variances from sums over clusters.
+
+        Parameters
+        ----------
+        pairs : ndarray of float64, shape (k, k)
+            Sum over clusters of the squared sum of `ModeInfluence.pairs`.
+        models : ndarray of float64, shape (k,)
+            Likewise of `ModeInfluence.models`.
+        """
+        return replace(
+            self,
+            pairs=replace(self.pairs, variance=pairs),
+            averages=replace(self.averages, variance=models),
+        )
+
+
+def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeComparison:
+    """Compare the votes on coupled and on independent battles of the same models.
+
+    Raises
+    ------
+    ValueError
+        The counts are of different models.
+    """
+    if coupled.models != independent.models:
+        raise ValueError("Only counts of the same models can be compared.")
+    both = (coupled, independent)
+    sizes = np.stack([counts.comparisons for counts in both]).astype(np.float64)
+    wins = np.stack([counts.wins for counts in both]).astype(np.float64)
+    ties = np.stack([counts.ties + counts.both_bad for counts in both]).astype(np.float64)
+    met = (sizes > 0).all(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = np.where(met, wins / sizes, np.nan)
+        shares = ties / sizes
+        total = ties.sum((1, 2)) / sizes.sum((1, 2))
+        tie_change = float(total[0] / total[1] - 1)
+    influence = _influence(sizes, rates, met)
+    averages = _average(rates, met)
+    variances = [_plain_variances(np.stack([c.counts for c in both]), influence)]
+    return ModeComparison(
+        models=coupled.models,
+        pairs=Differences(rates[0], rates[1], variances[0][0]),
+        averages=Differences(averages[0], averages[1], variances[0][1]),
+        published_p_value=_two_proportion_z(wins, sizes, met),
+        coupled_ties=shares[0],
+        independent_ties=shares[1],
+        tie_change=tie_change,
+        influence=influence,
+    )
+
+
+def stars(p_value: float) -> str:
+    """Return one star for each of the levels .05, .01, .001, .0001 that a test rejects at."""
+    return "*" * sum(p_value < level for level in _STARS)
+
+
+def _average(rates: FloatArray, met: NDArray[np.bool_]) -> FloatArray:
+    opponents = met.sum(axis=1)
+    sums = np.where(met, rates, 0.0).sum(axis=2)
+    return sums / np.where(opponents > 0, opponents, np.nan)
+
+
+def _influence(sizes: FloatArray, rates: FloatArray, met: NDArray[np.bool_]) -> ModeInfluence:
+    # n - 1 makes the variance of independent comparisons unbiased.
+    scale = np.where(met, 1 / np.sqrt(np.maximum(sizes * (sizes - 1), 1)), 0.0)
+    scale[1] *= -1
+    centre = np.where(met, rates, 0.0)
+    first, second = np.eye(len(OUTCOMES))[:2]
+    opponents = np.maximum(met.sum(axis=1), 1)
+    pairs = np.empty((*sizes.shape, len(OUTCOMES), 2))
+    for role, (win, turn) in enumerate(((first, (0, 1, 2)), (second, (0, 2, 1)))):
+        weight, mean = scale.transpose(turn), centre.transpose(turn)
+        pairs[..., role] = weight[..., None] * (win - mean[..., None])
+    models = pairs.copy()
+    models[..., 0] /= opponents[None, :, None, None]
+    models[..., 1] /= opponents[None, None, :, None]
+    return ModeInfluence(pairs, models)
+
+
+def _plain_variances(
+    counts: NDArray[np.int64], influence: ModeInfluence
+) -> tuple[FloatArray, FloatArray]:
+    """Return the variances of pairs and of models where no comparisons depend on each other."""
+
+    def squares(values: FloatArray) -> FloatArray:
+        cells = (counts[..., None] * values**2).sum((0, 3))
+        return cells[..., 0] + cells[..., 1].T
+
+    pairs = squares(influence.pairs)
+    return np.where(np.eye(len(pairs), dtype=np.bool_), np.nan, pairs), squares(
+        influence.models
+    ).sum(axis=1)
+
+
+def _two_proportion_z(wins: FloatArray, sizes: FloatArray, met: NDArray[np.bool_]) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = wins.sum(axis=0) / sizes.sum(axis=0)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
+        z = (wins[0] / sizes[0] - wins[1] / sizes[1]) / error
+    return np.where(met & (error > 0), 2 * ndtr(-np.abs(z)), np.nan)

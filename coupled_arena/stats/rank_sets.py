@@ -1,0 +1,185 @@
+"""Rank-sets: the positions each model may have, right for all models at once.
+
+Two models are separated where their estimates differ by more than c standard deviations of the
+difference; a model's rank-set then runs from 1 + (separated and better) to k - (separated and
+worse). With probability 1 - alpha all rank-sets together cover the true ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import chi2
+
+from coupled_arena.stats.counts import IntArray
+from coupled_arena.stats.estimates import Estimate, FloatArray
+
+DRAWS = 100_000
+LIVE_DRAWS = 20_000
+_SEED = 20_240_227
+_CHUNK = 4_000_000  # numbers at once while the largest differences are drawn
+
+
+class Cutoff(StrEnum):
+    """How the cut-off c accounts for comparing all pairs at once."""
+
+    MAX_T = "max-t"  # quantile of the largest standardised difference under N(0, covariance)
+    BONFERRONI = "bonferroni"  # normal quantile at 1 - alpha / (k (k - 1))
+    CHI2 = "chi2"  # the paper's: square root of the quantile with k degrees; valid, very wide
+
+
+@dataclass(frozen=True, eq=False)
+class RankSets:
+    """Possible positions of k models, 1 is best.
+
+    Attributes
+    ----------
+    low, high : ndarray of int64, shape (k,)
+        Best and worst position that the votes leave possible.
+    rank : ndarray of int64, shape (k,)
+        Position by the estimates alone; equal estimates share the better one.
+    cutoff : Cutoff
+    critical_value : float
+        c, in standard deviations of a difference.
+    alpha : float
+        Error level, joint over all models.
+    """
+
+    low: IntArray
+    high: IntArray
+    rank: IntArray
+    cutoff: Cutoff
+    critical_value: float
+    alpha: float
+
+    @property
+    def sizes(self) -> IntArray:
+        """How many positions each model may have, shape (k,)."""
+        return self.high - self.low + 1
+
+
+class Separation:
+    """Differences between models in units of their standard deviation.
+
+    What costs time does not depend on the error level, so one object serves every alpha.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    draws : int
+        Draws behind the max-t cut-off; its Monte-Carlo error at alpha = .05 is about
+        1 / sqrt(draws).
+    """
+
+    def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
+        self._theta = estimate.theta
+        self._draws = draws
+        variance = np.diag(estimate.covariance)
+        spread = variance[:, None] + variance[None, :] - 2 * estimate.covariance
+        # A difference that never varied among the votes proves nothing, however many there are:
+        # rounding leaves about 1e-16 of the variances in its place.
+        self._sd = np.sqrt(
+            np.where(spread > 1e-12 * (variance[:, None] + variance), spread, np.inf)
+        )
+        self._covariance = estimate.covariance
+        self._largest: FloatArray | None = None
+
+    def rank_sets(self, alpha: float = 0.05, cutoff: Cutoff = Cutoff.MAX_T) -> RankSets:
+        """Return the rank-sets at one error level.
+
+        Raises
+        ------
+        ValueError
+            `alpha` is not between 0 and 1.
+        """
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+        critical = self._critical_value(alpha, cutoff)
+        ahead = self._theta[:, None] - self._theta[None, :] > critical * self._sd
+        k = len(self._theta)
+        return RankSets(
+            low=1 + ahead.sum(axis=0, dtype=np.int64),
+            high=k - ahead.sum(axis=1, dtype=np.int64),
+            rank=1 + (self._theta[None, :] > self._theta[:, None]).sum(axis=1, dtype=np.int64),
+            cutoff=cutoff,
+            critical_value=critical,
+            alpha=alpha,
+        )
+
+    def _critical_value(self, alpha: float, cutoff: Cutoff) -> float:
+        k = len(self._theta)
+        if k < 2:
+            return 0.0
+        if cutoff is Cutoff.CHI2:
+            return float(np.sqrt(chi2.ppf(1 - alpha, k)))
+        if cutoff is Cutoff.BONFERRONI:
+            return float(ndtri(1 - alpha / (k * (k - 1))))
+        if self._largest is None:
+            self._largest = self._draw_largest()
+        return float(np.quantile(self._largest, 1 - alpha))
+
+    def _draw_largest(self) -> FloatArray:
+        """Draw the largest |difference| / sd of any two models where all are equal."""
+        values, vectors = np.linalg.eigh(self._covariance)
+        root = vectors * np.sqrt(np.clip(values, 0, None))
+        first, second = np.triu_indices(len(values), 1)
+        contrasts = (root[first] - root[second]) / self._sd[first, second][:, None]
+        normal = _standard_normal(self._draws, len(values))
+        step = max(_CHUNK // len(first), 1)
+        pieces = [
+            np.abs(contrasts @ normal[start : start + step].T).max(axis=0)
+            for start in range(0, self._draws, step)
+        ]
+        return np.concatenate(pieces)
+
+
+@cache
+def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
+    """Return the same numbers for every estimate, so that equal votes give equal rank-sets."""
+    return np.random.default_rng(_SEED).standard_normal((draws, k))
+
+
+def rank_sets(
+    estimate: Estimate,
+    alpha: float = 0.05,
+    cutoff: Cutoff = Cutoff.MAX_T,
+    draws: int = DRAWS,
+) -> RankSets:
+    """Return the rank-sets of an estimate; see `Separation`."""
+    return Separation(estimate, draws).rank_sets(alpha, cutoff)
+
+
+def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, FloatArray]:
+    """Return the bounds of an interval for each model's win-rate by itself, within [0, 1].
+
+    Wilson's score interval [1]_ at the number of comparisons at which a single proportion would
+    be as uncertain as the estimate is: never of zero width, never beyond 0 or 1, and the normal
+    interval where there are many votes.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (k,)
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+       J. Am. Stat. Assoc. 22, 209-212 (1927).
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+    z = float(ndtri(1 - alpha / 2))
+    rate = np.clip(estimate.theta, 0, 1)
+    variance = np.diag(estimate.covariance) + estimate.floor
+    certain = (rate == 0) | (rate == 1) | (variance == 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(certain, estimate.sizes, rate * (1 - rate) / variance)
+    shrink = 1 + z**2 / size
+    centre = (rate + z**2 / (2 * size)) / shrink
+    half = z * np.sqrt(rate * (1 - rate) / size + (z / (2 * size)) ** 2) / shrink
+    # Rounding may put a bound just beyond the rate it coincides with, at 0 and at 1.
+    return np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)

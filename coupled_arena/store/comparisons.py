@@ -1,0 +1,336 @@
+"""What the statistics read: counts of comparisons, and sums over clusters of them, from SQL.
+
+All functions work on a cursor that somebody else opened; in one transaction they agree.
+
+A comparison is what one voter, or nobody, said of one pair of a battle's models, and what one
+judge, or none, said of the same pair. The table `comparisons` follows from battles, votes and
+verdicts; whatever writes one of those calls `refresh` in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.errors import StoreError
+from coupled_arena.records import Mode, Outcome
+
+Cursor = duckdb.DuckDBPyConnection
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_OUTCOMES = [outcome.value for outcome in Outcome]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which comparisons to count; None selects all.
+
+    Attributes
+    ----------
+    judge : str or None
+        The judge whose verdicts count; None: people's votes alone.
+    models : tuple of str or None
+        Only comparisons between these.
+    voter : str or None
+        Only this person's votes.
+    """
+
+    judge: str | None = None
+    mode: Mode | None = None
+    models: tuple[str, ...] | None = None
+    category: str | None = None
+    language: str | None = None
+    voter: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many comparisons there are of each kind.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names of the k models, sorted.
+    votes : ndarray of int64, shape (3, 2, k, k, 4)
+        ``[mode, identical, a, b, h]``: a, shown before b, got the vote h. Modes and outcomes are
+        in the order of `records.Mode` and `records.Outcome`; "identical" are ties of equal
+        replies, which nobody was asked about.
+    labelled : ndarray of int64, shape (3, k, k, 4, 4)
+        ``[mode, a, b, h, g]``: those that have the verdict g of the selected judge too.
+    unlabelled : ndarray of int64, shape (3, k, k, 4)
+        ``[mode, a, b, g]``: a verdict and no vote.
+    """
+
+    models: tuple[str, ...]
+    votes: IntArray
+    labelled: IntArray
+    unlabelled: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Numbers that belong to kinds of comparisons: what each adds to some sum.
+
+    All arrays have one length. A comparison is of the kind of a row if its columns agree; -1
+    stands for "no vote" or "no verdict", and a column left None does not matter.
+
+    Attributes
+    ----------
+    model_a, model_b : ndarray of int64
+        Indices of the models shown first and second.
+    mode, human, verdict : ndarray of int64 or None
+        Codes as in `Counts`.
+    first, second : ndarray of float64
+        What the comparison adds for the model shown first, and for the other.
+    """
+
+    model_a: IntArray
+    model_b: IntArray
+    first: FloatArray
+    second: FloatArray
+    mode: IntArray | None = None
+    human: IntArray | None = None
+    verdict: IntArray | None = None
+
+
+def count(cursor: Cursor, selection: Selection) -> Counts:
+    """Count the selected comparisons, in one pass over the table.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge or model.
+    """
+    known = _models(cursor, selection)
+    where, values = _condition(cursor, selection, known)
+    rows = cursor.execute(
+        f"""
+        select
+            judge_no, identical, model_a, model_b, count(*) as n,
+            {_CODES["mode"]} as mode, {_CODES["human"]} as human, {_CODES["verdict"]} as verdict
+        from comparisons
+        where {where}
+        group by all
+        """,
+        values,
+    ).fetchnumpy()
+    return _tabulate({name: np.asarray(column) for name, column in rows.items()}, known)
+
+
+def clusters_overlap(cursor: Cursor) -> bool:
+    """Return whether any two comparisons share a prompt, so that they may depend on each other."""
+    (most,) = cursor.execute("select max(comparisons) from prompts").fetchall()[0]
+    return (most or 0) > 1
+
+
+def cluster_gram(
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+) -> FloatArray:
+    """Return the sum over prompts of s sᵀ, s being what all comparisons of the prompt add up to.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, k)
+    """
+    k = len(models)
+    sums = ", ".join(
+        f"sum(if(model_a = {i}, first, 0) + if(model_b = {i}, second, 0)) as s{i}" for i in range(k)
+    )
+    products = ", ".join(f"sum(s{i} * s{j})" for i in range(k) for j in range(i + 1))
+    row = _over_cells(
+        cursor,
+        selection,
+        models,
+        cells,
+        f"select {products} from (select prompt_no, {sums} from added group by prompt_no)",
+    )[0]
+    gram = np.zeros((k, k))
+    gram[np.tril_indices(k)] = [value or 0.0 for value in row]
+    return gram + np.tril(gram, -1).T
+
+
+def cluster_squares(
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+) -> FloatArray:
+    """Return the sum over prompts of squares, for each model against each other one.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, k)
+        ``[m, o]``: of what the comparisons of m and o add for m.
+    """
+    rows = _over_cells(
+        cursor,
+        selection,
+        models,
+        cells,
+        """
+        select low, high, sum(for_low * for_low), sum(for_high * for_high)
+        from (
+            select
+                prompt_no,
+                least(model_a, model_b) as low,
+                greatest(model_a, model_b) as high,
+                sum(if(model_a < model_b, first, second)) as for_low,
+                sum(if(model_a < model_b, second, first)) as for_high
+            from added
+            group by all
+        )
+        group by all
+        """,
+    )
+    squares = np.zeros((len(models), len(models)))
+    for low, high, for_low, for_high in rows:
+        squares[low, high], squares[high, low] = for_low, for_high
+    return squares
+
+
+_CODES = {
+    "mode": "enum_code(mode)",
+    "human": "coalesce(enum_code(human)::tinyint, -1)",
+    "verdict": "coalesce(enum_code(verdict)::tinyint, -1)",
+}
+
+
+def _over_cells(
+    cursor: Cursor,
+    selection: Selection,
+    models: Sequence[str],
+    cells: Cells,
+    query: str,
+) -> list[tuple[Any, ...]]:
+    """Run a query over ``added``: the selected comparisons with what they add."""
+    keys = {name: getattr(cells, name) for name in _CODES if getattr(cells, name) is not None}
+    table = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
+    also = "".join(
+        f" and cells.{name} = {_CODES[name].replace(name, f'c.{name}')}" for name in keys
+    )
+    known = _models(cursor, selection)
+    where, values = _condition(cursor, selection, known)
+    numbers = np.array([known[model] for model in models])
+    cursor.register("cell_table", {**table, "first": cells.first, "second": cells.second})
+    cursor.register("places", {"place": np.arange(len(models)), "model_no": numbers})
+    return cursor.execute(
+        f"""
+        with added as (
+            select c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second
+            from (select * from comparisons where {where}) as c
+            join (
+                select cell_table.*, l.model_no as no_a, r.model_no as no_b
+                from cell_table
+                join places as l on l.place = model_a
+                join places as r on r.place = model_b
+            ) as cells
+            on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
+        )
+        {query}
+        """,
+        values,
+    ).fetchall()
+
+
+def _models(cursor: Cursor, selection: Selection) -> dict[str, int]:
+    """Return the numbers of the selected models, by name in order."""
+    known = dict(cursor.execute("select model, model_no from models order by model").fetchall())
+    if selection.models is None:
+        return known
+    if unknown := [model for model in selection.models if model not in known]:
+        raise StoreError(
+            f"No battle has {', '.join(unknown)}. Known models: {', '.join(known) or 'none yet'}."
+        )
+    return {model: known[model] for model in sorted(set(selection.models))}
+
+
+def _condition(
+    cursor: Cursor, selection: Selection, known: dict[str, int]
+) -> tuple[str, dict[str, object]]:
+    """Return the SQL condition of a selection, and its values."""
+    judges = [0]
+    if selection.judge is not None:
+        judges.append(_judge_number(cursor, selection.judge))
+    conditions = [f"judge_no in ({', '.join(map(str, judges))})"]
+    values: dict[str, object] = {}
+    for name in ("mode", "category", "language", "voter"):
+        if (wanted := getattr(selection, name)) is not None:
+            conditions.append(f"{name} = ${name}")
+            values[name] = str(wanted)
+    if selection.models is not None:
+        numbers = ", ".join(map(str, known.values()))
+        conditions += [f"model_a in ({numbers})", f"model_b in ({numbers})"]
+    return " and ".join(conditions), values
+
+
+def _judge_number(cursor: Cursor, judge: str) -> int:
+    judges = dict(cursor.execute("select judge, judge_no from judges order by judge").fetchall())
+    if judge not in judges:
+        raise StoreError(
+            f"There is no judge {judge!r}. Judges here: {', '.join(judges) or 'none yet'}."
+        )
+    return judges[judge]
+
+
+def _tabulate(rows: dict[str, Any], known: dict[str, int]) -> Counts:
+    k, outcomes = len(known), len(_OUTCOMES)
+    places = np.full(max(known.values(), default=0) + 1, -1)
+    places[list(known.values())] = np.arange(k)
+    a, b, n = places[rows["model_a"]], places[rows["model_b"]], rows["n"]
+    mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
+    votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
+    labelled = np.zeros((len(Mode), k, k, outcomes, outcomes), dtype=np.int64)
+    unlabelled = np.zeros((len(Mode), k, k, outcomes), dtype=np.int64)
+    judged, voted = rows["judge_no"] > 0, human >= 0
+    at = ~judged & voted
+    np.add.at(votes, (mode[at], rows["identical"][at].astype(int), a[at], b[at], human[at]), n[at])
+    at = judged & voted
+    np.add.at(labelled, (mode[at], a[at], b[at], human[at], verdict[at]), n[at])
+    at = judged & ~voted
+    np.add.at(unlabelled, (mode[at], a[at], b[at], verdict[at]), n[at])
+    return Counts(tuple(known), votes, labelled, unlabelled)
+
+
+def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
+    """Bring the comparisons of some battles in line with their votes and verdicts.
+
+    Parameters
+    ----------
+    battles : str
+        SQL condition on the column ``battle``.
+    values : dict
+        Its parameters.
+    """
+    for statement in _REFRESH:
+        cursor.execute(statement.format(battles=battles), values)
+
+
+_REFRESH = (
+    """
+    insert into models (model)
+    select distinct unnest(models) as model from battles where {battles}
+    except select model from models
+    """,
+    """
+    insert into prompts (prompt_key)
+    select distinct prompt_key from prompt_keys where {battles}
+    except select prompt_key from prompts
+    """,
+    "delete from comparisons where battle_no in (select battle_no from battles where {battles})",
+    "insert into comparisons select * exclude (battle) from comparison_rows where {battles}",
+    """
+    update prompts set comparisons = counted.n
+    from (
+        select prompt_no, count(*) as n
+        from comparisons
+        where judge_no = 0 and prompt_no in (
+            select prompt_no from prompt_keys join prompts using (prompt_key) where {battles}
+        )
+        group by all
+    ) as counted
+    where prompts.prompt_no = counted.prompt_no
+    """,
+)

@@ -22,6 +22,27 @@ _WISHES = 5  # pairs that are named as short of votes; the others are only count
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a model stands.
+
+    Attributes
+    ----------
+    win_rate, standard_error, low, high : float
+        Mean over opponents of the probability to be preferred, and its interval.
+    rank, rank_low, rank_high : int
+        Position by the estimates, and the best and worst one that they leave possible.
+    """
+
+    win_rate: float
+    standard_error: float
+    low: float
+    high: float
+    rank: int
+    rank_low: int
+    rank_high: int
+
+
+@dataclass(frozen=True)
 class Standing:
     """One model's row.
 
@@ -31,20 +52,12 @@ class Standing:
 
     Attributes
     ----------
-    win_rate, standard_error, low, high : float or None
-        None together, while the model has no votes (or verdicts, on a judge's board).
-    rank, rank_low, rank_high : int or None
-        Position by the estimates, and the best and worst one that they leave possible.
+    place : Place or None
+        None while the model has no votes (on a judge's board: no verdicts).
     """
 
     model: str
-    win_rate: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-    rank: int | None
-    rank_low: int | None
-    rank_high: int | None
+    place: Place | None
     wins: int
     losses: int
     ties: int
@@ -221,7 +234,7 @@ def _standings(
     rows = [
         Standing(
             model=model,
-            **placed.get(model, _NO_PLACE),
+            place=placed.get(model),
             wins=int(asked.wins[i].sum()),
             losses=int(asked.wins[:, i].sum()),
             ties=int(asked.ties[i].sum()),
@@ -231,27 +244,27 @@ def _standings(
         )
         for i, model in enumerate(votes.models)
     ]
-    return tuple(sorted(rows, key=lambda s: (1.0 if s.win_rate is None else -s.win_rate, s.model)))
-
-
-_ESTIMATES = ("win_rate", "standard_error", "low", "high", "rank", "rank_low", "rank_high")
-_NO_PLACE: dict[str, None] = dict.fromkeys(_ESTIMATES)
+    return tuple(sorted(rows, key=lambda s: (-s.place.win_rate if s.place else 1.0, s.model)))
 
 
 def _placed(
     evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
-) -> dict[str, dict[str, float | int]]:
+) -> dict[str, Place]:
     estimated = evidence.estimates.get(source)
     if estimated is None:
         return {}
     low, high = intervals(estimated, alpha)
     ranks = evidence.separation(source).rank_sets(alpha, cutoff)
-    columns = (
-        *(estimated.theta, estimated.standard_error, low, high),
-        *(ranks.rank, ranks.low, ranks.high),
-    )
     return {
-        model: dict(zip(_ESTIMATES, (column[i].item() for column in columns), strict=True))
+        model: Place(
+            win_rate=float(estimated.theta[i]),
+            standard_error=float(estimated.standard_error[i]),
+            low=float(low[i]),
+            high=float(high[i]),
+            rank=int(ranks.rank[i]),
+            rank_low=int(ranks.low[i]),
+            rank_high=int(ranks.high[i]),
+        )
         for i, model in enumerate(estimated.models)
     }
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from coupled_arena.arena.battle import Arena, ArenaRules
 from coupled_arena.errors import ModelError, SettingsError, StoreError
+from coupled_arena.evidence import LiveEvidence
 from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.leaderboard import LiveLeaderboard
 from coupled_arena.settings import Settings
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
@@ -33,7 +33,7 @@ class Services:
     models: dict[str, HuggingFaceModel]
     worker: EngineWorker
     arena: Arena
-    leaderboard: LiveLeaderboard
+    evidence: LiveEvidence
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def open_services(settings: Settings) -> Iterator[Services]:
         )
         try:
             arena = Arena(models, worker, store, rules)
-            yield Services(settings, store, models, worker, arena, LiveLeaderboard(store))
+            yield Services(settings, store, models, worker, arena, LiveEvidence(store))
         finally:
             worker.close()
 

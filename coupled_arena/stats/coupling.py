@@ -85,6 +85,8 @@ class ModeComparison:
         Pooled two-proportion z test, which takes comparisons as independent.
     coupled_ties, independent_ties : ndarray of float64, shape (k, k)
         Share of ties, "both bad" included.
+    tie_change : float
+        Relative change of the share of ties over all pairs, coupled against independent.
     influence : ModeInfluence
     """
 
@@ -138,7 +140,7 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
     sizes = np.stack([counts.comparisons for counts in both]).astype(np.float64)
     wins = np.stack([counts.wins for counts in both]).astype(np.float64)
     ties = np.stack([counts.ties + counts.both_bad for counts in both]).astype(np.float64)
-    met = (sizes > 0).all(axis=0)
+    met: NDArray[np.bool_] = np.all(sizes > 0, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(met, wins / sizes, np.nan)
         shares = ties / sizes
@@ -146,11 +148,13 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
         tie_change = float(total[0] / total[1] - 1)
     influence = _influence(sizes, rates, met)
     averages = _average(rates, met)
-    variances = [_plain_variances(np.stack([c.counts for c in both]), influence)]
+    pair_variance, average_variance = _plain_variances(
+        np.stack([counts.counts for counts in both]), influence
+    )
     return ModeComparison(
         models=coupled.models,
-        pairs=Differences(rates[0], rates[1], variances[0][0]),
-        averages=Differences(averages[0], averages[1], variances[0][1]),
+        pairs=Differences(rates[0], rates[1], pair_variance),
+        averages=Differences(averages[0], averages[1], average_variance),
         published_p_value=_two_proportion_z(wins, sizes, met),
         coupled_ties=shares[0],
         independent_ties=shares[1],
@@ -193,18 +197,15 @@ def _plain_variances(
     """Return the variances of pairs and of models where no comparisons depend on each other."""
 
     def squares(values: FloatArray) -> FloatArray:
-        cells = (counts[..., None] * values**2).sum((0, 3))
+        cells: FloatArray = np.sum(counts[..., None] * values**2, axis=(0, 3))
         return cells[..., 0] + cells[..., 1].T
 
-    pairs = squares(influence.pairs)
-    return np.where(np.eye(len(pairs), dtype=np.bool_), np.nan, pairs), squares(
-        influence.models
-    ).sum(axis=1)
+    return squares(influence.pairs), squares(influence.models).sum(axis=1)
 
 
 def _two_proportion_z(wins: FloatArray, sizes: FloatArray, met: NDArray[np.bool_]) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
-        pooled = wins.sum(axis=0) / sizes.sum(axis=0)
+        pooled: FloatArray = np.sum(wins, axis=0) / np.sum(sizes, axis=0)
         error = np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
         z = (wins[0] / sizes[0] - wins[1] / sizes[1]) / error
     return np.where(met & (error > 0), 2 * ndtr(-np.abs(z)), np.nan)

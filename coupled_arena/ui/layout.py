@@ -33,7 +33,7 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Battle", id="battle"):
                 BattleTab(services.arena, library, settings.battle.models_at_once).build()
             with gr.Tab("Leaderboard", id="leaderboard"):
-                board = LeaderboardTab(services.leaderboard)
+                board = LeaderboardTab(services.evidence)
                 board.build()
             with gr.Tab("Compare", id="compare"):
                 sampling = settings.sampling.sampling()

@@ -7,8 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.leaderboard import Leaderboard, LiveLeaderboard, Standing
+from coupled_arena.evidence import LiveEvidence
+from coupled_arena.leaderboard import Leaderboard, Standing, leaderboard
 from coupled_arena.records import Mode
+from coupled_arena.store.comparisons import Selection
 from coupled_arena.ui.events import FREE, QUIET
 from coupled_arena.ui.plots import pair_heatmap, win_rate_figure
 
@@ -32,7 +34,7 @@ _HEAD = ("Model", "Win rate", "{:.0%} interval", "Votes", "Wins", "Ties", "Both 
 class LeaderboardTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, live: LiveLeaderboard) -> None:
+    def __init__(self, live: LiveEvidence) -> None:
         self._live = live
 
     def build(self) -> None:
@@ -60,7 +62,7 @@ class LeaderboardTab:
         tabs.select(_timer_for_tab, None, self._timer, **QUIET)
 
     def _refresh(self, mode: str, seen: Any) -> tuple[Any, ...]:
-        board = self._live.get(Mode(mode) if mode else None)
+        board = leaderboard(self._live.get(Selection(mode=Mode(mode) if mode else None)))
         current = (mode, board.version)
         if current == seen:
             return (gr.skip(),) * 4
@@ -85,10 +87,10 @@ def board_table(board: Leaderboard) -> str:
 
 
 def _row(standing: Standing) -> str:
-    if standing.win_rate is None:
+    if (place := standing.place) is None:
         rate = '<td class="few" colspan="2">too few votes</td>'
     else:
-        rate = f"<td>{standing.win_rate:.1%}</td><td>{standing.low:.1%} to {standing.high:.1%}</td>"
+        rate = f"<td>{place.win_rate:.1%}</td><td>{place.low:.1%} to {place.high:.1%}</td>"
     counts = (
         standing.human_votes,
         standing.wins,

@@ -242,7 +242,7 @@ def _describe_standing(standing: Standing) -> str:
     return (
         f"<b>{escape(standing.model)}</b><br>"
         f"{standing.win_rate:.1%}, between {standing.low:.1%} and {standing.high:.1%}, "
-        f"over {standing.opponents} {'opponent' if standing.opponents == 1 else 'opponents'}<br>"
+        f"rank {standing.rank_low} to {standing.rank_high}<br>"
         f"{standing.wins} won, {standing.losses} lost, {standing.ties} tied, "
         f"{standing.both_bad} both bad<br>"
         f"{standing.identical} identical replies, which nobody was asked about"

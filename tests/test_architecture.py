@@ -18,12 +18,16 @@ ARROWS = {
     "generation": VALUES,
     "store": VALUES,
     "settings": VALUES | {"generation"},
-    "leaderboard": VALUES | {"stats", "store"},
+    "evidence": VALUES | {"stats", "store"},
+    "leaderboard": VALUES | {"stats", "store", "evidence"},
     "arena": VALUES | {"generation", "store"},
     "experiment": VALUES | {"generation", "store"},
-    "services": VALUES | {"settings", "generation", "store", "arena", "leaderboard"},
-    "ui": VALUES | {"settings", "generation", "store", "arena", "leaderboard", "services"},
-    "cli": VALUES | {"settings", "generation", "store", "experiment", "services", "ui"},
+    "services": VALUES | {"settings", "generation", "store", "arena", "evidence"},
+    "ui": VALUES
+    | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "services"},
+    "cli": VALUES
+    | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
+    | {"services", "ui"},
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -60,7 +64,8 @@ def test_arrows(path):
 @pytest.mark.parametrize("path", sorted((PACKAGE / "stats").glob("*.py")), ids=lambda p: p.name)
 def test_statistics_know_only_arrays(path):
     outside = {name.split(".")[0] for name in imported(path)} - {"coupled_arena", "__future__"}
-    standard = {"collections", "dataclasses", "typing", "math", "itertools", "functools"}
+    standard = {"collections", "dataclasses", "typing", "math", "itertools"}
+    standard |= {"functools", "enum"}
     assert outside <= STATS_ALLOWED | standard
 
 

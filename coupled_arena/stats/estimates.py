@@ -89,8 +89,9 @@ class Estimate:
         λ, the weight of the judge; 0 without one.
     human, judge_only : int
         Comparisons with a vote, and with a verdict alone.
-    sizes : ndarray of int64, shape (k,)
-        Human comparisons of each model (of a judge-only estimate: verdicts).
+    certain_size : ndarray of float64, shape (k,)
+        Comparisons that a win-rate of 0 or 1 rests on: the chance of losing none, Π p_o^n_o over
+        opponents o, is at most θ to the power K·min n_o, with K opponents.
     weighting : Weighting
         The one in force, which may be another than was asked for.
     kind : Covariance
@@ -105,7 +106,7 @@ class Estimate:
     power_tuning: float
     human: int
     judge_only: int
-    sizes: IntArray
+    certain_size: FloatArray
     weighting: Weighting
     kind: Covariance
     influence: Influence
@@ -187,7 +188,7 @@ def estimate(
         power_tuning=power_tuning,
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
-        sizes=cells.n.sum((1, 2)).astype(np.int64),
+        certain_size=_certain_size(cells.pooled(weighting).n, weighting),
         weighting=weighting,
         kind=kind,
         influence=influence,
@@ -340,6 +341,11 @@ def _floor(cells: _Cells, s: _Cells, weight: float) -> FloatArray:
     share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
     variance = weight**2 * fraction * (1 - fraction) / np.maximum(s.n, 1)
     return (variance * share * certain).sum((1, 2))
+
+
+def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
+    others = ~np.eye(len(n), dtype=np.bool_)[..., None]
+    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / _stratum_weight(len(n), weighting)
 
 
 def _gram(counts: IntArray, influence: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ ARROWS = {
     "__init__": set(),
     "__main__": {"cli"},
 }
-STATS_ALLOWED = {"numpy", "scipy", "numba"}
+STATS_ALLOWED = {"numpy", "scipy", "numba", "evalica"}
 
 
 def modules():

@@ -13,8 +13,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtri, ndtri
 
 from coupled_arena.stats.counts import IntArray
 from coupled_arena.stats.estimates import Covariance, Estimate, FloatArray
@@ -117,7 +116,7 @@ class Separation:
         if k < 2:
             return 0.0
         if cutoff is Cutoff.CHI2:
-            return float(np.sqrt(chi2.ppf(1 - alpha, k)))
+            return float(np.sqrt(chdtri(k, alpha)))
         if cutoff is Cutoff.BONFERRONI:
             return float(ndtri(1 - alpha / (k * (k - 1))))
         if self._largest is None:

@@ -18,7 +18,8 @@ ARROWS = {
     "generation": VALUES,
     "store": VALUES,
     "settings": VALUES | {"generation"},
-    "leaderboard": VALUES | {"stats", "store"},
+    "evidence": VALUES | {"stats", "store"},
+    "leaderboard": VALUES | {"stats", "store", "evidence"},
     "arena": VALUES | {"generation", "store"},
     "experiment": VALUES | {"generation", "store"},
     "services": VALUES | {"settings", "generation", "store", "arena", "leaderboard"},
@@ -60,7 +61,7 @@ def test_arrows(path):
 @pytest.mark.parametrize("path", sorted((PACKAGE / "stats").glob("*.py")), ids=lambda p: p.name)
 def test_statistics_know_only_arrays(path):
     outside = {name.split(".")[0] for name in imported(path)} - {"coupled_arena", "__future__"}
-    standard = {"collections", "dataclasses", "typing", "math", "itertools", "functools"}
+    standard = {"collections", "dataclasses", "typing", "math", "itertools", "functools", "enum"}
     assert outside <= STATS_ALLOWED | standard
 
 

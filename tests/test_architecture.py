@@ -22,9 +22,16 @@ ARROWS = {
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "arena": VALUES | {"generation", "store"},
     "experiment": VALUES | {"generation", "store"},
-    "services": VALUES | {"settings", "generation", "store", "arena", "leaderboard"},
-    "ui": VALUES | {"settings", "generation", "store", "arena", "leaderboard", "services"},
-    "cli": VALUES | {"settings", "generation", "store", "experiment", "services", "ui"},
+    "services": VALUES | {"settings", "generation", "store", "arena", "evidence", "leaderboard"},
+    "ui": VALUES
+    | {"settings", "generation", "store", "arena", "stats", "evidence", "leaderboard", "services"},
+    "cli_shared": VALUES | {"settings", "store"},
+    "cli_tables": {"stats"},
+    "cli_experiments": VALUES
+    | {"settings", "store", "stats", "evidence", "ui", "cli_shared", "cli_tables"},
+    "cli": VALUES
+    | {"settings", "generation", "store", "experiment", "services", "ui"}
+    | {"cli_shared", "cli_experiments"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +31,7 @@ from coupled_arena.stats.estimates import (
     estimate_from_votes,
 )
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, Separation
+from coupled_arena.stats.subsets import Subsets
 
 BoolArray = NDArray[np.bool_]
 Track = Callable[[range], Iterable[int]]
@@ -123,9 +122,9 @@ class RankSetRuns:
     @property
     def positions(self) -> FloatArray:
         """Shape (alphas, k, k): share of repeats where a model's rank-set has a position."""
-        places = np.arange(1, self.low.shape[2] + 1)
-        has = (self.low[..., None] <= places) & (places <= self.high[..., None])
-        return has.mean(axis=1)
+        places = np.arange(1, self.low.shape[2] + 1, dtype=np.int64)
+        has: BoolArray = (self.low[..., None] <= places) & (places <= self.high[..., None])
+        return np.mean(has, axis=1)
 
     def sets(self, alpha: int, model: int) -> dict[tuple[int, int], float]:
         """Return the share of repeats of each rank-set (low, high), the most frequent first.
@@ -138,9 +137,7 @@ class RankSetRuns:
         pairs = np.stack([self.low[alpha, :, model], self.high[alpha, :, model]], axis=1)
         found, times = np.unique(pairs, axis=0, return_counts=True)
         order = np.argsort(-times, kind="stable")
-        return {
-            (int(found[i, 0]), int(found[i, 1])): float(times[i] / len(pairs)) for i in order
-        }
+        return {(int(found[i, 0]), int(found[i, 1])): float(times[i] / len(pairs)) for i in order}
 
 
 @dataclass(frozen=True)
@@ -195,9 +192,7 @@ class Resampling:
     def run(self, ranking: Ranking, human: int | None = None) -> RankSetRuns:
         """Return the rank-sets of one ranking; `human` matters where there are several."""
         return next(
-            run
-            for run in self.runs
-            if run.ranking is ranking and human in (None, run.human)
+            run for run in self.runs if run.ranking is ranking and human in (None, run.human)
         )
 
     @property
@@ -229,13 +224,13 @@ def resample(counts: JudgedCounts, plan: ResamplingPlan, track: Track = iter) ->
         There are too few comparisons, or the numbers do not divide by the pairs of a balanced
         draw.
     """
-    drawing = _Drawing.of(counts, plan)
+    subsets = Subsets.of(counts, (plan.total, *plan.human), balanced=plan.balanced)
     keys = [(Ranking.BASELINE, None), (Ranking.JUDGE, None)]
     keys += [(ranking, n) for n in plan.human for ranking in (Ranking.HUMAN, Ranking.PPR)]
     bounds: list[list[IntArray]] = []
     warnings: dict[str, None] = {}
     for repeat in track(range(plan.repeats)):
-        estimates = _estimates(drawing, plan, repeat)
+        estimates = _estimates(subsets, plan, repeat)
         warnings |= dict.fromkeys(w for one in estimates for w in one.warnings)
         bounds.append([_bounds(one, counts.models, plan) for one in estimates])
     k = len(counts.models)
@@ -245,9 +240,7 @@ def resample(counts: JudgedCounts, plan: ResamplingPlan, track: Track = iter) ->
         plan=plan,
         models=counts.models,
         repeats=len(bounds),
-        runs=tuple(
-            RankSetRuns(*key, low[place], high[place]) for place, key in enumerate(keys)
-        ),
+        runs=tuple(RankSetRuns(*key, low[place], high[place]) for place, key in enumerate(keys)),
         warnings=tuple(warnings),
     )
 
@@ -279,73 +272,17 @@ def rank_bounds(
     return bounds
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawing:
-    """Where to draw from: groups of cells, each with its share of every draw."""
-
-    models: tuple[str, ...]
-    cells: IntArray  # the counts, flat
-    groups: tuple[IntArray, ...]  # indices into the cells
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, counts: JudgedCounts, plan: ResamplingPlan) -> Self:
-        labelled = counts.labelled
-        index = np.arange(labelled.size).reshape(labelled.shape)
-        k = len(counts.models)
-        pairs = list(combinations(range(k), 2))
-        groups = [np.concatenate([index[a, b].ravel(), index[b, a].ravel()]) for a, b in pairs]
-        if not pairs or not labelled.any():
-            raise ValueError("There are no comparisons that have both a vote and a verdict.")
-        if not plan.balanced:
-            groups = [index.ravel()]
-        drawing = cls(counts.models, labelled.ravel(), tuple(groups), labelled.shape)
-        drawing._check(plan, [f"{counts.models[a]} and {counts.models[b]}" for a, b in pairs])
-        return drawing
-
-    def _check(self, plan: ResamplingPlan, pairs: Sequence[str]) -> None:
-        if (there := int(self.cells.sum())) < plan.total:
-            raise ValueError(
-                f"Only {there} comparisons have both a vote and a verdict: {plan.total} cannot "
-                "be drawn from them."
-            )
-        if not plan.balanced:
-            return
-        for n in (plan.total, *plan.human):
-            if n % len(self.groups):
-                raise ValueError(
-                    f"{n} comparisons cannot be the same number in each of {len(pairs)} pairs."
-                )
-        wanted = plan.total // len(pairs)
-        sizes = [int(self.cells[group].sum()) for group in self.groups]
-        if (least := min(sizes)) < wanted:
-            raise ValueError(
-                f"A balanced draw needs {wanted} comparisons in every pair, but "
-                f"{pairs[sizes.index(least)]} have only {least}."
-            )
-
-    def draw(self, rng: np.random.Generator, cells: IntArray, n: int) -> IntArray:
-        """Draw n of the comparisons without replacement."""
-        drawn = np.zeros_like(cells)
-        for group in self.groups:
-            drawn[group] = rng.multivariate_hypergeometric(
-                cells[group], n // len(self.groups), method="marginals"
-            )
-        return drawn
-
-
-def _estimates(drawing: _Drawing, plan: ResamplingPlan, repeat: int) -> list[Estimate]:
+def _estimates(subsets: Subsets, plan: ResamplingPlan, repeat: int) -> list[Estimate]:
     """Return the estimates of one repeat: baseline, judge, then two for each number of votes."""
-    models, settings = drawing.models, (plan.weighting, plan.covariance)
+    models, settings = subsets.models, (plan.weighting, plan.covariance)
     rng = np.random.default_rng([plan.seed, repeat])
-    cells = drawing.draw(rng, drawing.cells, plan.total)
-    drawn = cells.reshape(drawing.shape)
+    drawn = subsets.draw(rng, subsets.labelled, plan.total)
     estimates = [
         estimate_from_votes(PairCounts(models, drawn.sum(axis)), *settings) for axis in (3, 2)
     ]
     for n in plan.human:
         rng = np.random.default_rng([plan.seed, repeat, n])
-        shown = drawing.draw(rng, cells, n).reshape(drawing.shape)
+        shown = subsets.draw(rng, drawn, n)
         judged = JudgedCounts(models, shown, (drawn - shown).sum(2))
         estimates += [
             estimate_from_votes(judged.votes, *settings),
@@ -362,9 +299,7 @@ def _bounds(one: Estimate, models: tuple[str, ...], plan: ResamplingPlan) -> Int
     )
 
 
-def _quality(
-    run: RankSetRuns, baseline: RankSetRuns, index: int, alpha: float
-) -> RankSetQuality:
+def _quality(run: RankSetRuns, baseline: RankSetRuns, index: int, alpha: float) -> RankSetQuality:
     low, high = run.low[index], run.high[index]
     base_low, base_high = baseline.low[index], baseline.high[index]
     sizes = (high - low + 1).mean(axis=1)

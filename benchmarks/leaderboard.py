@@ -28,6 +28,7 @@ from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from tests.stats.reference import Rows, powered, rank_sets_chi2
+from tests.store.conftest import make_battle, make_vote
 
 MODELS = 20
 
@@ -49,6 +50,9 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
         print(f"store of {votes:,} votes made in {made:.0f} s")
         taken = [seconds(lambda: show(store)) for _ in range(6)][1:]
         evidence = read_evidence(store, Selection(judge="judge"), draws=LIVE_DRAWS)
+        battle = make_battle("model-00", "model-01")
+        added = seconds(lambda: store.add_battle(battle))
+        cast = seconds(lambda: store.cast(make_vote(battle, 1, 2)))
         again = [
             seconds(lambda a=a: leaderboard(evidence, alpha=a)) for a in (0.01, 0.02, 0.1, 0.2, 0.3)
         ]
@@ -56,6 +60,7 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
         f"board of {votes:,} votes, {per_prompt} a prompt: {statistics.median(taken):.3f} s "
         f"({min(taken):.3f} to {max(taken):.3f}); another alpha: {statistics.median(again):.3f} s"
     )
+    print(f"a battle is stored in {added:.3f} s, a vote in {cast:.3f} s")
 
 
 def show(store: Store) -> None:

@@ -136,14 +136,15 @@ def board_text(board: Leaderboard, answer: dict[str, Any]) -> str:
         lines.append(f"{standing.model:<{width}}  {ranks:<6} {rate}  {standing.human_votes:>7,}")
     settings = ("source", "mode", "weighting", "covariance", "cutoff", "alpha")
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
-    for row in answer.get("bradley_terry", {}).get("models", []):
-        lines.append(
-            f"{row['model']:<{width}}  Bradley-Terry {row['score']:.0f} "
-            f"({row['low']:.0f} to {row['high']:.0f})"
-            if row["score"] is not None
-            else f"{row['model']:<{width}}  Bradley-Terry -"
-        )
+    scores = answer.get("bradley_terry", {}).get("models", [])
+    lines += [f"{row['model']:<{width}}  Bradley-Terry {_score_text(row)}" for row in scores]
     return "\n".join([*lines, *board.messages])
+
+
+def _score_text(row: dict[str, Any]) -> str:
+    if row["score"] is None:
+        return "-"
+    return f"{row['score']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
 
 
 def _only_judge(store: Any) -> str:

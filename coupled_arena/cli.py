@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
+from coupled_arena import cli_data
+from coupled_arena.cli_common import Config, Db, Json, Preset, reading, respond
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, presets
 
@@ -27,11 +28,6 @@ app = typer.Typer(
 models_app = typer.Typer(help="List the configured models, or fetch their weights.")
 app.add_typer(models_app, name="models")
 
-Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
-Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
-Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.duckdb]")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-
 
 class Modes(StrEnum):
     """Choices of ``--mode``."""
@@ -39,14 +35,6 @@ class Modes(StrEnum):
     COUPLED = "coupled"
     INDEPENDENT = "independent"
     BOTH = "both"
-
-
-class Formats(StrEnum):
-    """Choices of ``--format``."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    CSV = "csv"
 
 
 @app.command()
@@ -94,7 +82,7 @@ def models(
         for spec in catalog.models
     ]
     answer = {"models": rows, "presets": presets(), "problems": list(catalog.problems)}
-    _print(answer, as_json, lambda: _models_table(rows))
+    respond(answer, as_json, lambda: _models_table(rows))
     for problem in catalog.problems:
         typer.echo(problem, err=True)
 
@@ -160,7 +148,7 @@ def generate(
                 "Interrupted. Finished battles are stored; the same command makes the rest."
             ) from stop
     summary = f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s"
-    _print(asdict(made), as_json, lambda: f"{summary}; {made.skipped} were there already.")
+    respond(asdict(made), as_json, lambda: f"{summary}; {made.skipped} were there already.")
 
 
 @app.command()
@@ -176,30 +164,16 @@ def replay(
     from coupled_arena import experiment
     from coupled_arena.services import load_named
 
-    with _reading(settings) as store:
+    with reading(settings) as store:
         stored = store.battle(battle)
     known = {spec.name for spec in settings.catalog.models}
     wanted = [name for name in stored.models if name in known]
     result = experiment.replay(stored, load_named(settings, wanted))
-    _print(asdict(result), as_json, lambda: _replay_text(result))
+    respond(asdict(result), as_json, lambda: _replay_text(result))
 
 
-@app.command()
-def export(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
-    format: Annotated[Formats, typer.Option(help="File format.")] = Formats.PARQUET,
-    config: Config = None,
-    db: Db = None,
-    as_json: Json = False,
-) -> None:
-    """Write battles, replies, votes and verdicts to files."""
-    settings = load_settings(config, db=db)
-    from coupled_arena.store import exchange
-
-    with _reading(settings) as store:
-        files = exchange.export(store, out, format.value)
-    paths = [str(path) for path in files]
-    _print({"files": paths}, as_json, lambda: "\n".join(paths))
+app.command("import")(cli_data.import_)
+app.command()(cli_data.export)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -211,10 +185,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ArenaError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(1)
-
-
-def _print(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
-    typer.echo(json.dumps(answer, indent=2) if as_json else text())
 
 
 def _names(text: str, settings: Settings) -> tuple[str, ...]:
@@ -231,16 +201,6 @@ def _sampling(settings: Settings, **given: float | None) -> Any:
     changed = {name: value for name, value in given.items() if value is not None}
     table = {**settings.sampling.model_dump(), **changed}
     return load_settings(sampling=table).sampling.sampling()
-
-
-def _reading(settings: Settings) -> Any:
-    """Open the database, or its newest snapshot while another process owns it."""
-    from coupled_arena.store.exchange import open_for_reading
-
-    store, age = open_for_reading(settings.db)
-    if age is not None:
-        typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
-    return store
 
 
 def _models_table(rows: list[dict[str, Any]]) -> str:

@@ -23,7 +23,11 @@ ARROWS = {
     "experiment": VALUES | {"generation", "store"},
     "services": VALUES | {"settings", "generation", "store", "arena", "leaderboard"},
     "ui": VALUES | {"settings", "generation", "store", "arena", "leaderboard", "services"},
-    "cli": VALUES | {"settings", "generation", "store", "experiment", "services", "ui"},
+    "cli_common": VALUES | {"settings", "store"},
+    "cli_data": VALUES | {"cli_common", "settings", "store"},
+    "cli": VALUES
+    | {"cli_common", "cli_data", "settings", "generation", "store", "experiment"}
+    | {"services", "ui"},
     "__init__": set(),
     "__main__": {"cli"},
 }

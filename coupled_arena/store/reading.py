@@ -20,7 +20,7 @@ _LONGEST_LINE = 16 << 20  # one row; conversations of a hundred turns have a ten
 
 # A raw control character cannot be part of valid JSON, so no line is split at it.
 _LINES = """
-    select row_number() over () as line, row
+    select row_number() over () as line, row, 0 as breaks
     from read_csv(
         {path}, columns = {{'row': 'varchar'}}, delim = '\x1f', quote = '', escape = '',
         header = false, {options}
@@ -30,19 +30,14 @@ _LINES = """
 # Fields may hold line breaks, so records are not lines. Blank lines are not counted.
 _TABLE = """
     select
-        2 + coalesce(sum(1 + breaks) over (rows between unbounded preceding and 1 preceding), 0)
-            as line,
-        row
-    from (
-        select
-            to_json(t)::varchar as row,
-            len(concat_ws('', *columns(*))) - len(replace(concat_ws('', *columns(*)), chr(10), ''))
-                as breaks
-        from read_csv(
-            {path}, columns = {{{columns}}}, delim = ',', quote = '"', escape = '"',
-            header = true, {options}
-        ) as t
-    )
+        1 + row_number() over () as line,
+        to_json(t)::varchar as row,
+        len(concat_ws('', *columns(*))) - len(replace(concat_ws('', *columns(*)), chr(10), ''))
+            as breaks
+    from read_csv(
+        {path}, columns = {{{columns}}}, delim = ',', quote = '"', escape = '"',
+        header = true, {options}
+    ) as t
 """
 _OPTIONS = (
     "auto_detect = false, strict_mode = {strict}, ignore_errors = true, "
@@ -50,12 +45,12 @@ _OPTIONS = (
 )
 
 _ARRAY = """
-    select row_number() over () as line, json::varchar as row
+    select row_number() over () as line, json::varchar as row, 0 as breaks
     from read_json_objects({path}, format = 'array')
 """
 
 _PARQUET = """
-    select row_number() over () as line, to_json(t)::varchar as row
+    select row_number() over () as line, to_json(t)::varchar as row, 0 as breaks
     from read_parquet({path}) as t
 """
 
@@ -64,6 +59,7 @@ create or replace temp table staged as
 select
     line,
     row,
+    breaks,
     case
         when not json_valid(row) then 'not valid JSON'
         when json_type(row) <> 'OBJECT' then 'not a JSON object'
@@ -72,14 +68,15 @@ from ({rows})
 where trim(row, E' \t\r') <> ''
 """
 
-# DuckDB counts the lines it could read; each unread one before a line moves it on by one.
-_COUNT_UNREAD = (
+# DuckDB numbers the records it could read; each unread one before a record moves it on by one.
+_NUMBER = (
     """
     create or replace temp table gaps as
-    select line, reason, row_number() over (order by line) as nth
+    select line, breaks, reason, row_number() over (order by line) as nth
     from (
         select
             any_value(line) as line,
+            any_value(len(csv_line) - len(replace(csv_line, chr(10), ''))) as breaks,
             any_value(
                 if(error_type = 'INVALID ENCODING', 'not valid UTF-8', lower(error_message))
             ) as reason
@@ -97,8 +94,18 @@ _COUNT_UNREAD = (
     ) as moved
     where staged.rowid = moved.id
     """,
-    "insert into staged select line, null, reason from gaps",
+    "insert into staged select line, null, breaks, reason from gaps",
 )
+_COUNT_BREAKS = """
+update staged set line = staged.line + before
+from (
+    select
+        line,
+        sum(breaks) over (order by line rows between unbounded preceding and 1 preceding) as before
+    from staged
+) as counted
+where staged.line = counted.line and before > 0
+"""
 
 
 def stage(cursor: Cursor, path: Path) -> None:
@@ -118,7 +125,7 @@ def stage(cursor: Cursor, path: Path) -> None:
         rows, by_line = _source(path)
         cursor.execute(_STAGE.format(rows=rows))
         if by_line:
-            _number_unread(cursor)
+            _number(cursor)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
     except duckdb.InterruptException:
@@ -143,8 +150,8 @@ def _source(path: Path) -> tuple[str, bool]:
     if text.lstrip().startswith("["):
         return _ARRAY.format(path=file_name), False
     lines = [line for line in text.splitlines() if line.strip()]
-    # Any line may be broken, the first one too.
-    if sum(line.lstrip().startswith("{") for line in lines) * 2 >= len(lines):
+    # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
+    if b"\0" in head or sum(line.lstrip().startswith("{") for line in lines) * 2 >= len(lines):
         return _LINES.format(path=file_name, options=_OPTIONS.format(strict="false")), True
     columns = ", ".join(f"{quote(name)}: 'varchar'" for name in _header(lines[0]))
     options = _OPTIONS.format(strict="true")
@@ -165,7 +172,10 @@ def _header(line: str) -> list[str]:
     return names
 
 
-def _number_unread(cursor: Cursor) -> None:
+def _number(cursor: Cursor) -> None:
+    """Turn numbers of readable records into numbers of lines."""
     if cursor.execute("select count(*) from unread").fetchall()[0][0]:
-        for statement in _COUNT_UNREAD:
+        for statement in _NUMBER:
             cursor.execute(statement)
+    if cursor.execute("select coalesce(max(breaks), 0) from staged").fetchall()[0][0]:
+        cursor.execute(_COUNT_BREAKS)

@@ -109,7 +109,7 @@ select
         )
     )),
     num is not null,
-    coalesce($judge, judge, judge_hash, annotator, $dataset),
+    coalesce($judge, nullif(judge, ''), judge_hash, annotator, $dataset),
     shown_first, shown_second, {said}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
     coalesce(moment(tstamp), moment(timestamp), now()),
@@ -154,11 +154,11 @@ def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> int:
             },
         )
         cursor.execute(query, vars(wanted))
-    return cursor.execute("select count(*) from staged").fetchall()[0][0]
+    return _count(cursor)
 
 
 def _recognise(cursor: Cursor, path: Path) -> Format:
-    rows = cursor.execute(
+    rows: list[tuple[str]] = cursor.execute(
         """
         select distinct unnest(json_keys(row))
         from (select row from staged where reason is null limit 1000)
@@ -169,8 +169,12 @@ def _recognise(cursor: Cursor, path: Path) -> Format:
         if present.issuperset(format.columns):
             return format
     known = "; ".join(f"{', '.join(format.columns)} ({format.title})" for format in FORMATS)
-    what = "has no rows" if not present else "has none of the known formats"
+    what = "has none of the known formats" if _count(cursor) else "has no rows"
     raise StoreError(f"{path} {what}. Expected columns: {known}.")
+
+
+def _count(cursor: Cursor) -> int:
+    return cursor.execute("select count(*) from staged").fetchall()[0][0]
 
 
 def reject(cursor: Cursor, query: str) -> None:

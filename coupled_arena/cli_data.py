@@ -41,17 +41,16 @@ def import_(
 ) -> None:
     """Bring in votes or verdicts from elsewhere; importing again adds nothing."""
     settings = load_settings(config, db=db)
-    import duckdb
     from tqdm import tqdm
 
     from coupled_arena.store.database import Store
     from coupled_arena.store.importing import import_files
 
-    with Store.open(settings.db) as store, tqdm(total=len(files) + 1, delay=1) as bar:
+    with Store.open(settings.db) as store, tqdm(total=len(files) + 1, delay=1, leave=False) as bar:
 
         def progress(step: str) -> None:
-            bar.set_description(step, refresh=False)
-            bar.update()
+            bar.update(1 if bar.desc else 0)  # the one before is done
+            bar.set_description(step, refresh=bar.n > 0)
 
         try:
             done = import_files(
@@ -63,7 +62,10 @@ def import_(
                 no_toxic=no_toxic,
                 progress=progress,
             )
-        except (KeyboardInterrupt, duckdb.InterruptException) as stop:
+        except (KeyboardInterrupt, RuntimeError) as stop:
+            # DuckDB tells of a Ctrl-C in the middle of a query by an error of no type of its own.
+            if isinstance(stop, RuntimeError) and str(stop) != "Query interrupted":
+                raise
             raise ArenaError("Interrupted. Nothing was imported.") from stop
     respond(asdict(done), as_json, lambda: _import_text(done))
 

@@ -66,18 +66,16 @@ join shown using (battle)
 where [first, second] <> models and [second, first] <> models
 """
 
-# Rows are numbered in the order of the files, but written in that of their keys: the index of a
-# million random keys takes half the time then.
 # What is not known of the sampling is written as what would change nothing.
 _BATTLES = """
 insert into battles (
     battle, created_at, origin, mode, seed, nonce, commitment, models,
-    temperature, top_k, top_p, max_new_tokens, coupling, arithmetic, battle_no
+    temperature, top_k, top_p, max_new_tokens, coupling, arithmetic
 )
-select
-    battle, said_at, 'import', 'unknown', 0, '', '', models, 1, 0, 1, 0, 'unknown', map {}, number
-from (select *, nextval('battle_seq') as number from (from shown where fresh order by n))
-order by battle
+select battle, said_at, 'import', 'unknown', 0, '', '', models, 1, 0, 1, 0, 'unknown', map {}
+from shown
+where fresh
+order by n
 """
 _TURNS = """
 insert into turns
@@ -88,7 +86,7 @@ from (
     join claims using (battle, n)
     where fresh
 )
-order by battle
+order by battle  -- an index takes a million random keys faster in their order
 """
 _REPLIES = """
 insert into replies
@@ -100,7 +98,6 @@ from (
     where fresh
 )
 where replies[turn + 1] is not null
-order by battle
 """
 
 
@@ -138,17 +135,17 @@ create or replace temp table touched as
 select battle from shown where fresh union select battle from new
 """
 _ADD_VOTES = """
-insert into votes (seq, vote, battle, voter, ranks, both_bad, source, early, cast_at)
+insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
 select
-    seq, id, battle, voter,
+    id, battle, voter,
     case
         when said in ('tie', 'both_bad') then [1, 1]
         when (said = 'first') <> turned then [1, 2]
         else [2, 1]
     end,
     said = 'both_bad', source, false, said_at
-from (select *, nextval('vote_seq') as seq from (from new order by n))
-order by id
+from new
+order by n
 """
 _OTHER_VOTES = """
 select n, said.voter || ' has voted otherwise on this already' as reason
@@ -163,11 +160,11 @@ end
 """
 _ADD_VERDICTS = """
 insert into verdicts (
-    seq, verdict, battle, judge, first_place, second_place, outcome, raw, judged_at
+    verdict, battle, judge, first_place, second_place, outcome, raw, judged_at
 )
-select seq, id, battle, voter, turned::integer, 1 - turned::integer, said, raw, said_at
-from (select *, nextval('verdict_seq') as seq from (from new order by n))
-order by id
+select id, battle, voter, turned::integer, 1 - turned::integer, said, raw, said_at
+from new
+order by n
 """
 _OTHER_VERDICTS = """
 select n, said.voter || ' has judged otherwise on this already' as reason

@@ -128,8 +128,6 @@ def stage(cursor: Cursor, path: Path) -> None:
             _number(cursor)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
-    except duckdb.InterruptException:
-        raise
     except duckdb.Error as error:
         raise StoreError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
 

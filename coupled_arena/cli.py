@@ -14,10 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from coupled_arena.cli_board import leaderboard
+from coupled_arena.cli_data import export, import_
 from coupled_arena.cli_experiments import resample, simulate
-from coupled_arena.cli_shared import Config, Db, Json, Preset
-from coupled_arena.cli_shared import reading as _reading
-from coupled_arena.cli_shared import show as _print
+from coupled_arena.cli_shared import Config, Db, Json, Preset, reading, show
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, presets
 
@@ -30,6 +29,8 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="List the configured models, or fetch their weights.")
 app.add_typer(models_app, name="models")
+app.command("import")(import_)
+app.command()(export)
 app.command()(leaderboard)
 app.command()(resample)
 app.command()(simulate)
@@ -41,14 +42,6 @@ class Modes(StrEnum):
     COUPLED = "coupled"
     INDEPENDENT = "independent"
     BOTH = "both"
-
-
-class Formats(StrEnum):
-    """Choices of ``--format``."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    CSV = "csv"
 
 
 @app.command()
@@ -96,7 +89,7 @@ def models(
         for spec in catalog.models
     ]
     answer = {"models": rows, "presets": presets(), "problems": list(catalog.problems)}
-    _print(answer, as_json, lambda: _models_table(rows))
+    show(answer, as_json, lambda: _models_table(rows))
     for problem in catalog.problems:
         typer.echo(problem, err=True)
 
@@ -162,7 +155,7 @@ def generate(
                 "Interrupted. Finished battles are stored; the same command makes the rest."
             ) from stop
     summary = f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s"
-    _print(asdict(made), as_json, lambda: f"{summary}; {made.skipped} were there already.")
+    show(asdict(made), as_json, lambda: f"{summary}; {made.skipped} were there already.")
 
 
 @app.command()
@@ -178,30 +171,12 @@ def replay(
     from coupled_arena import experiment
     from coupled_arena.services import load_named
 
-    with _reading(settings) as store:
+    with reading(settings) as store:
         stored = store.battle(battle)
     known = {spec.name for spec in settings.catalog.models}
     wanted = [name for name in stored.models if name in known]
     result = experiment.replay(stored, load_named(settings, wanted))
-    _print(asdict(result), as_json, lambda: _replay_text(result))
-
-
-@app.command()
-def export(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
-    format: Annotated[Formats, typer.Option(help="File format.")] = Formats.PARQUET,
-    config: Config = None,
-    db: Db = None,
-    as_json: Json = False,
-) -> None:
-    """Write battles, replies, votes and verdicts to files."""
-    settings = load_settings(config, db=db)
-    from coupled_arena.store import exchange
-
-    with _reading(settings) as store:
-        files = exchange.export(store, out, format.value)
-    paths = [str(path) for path in files]
-    _print({"files": paths}, as_json, lambda: "\n".join(paths))
+    show(asdict(result), as_json, lambda: _replay_text(result))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

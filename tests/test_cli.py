@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from coupled_arena.cli import main
+from coupled_arena.store import comparisons
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
 
@@ -214,6 +215,100 @@ def test_an_owned_store_is_read_from_its_snapshot_and_not_written(generated, tmp
     )
 
 
+def ranking_lines(path, winners):
+    path.write_text(
+        "".join(
+            json.dumps(
+                {"num": num, "question_id": "q", "model_a": "x", "model_b": "y", "winner": w}
+            )
+            + "\n"
+            for num, w in enumerate(winners)
+        )
+    )
+    return path
+
+
+def test_import_says_what_it_took_and_what_not(call, tmp_path):
+    db = tmp_path / "arena.duckdb"
+    human = ranking_lines(tmp_path / "human.jsonl", ["model_a", "tie", "?", "model_b"])
+    judge = ranking_lines(tmp_path / "judge.jsonl", ["tie"] * 4)
+    code, out, err = call("import", human, "--db", db, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
+        "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
+    }
+    assert err == ""
+    code, out, _ = call("import", judge, human, "--judge", "gpt-4", "--db", db, "--json")
+    made = json.loads(out)
+    assert (made["battles"], made["verdicts"], len(made["rejected"])) == (1, 4, 3)
+    code, out, _ = call(
+        "import", judge, "--dataset", "d", "--single-turn", "--no-toxic", "--db", db
+    )
+    assert out == "4 rows: 4 new battles, 4 new votes, 0 new verdicts; 0 filtered, 0 rejected.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["{odd}"], 1, "none of the known formats. Expected columns: "),
+        (["{good}", "{odd}"], 1, "none of the known formats. Expected columns: "),
+        (["/none"], 1, "/none cannot be read: No such file"),
+        (["{good}", "--db", "/none/arena.duckdb"], 1, "its folder does not exist"),
+        ([], 2, "FILE"),
+    ],
+)
+def test_a_bad_import_gets_one_clear_line(call, tmp_path, arguments, code, message):
+    paths = {
+        "good": ranking_lines(tmp_path / "good", ["tie"]),
+        "odd": ranking_lines(tmp_path / "odd", []),
+    }
+    paths["odd"].write_text('{"colour": "blue"}\n')
+    db = tmp_path / "arena.duckdb"
+    found, out, err = call(
+        *("import", "--db", db), *(argument.format(**paths) for argument in arguments)
+    )
+    assert (found, out) == (code, "")
+    assert message in err
+    if code == 1:
+        assert len(err.strip().splitlines()) == 1
+    if db.exists():
+        with Store.open(db) as store:
+            assert store.version() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
+def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monkeypatch, stop):
+    def interrupted(*_):
+        raise stop
+
+    monkeypatch.setattr(comparisons, "refresh", interrupted)
+    path, db = ranking_lines(tmp_path / "rows", ["tie"]), tmp_path / "arena.duckdb"
+    code, _, err = call("import", path, "--db", db)
+    assert (code, err) == (1, "Error: Interrupted. Nothing was imported.\n")
+    with Store.open(db) as store:
+        assert store.version() == (0, 0, 0)
+
+
+def test_import_prints_ten_rejected_lines(call, tmp_path):
+    path = ranking_lines(tmp_path / "rows", ["what"] * 14)
+    code, out, _ = call("import", path, "--db", tmp_path / "arena.duckdb")
+    lines = out.splitlines()
+    assert (code, len(lines)) == (0, 12)
+    assert lines[10] == f"{path}, line 10: unknown winner 'what'"
+    assert lines[11] == "and 4 more; --json lists them all."
+
+
+def test_arena_rows_travel_from_store_to_store(call, tmp_path):
+    one, two = tmp_path / "one.duckdb", tmp_path / "two.duckdb"
+    call("import", ranking_lines(tmp_path / "rows", ["tie", "both_bad", "model_b"]), "--db", one)
+    code, out, _ = call("export", "--out", tmp_path, "--format", "arena", "--db", one, "--json")
+    (path,) = json.loads(out)["files"]
+    assert path == str(tmp_path / "arena.jsonl")
+    code, out, _ = call("import", path, "--db", two, "--json")
+    assert (code, json.loads(out)["votes"]) == (0, 3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -255,5 +350,5 @@ def test_bad_input_gets_one_clear_line(call, generated, tmp_path, arguments, cod
 def test_help_names_every_command(call):
     code, out, _ = call("--help")
     assert code == 0
-    for command in ("serve", "models", "generate", "replay", "export"):
+    for command in ("serve", "models", "generate", "replay", "import", "export"):
         assert command in out

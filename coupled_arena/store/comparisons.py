@@ -318,6 +318,7 @@ _REFRESH = (
     insert into prompts (prompt_key)
     select distinct prompt_key from prompt_keys where {battles}
     except select prompt_key from prompts
+    order by prompt_key  -- an index takes a million random keys faster in their order
     """,
     "delete from comparisons where battle_no in (select battle_no from battles where {battles})",
     "insert into comparisons select * exclude (battle) from comparison_rows where {battles}",

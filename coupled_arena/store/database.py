@@ -180,6 +180,20 @@ class Store:
         )
         return last_vote, count, last_verdict
 
+    def write(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """Do a piece of work in one transaction, in turn with all other writes.
+
+        The work may be done again from the start if another writer came between; whatever it
+        raises, it leaves nothing in the database. It calls `comparisons.refresh` for battles
+        that it changes.
+
+        Raises
+        ------
+        StoreError
+            The database cannot be written.
+        """
+        return self._write(work)
+
     def _row(self, query: str) -> tuple[int, ...]:
         with self.cursor() as cursor:
             return cursor.execute(query).fetchall()[0]

@@ -12,7 +12,7 @@ import duckdb
 from coupled_arena.errors import StoreBusyError, StoreError
 from coupled_arena.store.database import Store
 
-Format = Literal["parquet", "jsonl", "csv"]
+Format = Literal["parquet", "jsonl", "csv", "arena"]
 
 # Every query reads only battles that may be told. Seeds are hex, since JavaScript, and all that
 # reads JSON as JavaScript does, has no 64-bit integers.
@@ -49,11 +49,62 @@ _QUERIES = {
         where battle in (select battle from told)
     """,
 }
+# Like the published rows of Chatbot Arena, one for each pair that a vote compares. `battle` keeps
+# battles on one question apart, and `source` ties nobody was asked about, when rows are read back.
+_ARENA = """
+    select
+        coalesce(prompt_id, battle) as question_id,
+        models[i] as model_a,
+        models[j] as model_b,
+        case
+            when both_bad then 'tie (bothbad)'
+            when ranks[i] = ranks[j] then 'tie'
+            when ranks[i] < ranks[j] then 'model_a'
+            else 'model_b'
+        end as winner,
+        voter as judge,
+        conversation(said, i) as conversation_a,
+        conversation(said, j) as conversation_b,
+        len(said) as turn,
+        true as anony,
+        category,
+        language,
+        epoch(cast_at) as tstamp,
+        battle, mode, source
+    from current_votes
+    join (
+        select *, unnest(range(i + 1, len(models) + 1)) as j
+        from (select *, unnest(range(1, len(models))) as i from told)
+    ) using (battle)
+    left join asked using (battle)
+    left join (
+        select
+            battle, list({'prompt': prompt, 'replies': replies} order by turn) as said
+        from turns
+        left join (
+            select battle, turn, map(list(place + 1), list(text)) as replies
+            from replies
+            group by all
+        ) using (battle, turn)
+        group by battle
+    ) using (battle)
+"""
+_CONVERSATION = """
+create or replace temp macro conversation(said, place) as
+    list_filter(
+        flatten(list_transform(said, lambda turn: [
+            {'role': 'user', 'content': turn.prompt},
+            {'role': 'assistant', 'content': turn.replies[place]}
+        ])),
+        lambda message: message.content is not null
+    )
+"""
 _ORDER = {
     "battles": "created_at, battle",
     "replies": "battle, turn, place",
     "votes": "seq",
     "verdicts": "seq",
+    "arena": "tstamp, battle, judge, model_a, model_b",
 }
 _TIMES = {"battles": ["created_at"], "votes": ["cast_at"], "verdicts": ["judged_at"]}
 _NESTED = {
@@ -61,33 +112,39 @@ _NESTED = {
     "replies": ["tokens"],
     "votes": ["ranks", "models"],
 }
-_OPTIONS = {"parquet": "format parquet", "jsonl": "format json", "csv": "format csv, header"}
+_OPTIONS = {
+    "parquet": "format parquet",
+    "jsonl": "format json",
+    "csv": "format csv, header",
+    "arena": "format json",
+}
 
 
 def export(store: Store, out: Path, format: Format, *, revealed_only: bool = False) -> list[Path]:
-    """Write battles, replies, votes and verdicts as four files of one moment.
+    """Write battles, replies, votes and verdicts as four files of one moment, or votes as one.
 
     Parameters
     ----------
     store : Store
     out : Path
         Folder; created if missing. Files of the same names are replaced, each at once.
-    format : {"parquet", "jsonl", "csv"}
-        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv.
+    format : {"parquet", "jsonl", "csv", "arena"}
+        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. ``arena`` are rows
+        as of Chatbot Arena, one for each pair that a current vote compares; they can be imported.
     revealed_only : bool
         Leave out battles of the battle tab that nobody has been shown the names of.
 
     Returns
     -------
     list of Path
-        ``battles``, ``replies``, ``votes``, ``verdicts``.
+        ``battles``, ``replies``, ``votes``, ``verdicts``; or ``arena``.
 
     Raises
     ------
     StoreError
         The folder cannot be made or written.
     """
-    targets = [out / f"{table}.{format}" for table in _QUERIES]
+    targets = [out / _file_name(table, format) for table in _tables(format)]
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as partial:
@@ -150,11 +207,20 @@ def open_for_reading(db: Path) -> tuple[Store, float | None]:
         return Store.open(copy, read_only=True), time.time() - copy.stat().st_mtime
 
 
+def _tables(format: Format) -> dict[str, str]:
+    return {"arena": _ARENA} if format == "arena" else _QUERIES
+
+
+def _file_name(table: str, format: Format) -> str:
+    return f"{table}.{'jsonl' if format == 'arena' else format}"
+
+
 def _copy_tables(store: Store, folder: Path, format: Format, *, revealed_only: bool) -> None:
     with store.cursor() as cursor:
+        cursor.execute(_CONVERSATION)
         cursor.execute("begin")  # one transaction, so that the four files agree
-        for table in _QUERIES:
-            target = _quote(str(folder / f"{table}.{format}"))
+        for table in _tables(format):
+            target = _quote(str(folder / _file_name(table, format)))
             query = _select(table, format, revealed_only=revealed_only)
             cursor.execute(f"copy ({query}) to {target} ({_OPTIONS[format]})")
         cursor.execute("commit")
@@ -183,7 +249,7 @@ def _select(table: str, format: Format, *, revealed_only: bool) -> str:
             group by battle
         )
         select * {f"replace ({', '.join(replaced)})" if replaced else ""}
-        from ({_QUERIES[table]})
+        from ({_tables(format)[table]})
         order by {_ORDER[table]}
     """
 

@@ -1,0 +1,100 @@
+"""The commands that bring data in and take it out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coupled_arena.cli_shared import Config, Db, Json, reading, show
+from coupled_arena.errors import ArenaError
+from coupled_arena.settings import load_settings
+
+_SHOWN = 10  # rejected lines printed; --json has them all
+
+
+class Formats(StrEnum):
+    """Choices of ``--format``."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ARENA = "arena"
+
+
+def import_(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="JSON, CSV or Parquet.")],
+    judge: Annotated[str | None, typer.Option(help="Winners are this judge's verdicts.")] = None,
+    dataset: Annotated[str, typer.Option(help="Rows of one dataset meet.")] = "import",
+    single_turn: Annotated[
+        bool, typer.Option("--single-turn", help="Leave out conversations of several turns.")
+    ] = False,
+    no_toxic: Annotated[
+        bool, typer.Option("--no-toxic", help="Leave out conversations flagged as toxic.")
+    ] = False,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Bring in votes or verdicts from elsewhere; importing again adds nothing."""
+    settings = load_settings(config, db=db)
+    from tqdm import tqdm
+
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.importing import import_files
+
+    with Store.open(settings.db) as store, tqdm(total=len(files) + 1, delay=1, leave=False) as bar:
+
+        def progress(step: str) -> None:
+            bar.update(1 if bar.desc else 0)  # the one before is done
+            bar.set_description(step, refresh=bar.n > 0)
+
+        try:
+            done = import_files(
+                store,
+                files,
+                judge=judge,
+                dataset=dataset,
+                single_turn=single_turn,
+                no_toxic=no_toxic,
+                progress=progress,
+            )
+        except (KeyboardInterrupt, RuntimeError) as stop:
+            # DuckDB tells of a Ctrl-C in the middle of a query by an error of no type of its own.
+            if isinstance(stop, RuntimeError) and str(stop) != "Query interrupted":
+                raise
+            raise ArenaError("Interrupted. Nothing was imported.") from stop
+    show(asdict(done), as_json, lambda: _import_text(done))
+
+
+def export(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    format: Annotated[
+        Formats, typer.Option(help="File format; arena: votes as Chatbot Arena's rows.")
+    ] = Formats.PARQUET,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Write battles, replies, votes and verdicts to files."""
+    settings = load_settings(config, db=db)
+    from coupled_arena.store import exchange
+
+    with reading(settings) as store:
+        files = exchange.export(store, out, format.value)
+    paths = [str(path) for path in files]
+    show({"files": paths}, as_json, lambda: "\n".join(paths))
+
+
+def _import_text(done: Any) -> str:
+    lines = [
+        f"{done.rows} rows: {done.battles} new battles, {done.votes} new votes, "
+        f"{done.verdicts} new verdicts; {done.filtered} filtered, {len(done.rejected)} rejected."
+    ]
+    lines += [f"{row.file}, line {row.line}: {row.reason}" for row in done.rejected[:_SHOWN]]
+    if len(done.rejected) > _SHOWN:
+        lines.append(f"and {len(done.rejected) - _SHOWN} more; --json lists them all.")
+    return "\n".join(lines)

@@ -1,0 +1,184 @@
+"""Files into one table of claims: who says what of which two models, and on which battle."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from coupled_arena.errors import StoreError
+from coupled_arena.store.formats import FLAGS, FORMATS, Format
+from coupled_arena.store.reading import quote, stage
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an import is asked for; see `importing.import_files`."""
+
+    judge: str | None = None
+    dataset: str = "import"
+    single_turn: bool = False
+    no_toxic: bool = False
+
+
+_FIELDS = (
+    *("num", "question_id", "id", "battle", "source", "judge", "judge_hash", "annotator"),
+    *("model_a", "model_b", "winner", "conversation_a", "conversation_b", "turn"),
+    *("category", "language", "tstamp", "timestamp", "toxic_chat_tag", "openai_moderation"),
+    *("prompt", "response_a", "response_b", *FLAGS),
+    *("model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
+    *("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
+)
+
+# Contents are text, or since 2025 lists of parts, some of which have text. Toxicity flags come as
+# JSON, and from pandas' CSV in Python's spelling.
+_MACROS = """
+create or replace temp macro short(value) as
+    '''' || if(len(value) > 40, value[:40] || '…', value) || '''';
+create or replace temp macro flag(value) as
+    coalesce(try_cast(try_cast(value as double) as boolean), try_cast(value as boolean));
+create or replace temp macro listed(value) as
+    coalesce(try(from_json(value, '["VARCHAR"]')), if(value is null, null, [value]));
+create or replace temp macro texts(conversation, who) as
+    list_transform(
+        list_filter(
+            try(from_json(conversation, '[{"role": "VARCHAR", "content": "JSON"}]')),
+            lambda said: said.role = who
+        ),
+        lambda said: if(
+            json_type(said.content) = 'ARRAY',
+            array_to_string(json_extract_string(said.content, '$[*].text'), ''),
+            said.content ->> '$'
+        )
+    );
+create or replace temp macro moment(value) as
+    coalesce(try(to_timestamp(try_cast(value as double))), try_cast(value as timestamptz));
+create or replace temp macro toxic(value) as
+    coalesce(regexp_matches(value, '["'']flagged["'']\\s*:\\s*[Tt]rue'), false);
+set session TimeZone = 'UTC';
+"""
+
+_CLAIMS = """
+create or replace temp table claims (
+    n bigint, file integer, line bigint, problem text, battle text, keyed boolean,
+    voter text, first text, second text, said text, raw text, source text, said_at timestamptz,
+    question text, category text, language text, dropped boolean,
+    prompts text[], replies_a text[], replies_b text[]
+);
+create or replace temp table faults (file integer, line bigint, reason text);
+"""
+
+# A missing turn counts as the first one, for judges' files rarely tell it.
+_READ = """
+insert into claims
+with fields as (
+    select
+        line, reason,
+        unnest(if(reason is null, from_json(row, {fields}), null))
+    from staged
+),
+named as (
+    select
+        *,
+        nullif(trim({first}), '') as shown_first,
+        nullif(trim({second}), '') as shown_second,
+        {item} as item,
+        try_cast(turn as integer) as turn_no,
+        {prompts} as prompts
+    from fields
+)
+select
+    ({file}::bigint << 40) + 2 * line + {order}, {file}, line,
+    case
+        when reason is not null then reason
+        when shown_first is null then '{first} is missing'
+        when shown_second is null then '{second} is missing'
+        when coalesce(num, item) is null then '{missing} is missing'
+        else {fault}
+    end,
+    md5(if(
+        num is not null,
+        concat_ws(chr(31), $dataset, 'num', num),
+        concat_ws(
+            chr(31), $dataset, 'question', item, if(turn_no > 1, turn_no, null),
+            least(shown_first, shown_second), greatest(shown_first, shown_second)
+        )
+    )),
+    num is not null,
+    coalesce($judge, nullif(judge, ''), judge_hash, annotator, $dataset),
+    shown_first, shown_second, {said}, coalesce({raw}, ''),
+    if(source = 'identical', source, 'human'),
+    coalesce(moment(tstamp), moment(timestamp), now()),
+    {question}, category, language,
+    ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
+        or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
+    prompts, {replies_a}, {replies_b}
+from named
+"""
+
+
+def prepare(cursor: Cursor) -> None:
+    """Make the empty temporary tables ``claims`` and ``faults``, and what fills them."""
+    cursor.execute(_MACROS)
+    cursor.execute(_CLAIMS)
+
+
+def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> int:
+    """Add a file's rows to ``claims``, one for each order of the models; return their number.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be read, has no known format, or holds verdicts of an unnamed judge.
+    """
+    stage(cursor, path)
+    format = _recognise(cursor, path)
+    if format.judged and wanted.judge is None:
+        raise StoreError(
+            f"{path} holds verdicts of a judge ({format.title}): name it with --judge."
+        )
+    for order, reading in enumerate(format.readings):
+        query = _READ.format(
+            fields=quote(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
+            file=file,
+            order=order,
+            missing="instruction" if format.item == "instruction" else "question_id",
+            **{name: getattr(reading, name) for name in ("first", "second", "said", "raw")},
+            **{
+                name: getattr(format, name)
+                for name in ("item", "question", "fault", "prompts", "replies_a", "replies_b")
+            },
+        )
+        cursor.execute(query, vars(wanted))
+    return _count(cursor)
+
+
+def _recognise(cursor: Cursor, path: Path) -> Format:
+    rows: list[tuple[str]] = cursor.execute(
+        """
+        select distinct unnest(json_keys(row))
+        from (select row from staged where reason is null limit 1000)
+        """
+    ).fetchall()
+    present = {name for (name,) in rows}
+    for format in FORMATS:
+        if present.issuperset(format.columns):
+            return format
+    known = "; ".join(f"{', '.join(format.columns)} ({format.title})" for format in FORMATS)
+    what = "has none of the known formats" if _count(cursor) else "has no rows"
+    raise StoreError(f"{path} {what}. Expected columns: {known}.")
+
+
+def _count(cursor: Cursor) -> int:
+    return cursor.execute("select count(*) from staged").fetchall()[0][0]
+
+
+def reject(cursor: Cursor, query: str) -> None:
+    """Move claims to ``faults``; the query returns their ``n`` and the ``reason``."""
+    cursor.execute(f"create or replace temp table wrong as {query}")
+    cursor.execute("insert into faults select file, line, reason from claims join wrong using (n)")
+    cursor.execute("delete from claims where n in (select n from wrong)")

@@ -1,0 +1,150 @@
+"""The published formats of comparisons, each as SQL expressions over a row's fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a row says of one order of its two models.
+
+    Attributes
+    ----------
+    first, second : str
+        Fields that name the model shown first and the other.
+    said : str
+        SQL: ``first``, ``second``, ``tie``, ``both_bad``, or null for an unreadable verdict.
+    raw : str
+        SQL: the verdict in the judge's words, as far as they are there.
+    """
+
+    first: str
+    second: str
+    said: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class Format:
+    """One published format.
+
+    Attributes
+    ----------
+    title : str
+    columns : tuple of str
+        Fields by which it is told from others.
+    readings : tuple of Reading
+        Two where a judge was asked in both orders.
+    fault : str
+        SQL: why no outcome can be taken from the row, or null.
+    item : str
+        SQL: what, with the models, identifies a row that has no ``num``.
+    question : str
+        SQL: the prompt's own identifier.
+    prompts, replies_a, replies_b : str
+        SQL: texts by turn.
+    judged : bool
+        Its outcomes are always those of a judge.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    readings: tuple[Reading, ...]
+    fault: str
+    item: str = "coalesce(battle, question_id, id)"
+    question: str = "coalesce(question_id, id)"
+    prompts: str = "texts(conversation_a, 'user')"
+    replies_a: str = "texts(conversation_a, 'assistant')"
+    replies_b: str = "texts(conversation_b, 'assistant')"
+    judged: bool = False
+
+
+_BOTH_BAD = "'tie (bothbad)', 'both_bad', 'bothbad'"
+_WINNERS = f"'model_a', 'model_b', 'tie', {_BOTH_BAD}"
+
+
+def _winner(field: str, first: str, second: str) -> str:
+    return (
+        f"case when {field} = '{first}' then 'first' when {field} = '{second}' then 'second' "
+        f"when {field} = 'tie' then 'tie' when {field} in ({_BOTH_BAD}) then 'both_bad' end"
+    )
+
+
+def _unknown(field: str, known: str) -> str:
+    return (
+        f"when {field} is null then '{field} is missing' "
+        f"when {field} not in ({known}) then 'unknown {field} ' || short({field}) "
+    )
+
+
+_PAIR_WINNERS = "'model_1', 'model_2', 'tie', 'error'"
+FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
+
+FORMATS = (
+    Format(
+        title="MT-Bench pairs",
+        columns=("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
+        readings=(
+            Reading(
+                *("model_1", "model_2", _winner("g1_winner", "model_1", "model_2")),
+                "coalesce(g1_judgment, g1_winner)",
+            ),
+            Reading(
+                *("model_2", "model_1", _winner("g2_winner", "model_2", "model_1")),
+                "coalesce(g2_judgment, g2_winner)",
+            ),
+        ),
+        fault=f"case {_unknown('g1_winner', _PAIR_WINNERS)}"
+        f"{_unknown('g2_winner', _PAIR_WINNERS)} end",
+        judged=True,
+    ),
+    Format(
+        title="AlpacaEval annotations",
+        columns=("instruction", "generator_1", "generator_2", "preference"),
+        readings=(
+            Reading(
+                "generator_1",
+                "generator_2",
+                "case try_cast(preference as double) "
+                "when 1 then 'first' when 2 then 'second' when 1.5 then 'tie' end",
+                "preference",
+            ),
+        ),
+        fault="case when preference is null then 'preference is missing' "
+        "when coalesce(try_cast(preference as double), 0) not in (1, 1.5, 2) "
+        "then 'unknown preference ' || short(preference) || ' (1, 1.5 and 2 are known)' end",
+        item="instruction",
+        question="null",
+        prompts="if(instruction is null, null, [instruction])",
+        replies_a="if(output_1 is null, null, [output_1])",
+        replies_b="if(output_2 is null, null, [output_2])",
+    ),
+    Format(
+        title="Kaggle's Chatbot Arena",
+        columns=("model_a", "model_b", *FLAGS),
+        readings=(
+            Reading(
+                "model_a",
+                "model_b",
+                "case when flag(winner_model_a) then 'first' when flag(winner_model_b) "
+                "then 'second' else 'tie' end",
+                f"concat_ws(',', {', '.join(FLAGS)})",
+            ),
+        ),
+        fault="case when list_sort([" + ", ".join(f"flag({name})" for name in FLAGS) + "]) "
+        "is distinct from [false, false, true] "
+        f"then 'exactly one of {', '.join(FLAGS)} must be 1' end",
+        prompts="listed(prompt)",
+        replies_a="listed(response_a)",
+        replies_b="listed(response_b)",
+    ),
+    Format(
+        title="Chatbot Arena and ranking rows",
+        columns=("model_a", "model_b", "winner"),
+        readings=(
+            Reading("model_a", "model_b", _winner("winner", "model_a", "model_b"), "winner"),
+        ),
+        fault=f"case {_unknown('winner', _WINNERS)} end",
+    ),
+)

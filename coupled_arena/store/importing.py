@@ -1,0 +1,149 @@
+"""Bringing comparisons in from elsewhere: people's votes, or a judge's verdicts.
+
+Rows meet on their dataset and key, so that people and judges on the same battle are compared.
+All of it is set operations of DuckDB, in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from coupled_arena.errors import StoreError
+from coupled_arena.store import claims, comparisons, merging
+from coupled_arena.store.claims import Wanted
+from coupled_arena.store.database import Store
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A line that nothing was taken from.
+
+    ``line`` counts from 1; in Parquet and JSON arrays it counts rows.
+    """
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did.
+
+    Attributes
+    ----------
+    rows : int
+        Rows in the files, blank lines aside.
+    battles, votes, verdicts : int
+        How many of each were not in the store before.
+    filtered : int
+        Rows left out on request.
+    rejected : tuple of Rejected
+    """
+
+    rows: int
+    battles: int
+    votes: int
+    verdicts: int
+    filtered: int
+    rejected: tuple[Rejected, ...]
+
+
+def _silent(step: str) -> None: ...
+
+
+def import_files(
+    store: Store,
+    paths: Sequence[Path],
+    *,
+    judge: str | None = None,
+    dataset: str = "import",
+    single_turn: bool = False,
+    no_toxic: bool = False,
+    progress: Callable[[str], None] = _silent,
+) -> Imported:
+    """Write the comparisons in some files, all of them or, on an error, nothing.
+
+    Importing a file again adds nothing. A row's key is its ``num``, else its question and models
+    (and turn, from the second on); of rows of one file with the same key and voter, each is a
+    battle of its own.
+
+    Parameters
+    ----------
+    store : Store
+    paths : sequence of Path
+        JSON lines, a JSON array, CSV or Parquet, in one of `formats.FORMATS`.
+    judge : str, optional
+        The outcomes are verdicts of this judge; without it they are votes, of whoever a row
+        names or else of the dataset.
+    dataset : str
+        Keys of different datasets never meet.
+    single_turn, no_toxic : bool
+        Leave out conversations of several turns, or flagged as toxic.
+    progress : callable
+        Called with the name of each of the ``len(paths) + 1`` steps when it begins.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be read or recognised, the judge's name is another's, or the database
+        cannot be written.
+    """
+    wanted = Wanted(judge, dataset, single_turn, no_toxic)
+
+    def work(cursor: Cursor) -> Imported:
+        _check_judge(cursor, judge)
+        claims.prepare(cursor)
+        rows = 0
+        for file, path in enumerate(paths):
+            progress(f"reading {path.name}")
+            rows += claims.read(cursor, path, file, wanted)
+        progress("storing")
+        filtered = _sort_out(cursor)
+        battles = merging.add_battles(cursor, judge)
+        said = merging.add_verdicts(cursor, judge) if judge else merging.add_votes(cursor)
+        if battles or said:
+            comparisons.refresh(cursor, "battle in (select battle from touched)", {})
+        return Imported(
+            rows,
+            battles,
+            votes=0 if judge else said,
+            verdicts=said if judge else 0,
+            filtered=filtered,
+            rejected=_rejected(cursor, paths),
+        )
+
+    return store.write(work)
+
+
+def _check_judge(cursor: Cursor, judge: str | None) -> None:
+    row = cursor.execute(
+        "select model, prompt_hash, sampling from judges where judge = ?", [judge]
+    ).fetchone()
+    if row not in (None, merging.BINDING):
+        raise StoreError(
+            f"The judge {judge!r} is {row[0]} here, asked by this program. Give the imported "
+            "verdicts another name."
+        )
+
+
+def _sort_out(cursor: Cursor) -> int:
+    """Leave in ``claims`` only what is to be stored; return how many rows were filtered."""
+    claims.reject(cursor, "select n, problem as reason from claims where problem is not null")
+    rows = cursor.execute("select count(distinct (file, line)) from claims where dropped")
+    ((filtered,),) = rows.fetchall()
+    cursor.execute("delete from claims where dropped")
+    return filtered
+
+
+def _rejected(cursor: Cursor, paths: Sequence[Path]) -> tuple[Rejected, ...]:
+    rows: list[tuple[int, int, str]] = cursor.execute(
+        "select file, line, any_value(reason) from faults group by all order by all"
+    ).fetchall()
+    return tuple(Rejected(str(paths[file]), line, reason) for file, line, reason in rows)

@@ -70,8 +70,10 @@ def write_figures(result: Resampling, folder: Path) -> list[Path]:
 def trade_off_figure(result: Resampling, votes: int) -> go.Figure:
     """Draw size against baseline intersection, a line over alpha for each ranking (figure 1)."""
     figure = go.Figure(
-        _line(result, ranking, votes, _NAMES[ranking], _COLOURS[ranking])
-        for ranking in (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR)
+        [
+            _line(result, ranking, votes, _NAMES[ranking], _COLOURS[ranking])
+            for ranking in (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR)
+        ]
     )
     return _trade_off(figure, f"{votes} of {result.plan.total} votes; {_dots(result)}")
 
@@ -81,8 +83,10 @@ def votes_figure(result: Resampling) -> go.Figure:
     numbers = sorted(set(result.plan.human))
     shades = sample_colorscale("Viridis", [0.9 * i / len(numbers) for i in range(len(numbers))])
     figure = go.Figure(
-        _line(result, Ranking.PPR, n, f"{n} votes", str(shade))
-        for n, shade in zip(numbers, shades, strict=True)
+        [
+            _line(result, Ranking.PPR, n, f"{n} votes", str(shade))
+            for n, shade in zip(numbers, shades, strict=True)
+        ]
     )
     return _trade_off(figure, f"Few votes and the judge; {_dots(result)}")
 

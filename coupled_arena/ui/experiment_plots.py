@@ -172,7 +172,9 @@ def rank_set_figure(result: Resampling, votes: int) -> go.Figure:
                 col=panel % _COLUMNS + 1,
             )
     figure.update_xaxes(type="category")
-    figure.update_yaxes(range=[0, 1], tickformat=".0%", gridcolor=_GRID, zeroline=False)
+    figure.update_yaxes(
+        range=[0, 1], tickformat=".0%", gridcolor=_GRID, zeroline=False, automargin=True
+    )
     return _finish(
         figure,
         "How often each model got which rank-set",
@@ -281,10 +283,10 @@ def _finish(
         template="none",
         paper_bgcolor="white",
         plot_bgcolor="white",
-        margin={"l": 18, "r": 24, "t": 110, "b": 40},
+        margin={"l": 18, "r": 24, "t": 110, "b": 100 if legend else 40},
         height=height,
         showlegend=legend,
-        legend={"orientation": "h", "y": -0.12, "yanchor": "top"},
+        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
     )
 
 

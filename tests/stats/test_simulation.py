@@ -267,7 +267,7 @@ GRID = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", GRID)
-def test_joint_coverage_on_the_grid_takes_4_minutes(world):
+def test_joint_coverage_on_the_grid_takes_5_minutes(world):
     repeats = 1000
     plan = SimulationPlan(world, repeats, cutoffs=(Cutoff.MAX_T, Cutoff.BONFERRONI), seed=11)
     result = simulate(plan)

@@ -98,6 +98,9 @@ class Estimate:
     kind : Covariance
     influence : Influence
     warnings : tuple of str
+    clusters : int or None
+        Clusters of human comparisons that the covariance comes from; None where comparisons do
+        not depend on each other, or nobody counted.
     """
 
     models: tuple[str, ...]
@@ -112,21 +115,31 @@ class Estimate:
     kind: Covariance
     influence: Influence
     warnings: tuple[str, ...] = ()
+    clusters: int | None = None
 
     @property
     def standard_error(self) -> FloatArray:
         """Square roots of the variances, shape (k,)."""
         return np.sqrt(np.diag(self.covariance))
 
-    def clustered(self, gram: FloatArray) -> Estimate:
+    def clustered(self, gram: FloatArray, clusters: int | None = None) -> Estimate:
         """Return the same estimate where comparisons of one cluster depend on each other.
 
         Parameters
         ----------
         gram : ndarray of float64, shape (k, k)
             Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster.
+        clusters : int, optional
+            How many clusters G have a human comparison (of a judge-only estimate: a verdict).
+            Residuals of few clusters are too small, since each has a part in the mean that is
+            taken from it: (G / (G - 1))² makes the covariance that of the jackknife over
+            clusters of equal size, and `Separation` and `intervals` then use Student's t with
+            G - 1 degrees of freedom. One cluster says nothing of its own uncertainty.
         """
-        return replace(self, covariance=gram)
+        if clusters is None:
+            return replace(self, covariance=gram)
+        inflation = (clusters / (clusters - 1)) ** 2 if clusters > 1 else 1.0
+        return replace(self, covariance=gram * inflation, clusters=clusters)
 
 
 def estimate_from_votes(

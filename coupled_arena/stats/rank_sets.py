@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri, fdtri, ndtri, stdtrit
 
 from coupled_arena.stats.counts import IntArray
 from coupled_arena.stats.estimates import Covariance, Estimate, FloatArray
@@ -87,6 +87,7 @@ class Separation:
         self._draws = draws
         self._sd = _spread(estimate)
         self._covariance = estimate.covariance
+        self._degrees = _degrees(estimate)
         self._largest: FloatArray | None = None
 
     def rank_sets(self, alpha: float = 0.05, cutoff: Cutoff = Cutoff.MAX_T) -> RankSets:
@@ -115,10 +116,12 @@ class Separation:
         k = len(self._theta)
         if k < 2:
             return 0.0
+        if self._degrees is not None and self._degrees < 1:
+            return float("inf")
         if cutoff is Cutoff.CHI2:
-            return float(np.sqrt(chdtri(k, alpha)))
+            return _chi(k, alpha, self._degrees)
         if cutoff is Cutoff.BONFERRONI:
-            return float(ndtri(1 - alpha / (k * (k - 1))))
+            return _quantile(1 - alpha / (k * (k - 1)), self._degrees)
         if self._largest is None:
             self._largest = self._draw_largest()
         return float(np.quantile(self._largest, 1 - alpha))
@@ -135,7 +138,10 @@ class Separation:
             np.abs(contrasts @ normal[start : start + step].T).max(axis=0)
             for start in range(0, self._draws, step)
         ]
-        return np.concatenate(pieces)
+        largest = np.concatenate(pieces)
+        if self._degrees is None:
+            return largest
+        return largest / _chi_of_one(self._draws, self._degrees)
 
 
 @cache
@@ -154,6 +160,35 @@ def _spread(estimate: Estimate) -> FloatArray:
     if len(variance) == 2 and estimate.kind is Covariance.CORRECTED:
         spread = spread + (estimate.theta[0] - estimate.theta[1]) ** 2 / max(estimate.human, 1)
     return np.sqrt(np.where(varied, spread, np.inf))
+
+
+@cache
+def _chi_of_one(draws: int, degrees: int) -> NDArray[np.float64]:
+    """Return an estimated standard deviation of true value 1, as often as there are draws."""
+    rng = np.random.default_rng(_SEED + 1)
+    return np.sqrt(rng.chisquare(degrees, draws) / degrees)
+
+
+def _degrees(estimate: Estimate) -> int | None:
+    """Return the degrees of freedom of the covariance; None where there are many."""
+    return None if estimate.clusters is None else estimate.clusters - 1
+
+
+def _quantile(probability: float, degrees: int | None) -> float:
+    """Return the quantile of Student's t, or of the normal law."""
+    if degrees is None:
+        return float(ndtri(probability))
+    return float(stdtrit(degrees, probability))
+
+
+def _chi(k: int, alpha: float, degrees: int | None) -> float:
+    """Return the root of the quantile of chi2 with k degrees, or of Hotelling's T²."""
+    if degrees is None:
+        return float(np.sqrt(chdtri(k, alpha)))
+    rest = degrees - k + 1
+    if rest < 1:  # fewer clusters than models
+        return float("inf")
+    return float(np.sqrt(k * degrees / rest * fdtri(k, rest, 1 - alpha)))
 
 
 def rank_sets(
@@ -184,7 +219,10 @@ def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, Floa
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
-    z = float(ndtri(1 - alpha / 2))
+    degrees = _degrees(estimate)
+    if degrees is not None and degrees < 1:
+        return np.zeros_like(estimate.theta), np.ones_like(estimate.theta)
+    z = _quantile(1 - alpha / 2, degrees)
     rate = np.clip(estimate.theta, 0, 1)
     variance = np.diag(estimate.covariance) + estimate.floor
     certain = (rate == 0) | (rate == 1) | (variance == 0)

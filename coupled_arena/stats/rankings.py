@@ -56,6 +56,11 @@ class Rankings:
             tuple(models), self.prompt[kept], first[kept], second[kept], vote, verdict, shown
         )
 
+    @property
+    def clusters(self) -> int:
+        """How many clusters have a comparison with a vote."""
+        return len(np.unique(self.prompt[self.shown]))
+
     def counts(self) -> JudgedCounts:
         """Return how many there are of each kind."""
         k, outcomes = len(self.models), len(OUTCOMES)

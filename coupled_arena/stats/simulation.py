@@ -209,7 +209,8 @@ def _estimate(plan: SimulationPlan, drawn: JudgedCounts | Rankings, ranking: Ran
     else:
         found = estimate(counts, *settings)
     if isinstance(drawn, Rankings) and plan.covariance is Covariance.CORRECTED:
-        return found.clustered(drawn.of(found.models).gram(found.influence))
+        rows = drawn.of(found.models)
+        return found.clustered(rows.gram(found.influence), rows.clusters)
     return found
 
 

@@ -70,8 +70,10 @@ def write_figures(result: Resampling, folder: Path) -> list[Path]:
 def trade_off_figure(result: Resampling, votes: int) -> go.Figure:
     """Draw size against baseline intersection, a line over alpha for each ranking (figure 1)."""
     figure = go.Figure(
-        _line(result, ranking, votes, _NAMES[ranking], _COLOURS[ranking])
-        for ranking in (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR)
+        [
+            _line(result, ranking, votes, _NAMES[ranking], _COLOURS[ranking])
+            for ranking in (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR)
+        ]
     )
     return _trade_off(figure, f"{votes} of {result.plan.total} votes; {_dots(result)}")
 
@@ -81,8 +83,10 @@ def votes_figure(result: Resampling) -> go.Figure:
     numbers = sorted(set(result.plan.human))
     shades = sample_colorscale("Viridis", [0.9 * i / len(numbers) for i in range(len(numbers))])
     figure = go.Figure(
-        _line(result, Ranking.PPR, n, f"{n} votes", str(shade))
-        for n, shade in zip(numbers, shades, strict=True)
+        [
+            _line(result, Ranking.PPR, n, f"{n} votes", str(shade))
+            for n, shade in zip(numbers, shades, strict=True)
+        ]
     )
     return _trade_off(figure, f"Few votes and the judge; {_dots(result)}")
 
@@ -168,7 +172,9 @@ def rank_set_figure(result: Resampling, votes: int) -> go.Figure:
                 col=panel % _COLUMNS + 1,
             )
     figure.update_xaxes(type="category")
-    figure.update_yaxes(range=[0, 1], tickformat=".0%", gridcolor=_GRID, zeroline=False)
+    figure.update_yaxes(
+        range=[0, 1], tickformat=".0%", gridcolor=_GRID, zeroline=False, automargin=True
+    )
     return _finish(
         figure,
         "How often each model got which rank-set",
@@ -277,10 +283,10 @@ def _finish(
         template="none",
         paper_bgcolor="white",
         plot_bgcolor="white",
-        margin={"l": 18, "r": 24, "t": 110, "b": 40},
+        margin={"l": 18, "r": 24, "t": 110, "b": 100 if legend else 40},
         height=height,
         showlegend=legend,
-        legend={"orientation": "h", "y": -0.12, "yanchor": "top"},
+        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
     )
 
 

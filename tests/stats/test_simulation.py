@@ -8,8 +8,9 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
+from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.estimates import Covariance, Weighting, estimate, estimate_from_votes
-from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.rank_sets import Cutoff, Separation, intervals
 from coupled_arena.stats.rankings import Rankings
 from coupled_arena.stats.resampling import Ranking
 from coupled_arena.stats.simulation import SimulationPlan, simulate
@@ -196,6 +197,40 @@ def test_comparisons_that_share_prompts_are_less_worth_than_they_seem():
     assert (clustered.standard_error > 1.3 * one.standard_error).all()
 
 
+def test_one_prompt_says_nothing_of_other_prompts():
+    """Ten rankings of one prompt agree with their own mean, whatever the next prompt says."""
+    world = World(evenly(4, 0.0), 60, 0, design=Design.CLUSTERED)
+    result = simulate(SimulationPlan(world, 20))
+    assert all((one.coverage, one.size) == (1, 4) for one in result.rank_sets)
+    assert all(one.width == 1 for one in result.intervals)
+
+
+def test_ten_prompts_keep_the_promise_too():
+    """With the normal quantile and no correction for few clusters: .81."""
+    world = World(evenly(4, 0.0), 600, 0, design=Design.CLUSTERED)
+    result = simulate(SimulationPlan(world, 300, seed=2))
+    floor = 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
+    assert all(one.coverage >= floor for one in result.rank_sets)
+    assert all((one.coverage >= floor).all() for one in result.intervals)
+
+
+def test_many_clusters_are_no_different_from_the_normal_law():
+    counts = World(evenly(4, 1.0), 1200, 1200).draw(np.random.default_rng(5))
+    plain = estimate(counts)
+    many = plain.clustered(plain.covariance, 10**6)
+    for cutoff in Cutoff:
+        few_draws = [Separation(one, 20_000).rank_sets(0.05, cutoff) for one in (plain, many)]
+        assert few_draws[1].critical_value == pytest.approx(few_draws[0].critical_value, rel=1e-3)
+    assert np.array(intervals(many)) == pytest.approx(np.array(intervals(plain)), abs=1e-5)
+
+
+def test_votes_that_all_tie_separate_nobody():
+    counts = PairCounts.from_rows([(a, b, "tie", 20) for a, b in ("AB", "AC", "BC")])
+    for cutoff in Cutoff:
+        found = Separation(estimate_from_votes(counts), 1000).rank_sets(0.05, cutoff)
+        assert found.sizes.tolist() == [3, 3, 3]
+
+
 TIED, NEAR = 0.0, 0.1
 GRID = [
     pytest.param(World(evenly(3, TIED), 300, 3000), id="3-tied"),
@@ -217,6 +252,10 @@ GRID = [
     pytest.param(
         World(evenly(3, TIED), 600, 6000, design=Design.CLUSTERED), id="3-tied-200-prompts"
     ),
+    pytest.param(World(evenly(4, TIED), 600, 0, design=Design.CLUSTERED), id="4-tied-10-prompts"),
+    pytest.param(
+        World(evenly(5, TIED), 500, 5000, design=Design.CLUSTERED), id="5-tied-92-prompts"
+    ),
     pytest.param(
         World(evenly(5, TIED), 3000, 12000, design=Design.CLUSTERED), id="5-tied-250-prompts"
     ),
@@ -228,7 +267,7 @@ GRID = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", GRID)
-def test_joint_coverage_on_the_grid_takes_4_minutes(world):
+def test_joint_coverage_on_the_grid_takes_5_minutes(world):
     repeats = 1000
     plan = SimulationPlan(world, repeats, cutoffs=(Cutoff.MAX_T, Cutoff.BONFERRONI), seed=11)
     result = simulate(plan)

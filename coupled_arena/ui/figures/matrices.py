@@ -32,7 +32,7 @@ _SQUARE = "\N{BLACK SQUARE}"
 def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """Draw how often each model, in a row, beat each other, in a column.
 
-    Cells say "62%" and "13 of 21", or only "62" where there are more than five models; all of it
+    Cells say "62%" and "13/21", or only "62" where there are more than five models; all of it
     is in the hover text. The colour counts ties half, so that it is neutral where two
     models are even, however often they tied.
     """
@@ -100,12 +100,13 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     unmet = [(i, j) for i in range(k) for j in range(k) if i != j and not met[i, j]]
     head = Head(
         file="modes-pairs",
-        title="Pairs: coupled | independent",
+        title="Pairs by mode",
         lines=(
             *mode_caption(board),
+            "Percent won by the row: coupled | independent",
             key(
-                (_SQUARE, theme.ahead, "row wins more when coupled"),
-                (_SQUARE, theme.behind, "less"),
+                (_SQUARE, theme.ahead, "more when coupled"),
+                (_SQUARE, theme.behind, "less when coupled"),
             ),
         ),
         columns=(
@@ -186,7 +187,7 @@ def _cell_text(pair: HeadToHead, k: int) -> str:
         return ""
     if k > _CROWDED:
         return f"{100 * pair.win_rate:.0f}"
-    return f"{pair.win_rate:.0%}<br>{pair.wins} of {pair.comparisons}"
+    return f"{pair.win_rate:.0%}<br>{pair.wins}/{pair.comparisons}"
 
 
 def _describe(this: str, that: str, pair: HeadToHead) -> str:
@@ -203,7 +204,7 @@ def _change_text(modes: ModeComparison, i: int, j: int, k: int) -> str:
     starred = stars(pairs.p_value[i, j])
     if k > _CROWDED:
         return f"{100 * pairs.difference[i, j]:+.0f}<br>{starred}"
-    both = f"{100 * pairs.coupled[i, j]:.0f}% | {100 * pairs.independent[i, j]:.0f}%"
+    both = f"{100 * pairs.coupled[i, j]:.0f} | {100 * pairs.independent[i, j]:.0f}"
     return f"{both}<br>{starred}"
 
 

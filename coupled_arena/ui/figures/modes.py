@@ -49,7 +49,7 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         said[row] = Row(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
     head = Head(
         file="modes-models",
-        title="Win rates: coupled | independent",
+        title="Win rates by mode",
         lines=(
             *mode_caption(board),
             key(

@@ -23,6 +23,7 @@ _ROW = 48  # pixels: a line of text, and the mark under it
 _TIGHT_ROW = 38
 _MANY = 12  # models above which rows move together
 _DOT = "\N{BLACK CIRCLE}"
+_BAR = "\N{BLACK RECTANGLE}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         title="Win rates",
         lines=(
             *caption(board),
-            key((_DOT, theme.accent, "win rate"), ("\u2501", theme.pale, f"{level} interval")),
+            key((_DOT, theme.accent, "win rate"), (_BAR, theme.pale, f"{level} interval")),
         ),
         columns=("model", "win_rate", "standard_error", "low", "high", "comparisons"),
         rows=[
@@ -91,7 +92,7 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         title="Rank-sets",
         lines=(
             *caption(board),
-            key((_DOT, theme.accent, "rank"), ("\u2501", theme.pale, "ranks still possible")),
+            key((_DOT, theme.accent, "rank"), (_BAR, theme.pale, "ranks still possible")),
         ),
         columns=("model", "rank", "rank_low", "rank_high"),
         rows=[(s.model, p.rank, p.rank_low, p.rank_high) for _, s, p in known],
@@ -126,8 +127,8 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         lines=(
             *caption(board),
             key(
-                ("\u2501", theme.other, "people alone"),
-                ("\u2501", theme.accent, "prediction-powered"),
+                (_BAR, theme.other, "people alone"),
+                (_BAR, theme.accent, "prediction-powered"),
             ),
         ),
         columns=("model", "size_human", "size_prediction_powered"),

@@ -113,7 +113,7 @@ def finish(
         "hoverlabel": {"align": "left", "font": {"size": 13, "family": _FONT}},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 18, "r": 18, "t": top, "b": 14},
+        "margin": {"l": 20, "r": 26, "t": top, "b": 14},
         "height": height + top,
         "dragmode": False,  # a finger on a phone scrolls the page
         "showlegend": False,

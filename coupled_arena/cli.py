@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
+from coupled_arena.cli_board import leaderboard
+from coupled_arena.cli_experiments import resample, simulate
+from coupled_arena.cli_shared import Config, Db, Json, Preset
+from coupled_arena.cli_shared import reading as _reading
+from coupled_arena.cli_shared import show as _print
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, presets
 
@@ -26,11 +30,9 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="List the configured models, or fetch their weights.")
 app.add_typer(models_app, name="models")
-
-Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
-Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
-Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.duckdb]")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+app.command()(leaderboard)
+app.command()(resample)
+app.command()(simulate)
 
 
 class Modes(StrEnum):
@@ -213,10 +215,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _print(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
-    typer.echo(json.dumps(answer, indent=2) if as_json else text())
-
-
 def _names(text: str, settings: Settings) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
@@ -231,16 +229,6 @@ def _sampling(settings: Settings, **given: float | None) -> Any:
     changed = {name: value for name, value in given.items() if value is not None}
     table = {**settings.sampling.model_dump(), **changed}
     return load_settings(sampling=table).sampling.sampling()
-
-
-def _reading(settings: Settings) -> Any:
-    """Open the database, or its newest snapshot while another process owns it."""
-    from coupled_arena.store.exchange import open_for_reading
-
-    store, age = open_for_reading(settings.db)
-    if age is not None:
-        typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
-    return store
 
 
 def _models_table(rows: list[dict[str, Any]]) -> str:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +90,9 @@ class Estimate:
         λ, the weight of the judge; 0 without one.
     human, judge_only : int
         Comparisons with a vote, and with a verdict alone.
-    sizes : ndarray of int64, shape (k,)
-        Human comparisons of each model (of a judge-only estimate: verdicts).
+    certain_size : ndarray of float64, shape (k,)
+        Comparisons that a win-rate of 0 or 1 rests on: the chance of losing none, Π p_o^n_o over
+        opponents o, is at most θ to the power K·min n_o, with K opponents.
     weighting : Weighting
         The one in force, which may be another than was asked for.
     kind : Covariance
@@ -105,7 +107,7 @@ class Estimate:
     power_tuning: float
     human: int
     judge_only: int
-    sizes: IntArray
+    certain_size: FloatArray
     weighting: Weighting
     kind: Covariance
     influence: Influence
@@ -177,17 +179,18 @@ def estimate(
             "comparison weighs the same, which favours models that met weak opponents more often.",
         )
         weighting = Weighting.COUNT
-    power_tuning = _power_tuning(cells, weighting)
-    theta, influence, floor = _mean(cells, weighting, kind, power_tuning)
+    strata = cells.pooled(weighting)
+    power_tuning = _power_tuning(cells, strata, weighting)
+    theta, influence = _mean(cells, strata, weighting, kind, power_tuning)
     return Estimate(
         models=counts.models,
         theta=theta,
         covariance=influence.gram(counts),
-        floor=floor,
+        floor=_floor(cells, strata, weighting),
         power_tuning=power_tuning,
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
-        sizes=cells.n.sum((1, 2)).astype(np.int64),
+        certain_size=_certain_size(strata.n, weighting),
         weighting=weighting,
         kind=kind,
         influence=influence,
@@ -209,8 +212,7 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     return counts.of([m for m in counts.models if m not in absent]), (warning,)
 
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
+class _Cells(NamedTuple):
     """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
 
     Position 0 is being shown first. `n` comparisons have both labels, and in `h` of them people
@@ -228,23 +230,21 @@ class _Cells:
     def of(cls, counts: JudgedCounts) -> _Cells:
         votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
         agreed = np.einsum("abii->abi", counts.labelled)
+        sizes, alone = votes.sum(2), counts.unlabelled.sum(2)
         return cls(
-            n=_by_position(votes.sum(2), votes.sum(2)),
+            n=_by_position(sizes, sizes),
             h=_by_position(votes[..., _FIRST], votes[..., _SECOND]),
             g=_by_position(echoes[..., _FIRST], echoes[..., _SECOND]),
             hg=_by_position(agreed[..., _FIRST], agreed[..., _SECOND]),
-            N=_by_position(counts.unlabelled.sum(2), counts.unlabelled.sum(2)),
+            N=_by_position(alone, alone),
             G=_by_position(counts.unlabelled[..., _FIRST], counts.unlabelled[..., _SECOND]),
         )
 
     def pooled(self, weighting: Weighting) -> _Cells:
         """Return sums over strata, repeated over the cells of each stratum."""
-        axes = {Weighting.COUNT: (1, 2), Weighting.STRATIFIED: (2,), Weighting.POSITION: ()}
-        sums = (
-            np.broadcast_to(x.sum(axis=axes[weighting], keepdims=True), x.shape)
-            for x in (self.n, self.h, self.g, self.hg, self.N, self.G)
-        )
-        return _Cells(*sums)
+        axes = {Weighting.COUNT: (2, 3), Weighting.STRATIFIED: (3,), Weighting.POSITION: ()}
+        table = np.stack(self)
+        return _Cells(*np.broadcast_to(table.sum(axis=axes[weighting], keepdims=True), table.shape))
 
 
 def _by_position(first: IntArray, second: IntArray) -> FloatArray:
@@ -265,9 +265,8 @@ def _stratum_weight(k: int, weighting: Weighting) -> float:
     return 1 / max(strata[weighting], 1)
 
 
-def _power_tuning(cells: _Cells, weighting: Weighting) -> float:
+def _power_tuning(cells: _Cells, s: _Cells, weighting: Weighting) -> float:
     """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
-    s = cells.pooled(weighting)
     h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
     # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum; an
     # indicator is its own square.
@@ -289,9 +288,9 @@ def _power_tuning(cells: _Cells, weighting: Weighting) -> float:
 
 
 def _mean(
-    cells: _Cells, weighting: Weighting, kind: Covariance, power_tuning: float
-) -> tuple[FloatArray, Influence, FloatArray]:
-    s, v = cells.pooled(weighting), _stratum_weight(len(cells.n), weighting)
+    cells: _Cells, s: _Cells, weighting: Weighting, kind: Covariance, power_tuning: float
+) -> tuple[FloatArray, Influence]:
+    v = _stratum_weight(len(cells.n), weighting)
     per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
     tuning = np.where(s.N >= 2, power_tuning, 0.0)
     theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
@@ -307,7 +306,7 @@ def _mean(
         _labelled_influence(per_vote, tuning, centre),
         _unlabelled_influence(per_verdict * tuning, verdict_centre),
     )
-    return theta.sum((1, 2)), influence, _floor(cells, s, v)
+    return theta.sum((1, 2)), influence
 
 
 def _labelled_influence(weight: FloatArray, tuning: FloatArray, centre: FloatArray) -> FloatArray:
@@ -334,7 +333,8 @@ def _as_shown(cells: FloatArray, position: int) -> FloatArray:
     return cells[:, :, 0] if position == 0 else cells[:, :, 1].T
 
 
-def _floor(cells: _Cells, s: _Cells, weight: float) -> FloatArray:
+def _floor(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
+    weight = _stratum_weight(len(cells.n), weighting)
     certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
     fraction = (s.h + 0.5) / (s.n + 1)
     share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
@@ -342,13 +342,16 @@ def _floor(cells: _Cells, s: _Cells, weight: float) -> FloatArray:
     return (variance * share * certain).sum((1, 2))
 
 
+def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
+    others = ~np.eye(len(n), dtype=np.bool_)[..., None]
+    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / _stratum_weight(len(n), weighting)
+
+
 def _gram(counts: IntArray, influence: FloatArray) -> FloatArray:
     """Return the sum over comparisons of s sᵀ, with s the influence on all models."""
-    k = len(counts)
-    weighed = counts[..., None] * influence
-    inner = tuple(range(2, counts.ndim))
-    across = (weighed[..., 0] * influence[..., 1]).sum(inner)
-    squares = (weighed * influence).sum(inner)  # [a, b, role]
-    gram = across + across.T
-    gram[np.arange(k), np.arange(k)] += squares[..., 0].sum(1) + squares[..., 1].sum(0)
+    k, kinds = len(counts), counts[0, 0].size
+    each = influence.reshape(k, k, kinds, 2)
+    products = (counts.reshape(k, k, kinds, 1) * each).swapaxes(2, 3) @ each  # [a, b, role, role]
+    gram = products[..., 0, 1] + products[..., 0, 1].T
+    gram[np.arange(k), np.arange(k)] += products[..., 0, 0].sum(1) + products[..., 1, 1].sum(0)
     return gram

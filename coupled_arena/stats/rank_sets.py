@@ -13,11 +13,10 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtri, ndtri
 
 from coupled_arena.stats.counts import IntArray
-from coupled_arena.stats.estimates import Estimate, FloatArray
+from coupled_arena.stats.estimates import Covariance, Estimate, FloatArray
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
@@ -72,20 +71,21 @@ class Separation:
     ----------
     estimate : Estimate
     draws : int
-        Draws behind the max-t cut-off; its Monte-Carlo error at alpha = .05 is about
-        1 / sqrt(draws).
+        Draws behind the max-t cut-off. The error level it holds is off by a standard error of
+        sqrt(alpha (1 - alpha) / draws): .0007 at alpha = .05 and 100,000 draws.
+
+    Notes
+    -----
+    Two models alone are compared by the score test: the variance is the one that holds if they
+    are equal, d²/n larger than the sample's at a difference of d in n comparisons. From 5 to 30
+    votes 95 % rank-sets then cover .93 to .99, with the sample's variance .81 to .96 (exactly,
+    with ties 0, .3 and .6 of the votes).
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
         self._theta = estimate.theta
         self._draws = draws
-        variance = np.diag(estimate.covariance)
-        spread = variance[:, None] + variance[None, :] - 2 * estimate.covariance
-        # A difference that never varied among the votes proves nothing, however many there are:
-        # rounding leaves about 1e-16 of the variances in its place.
-        self._sd = np.sqrt(
-            np.where(spread > 1e-12 * (variance[:, None] + variance), spread, np.inf)
-        )
+        self._sd = _spread(estimate)
         self._covariance = estimate.covariance
         self._largest: FloatArray | None = None
 
@@ -100,7 +100,7 @@ class Separation:
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
         critical = self._critical_value(alpha, cutoff)
-        ahead = self._theta[:, None] - self._theta[None, :] > critical * self._sd
+        ahead = (self._theta[:, None] - self._theta[None, :]) / self._sd > critical
         k = len(self._theta)
         return RankSets(
             low=1 + ahead.sum(axis=0, dtype=np.int64),
@@ -116,7 +116,7 @@ class Separation:
         if k < 2:
             return 0.0
         if cutoff is Cutoff.CHI2:
-            return float(np.sqrt(chi2.ppf(1 - alpha, k)))
+            return float(np.sqrt(chdtri(k, alpha)))
         if cutoff is Cutoff.BONFERRONI:
             return float(ndtri(1 - alpha / (k * (k - 1))))
         if self._largest is None:
@@ -142,6 +142,18 @@ class Separation:
 def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
     """Return the same numbers for every estimate, so that equal votes give equal rank-sets."""
     return np.random.default_rng(_SEED).standard_normal((draws, k))
+
+
+def _spread(estimate: Estimate) -> FloatArray:
+    """Return the standard deviations of differences, infinite where nothing can be concluded."""
+    variance = np.diag(estimate.covariance)
+    spread = variance[:, None] + variance[None, :] - 2 * estimate.covariance
+    # A difference that never varied among the votes has no variance to be judged by; rounding
+    # leaves about 1e-16 of the variances in its place.
+    varied = spread > 1e-12 * (variance[:, None] + variance)
+    if len(variance) == 2 and estimate.kind is Covariance.CORRECTED:
+        spread = spread + (estimate.theta[0] - estimate.theta[1]) ** 2 / max(estimate.human, 1)
+    return np.sqrt(np.where(varied, spread, np.inf))
 
 
 def rank_sets(
@@ -177,7 +189,7 @@ def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, Floa
     variance = np.diag(estimate.covariance) + estimate.floor
     certain = (rate == 0) | (rate == 1) | (variance == 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(certain, estimate.sizes, rate * (1 - rate) / variance)
+        size = np.where(certain, estimate.certain_size, rate * (1 - rate) / variance)
     shrink = 1 + z**2 / size
     centre = (rate + z**2 / (2 * size)) / shrink
     half = z * np.sqrt(rate * (1 - rate) / size + (z / (2 * size)) ** 2) / shrink

@@ -14,6 +14,7 @@ import torch
 from coupled_arena.arena.pairing import new_battle
 from coupled_arena.errors import PromptError, SettingsError, VoteError
 from coupled_arena.records import Finish, Mode, Prompt, Sampling, Source, commitment
+from tests.counted import counted
 
 QUESTION = Prompt("which way now")
 
@@ -47,7 +48,7 @@ def test_a_round_from_question_to_reveal(make_arena, store):
     assert commitment(int(told.seed, 16), bytes.fromhex(told.nonce)) == blind.commitment
     assert [reply.text for reply in stored.replies] == list(blind.turns[0].answers)
     assert arena.view("eve", round_id).reveal == told
-    (human,) = [row for row in store.pair_counts() if row[2] == "human"]
+    (human,) = [row for row in counted(store) if row[2] == "human"]
     assert human == (*told.models, "human", "second", 1)
 
 
@@ -86,7 +87,7 @@ def test_identical_answers_are_a_tie_nobody_is_asked_about(make_arena, models, s
     told = finish(arena, "eve", round_id)[-1].reveal
     assert told is not None
     assert (told.source, told.ranks, told.both_bad) == (Source.IDENTICAL, (1, 1), False)
-    assert [row[2:] for row in store.pair_counts()] == [("identical", "tie", 1)]
+    assert [row[2:] for row in counted(store)] == [("identical", "tie", 1)]
     with pytest.raises(VoteError, match="have voted"):
         arena.vote("eve", round_id, [1, 2])
 
@@ -192,9 +193,7 @@ def test_three_models_are_voted_on_by_an_order(make_arena, store):
     arena = make_arena()
     round_id = played(arena, size=3)
     told = arena.vote("eve", round_id, [2, 1, 2])
-    rows = {
-        (a, b): outcome for a, b, source, outcome, _ in store.pair_counts() if source == "human"
-    }
+    rows = {(a, b): outcome for a, b, source, outcome, _ in counted(store) if source == "human"}
     a, b, c = told.models
     assert rows == {(a, b): "second", (a, c): "tie", (b, c): "first"}
 

@@ -21,8 +21,9 @@ READ = """
 import sys
 from pathlib import Path
 from coupled_arena.store.database import Store
+from tests.counted import counted
 with Store.open(Path(sys.argv[1]), read_only=True) as store:
-    print(store.version(), store.pair_counts(), flush=True)
+    print(store.version(), counted(store), flush=True)
 """
 
 OWN = """

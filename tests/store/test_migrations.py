@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 from coupled_arena.errors import StoreError
+from coupled_arena.store import battles as old
 from coupled_arena.store.database import Store
 from coupled_arena.store.migrations import MIGRATIONS, migrate, schema_version
 
@@ -32,7 +33,9 @@ def test_an_empty_database_gets_every_table():
     assert schema_version(connection) == len(MIGRATIONS)
     assert names(connection) == {
         *("schema_version", "battles", "turns", "replies", "votes", "reveals", "verdicts"),
-        *("current_votes", "vote_pairs", "vote_seq", "verdict_seq"),
+        *("models", "judges", "prompts", "comparisons"),
+        *("current_votes", "battle_pairs", "judgements", "prompt_keys", "comparison_rows"),
+        *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
     }
 
 
@@ -74,3 +77,27 @@ def test_reading_an_older_schema_does_not_change_it(tmp_path):
     with pytest.raises(StoreError, match="Open it once for writing"):
         Store.open(path, read_only=True)
     assert names(duckdb.connect(path)) == set()
+
+
+def test_a_store_of_the_first_schema_is_counted(new_battle, new_vote):
+    """Battles and votes from before comparisons were kept are in them after the upgrade."""
+    connection = duckdb.connect()
+    migrate(connection, MIGRATIONS[:1])
+    battles = [new_battle("a", "b", "c"), new_battle("c", "a")]
+    for battle in battles:
+        old.add(connection, battle)
+    connection.execute(
+        "insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at) "
+        "values ('v', ?, 'ann', [2, 1, 1], false, 'human', false, now())",
+        [battles[0].id],
+    )
+    migrate(connection)
+    found = connection.execute(
+        "select a.model, b.model, human::text from comparisons "
+        "join models as a on a.model_no = model_a join models as b on b.model_no = model_b"
+    ).fetchall()
+    assert sorted(found, key=str) == [
+        *[("a", "b", "second"), ("a", "c", "second"), ("b", "c", "tie"), ("c", "a", None)]
+    ]
+    assert connection.execute("select max(comparisons) from prompts").fetchall() == [(4,)]
+    assert connection.execute("select max(battle_no) from battles").fetchall() == [(2,)]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -10,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coupled_arena.errors import VoteError
-from coupled_arena.records import Mode, Source, new_id, pairwise
+from coupled_arena.records import Source, new_id, pairwise
 from coupled_arena.store import votes
 from coupled_arena.store.database import Store
+from tests.counted import counted
 
 
 def rows(store, query):
@@ -41,11 +41,11 @@ def test_a_vote_may_be_changed_until_the_reveal(store, new_battle, new_vote):
     store.cast(new_vote(battle, 1, 1), reveal=False)
     store.cast(new_vote(battle, 2, 1))
     assert store.vote_count() == 1
-    assert store.pair_counts() == [("alpha", "beta", "human", "second", 1)]
+    assert counted(store) == [("alpha", "beta", "human", "second", 1)]
     assert len(rows(store, "from votes")) == 3
     with pytest.raises(VoteError, match="already revealed to you, so a vote would not be blind"):
         store.cast(new_vote(battle, 1, 2), reveal=False)
-    assert store.pair_counts() == [("alpha", "beta", "human", "second", 1)]
+    assert counted(store) == [("alpha", "beta", "human", "second", 1)]
 
 
 def test_a_reveal_concerns_only_its_voter(store, new_battle, new_vote):
@@ -149,39 +149,15 @@ def test_pairs_say_what_records_say(new_battle, new_vote, ballots):
             store.add_battle(battle)
             store.cast(new_vote(battle, *ranks, both_bad=both_bad))
             expected += [
-                (battle.id, i, j, battle.models[i], battle.models[j], outcome.value)
+                (battle.id, battle.models[i], battle.models[j], outcome.value)
                 for (i, j), outcome in pairwise(ranks, both_bad=both_bad).items()
             ]
         found = rows(
             store,
-            "select battle, first_place, second_place, model_a, model_b, outcome from vote_pairs",
+            "select battle, a.model, b.model, human::text from comparison_rows "
+            "join models as a on a.model_no = model_a join models as b on b.model_no = model_b",
         )
     assert sorted(found) == sorted(expected)
-
-
-def test_counts_keep_order_mode_and_source_apart(store, new_battle, new_vote):
-    expected = Counter()
-    cast = [
-        (("a", "b"), Mode.COUPLED, (1, 2), Source.HUMAN, 3),
-        (("b", "a"), Mode.COUPLED, (1, 2), Source.HUMAN, 2),
-        (("a", "b"), Mode.INDEPENDENT, (1, 1), Source.HUMAN, 4),
-        (("a", "b"), Mode.COUPLED, (1, 1), Source.IDENTICAL, 1),
-        (("a", "c", "b"), Mode.UNKNOWN, (2, 1, 3), Source.HUMAN, 2),
-    ]
-    for models, mode, ranks, source, times in cast:
-        battle = new_battle(*models, mode=mode, turns=0)
-        store.add_battle(battle)
-        for n in range(times):
-            store.cast(new_vote(battle, *ranks, voter=f"v{n}", source=source))
-        for (i, j), outcome in pairwise(ranks, both_bad=False).items():
-            expected[mode, models[i], models[j], source.value, outcome.value] += times
-    for mode in Mode:
-        wanted = sorted((*key[1:], n) for key, n in expected.items() if key[0] == mode)
-        assert store.pair_counts(mode) == wanted
-    total = Counter()
-    for key, n in expected.items():
-        total[key[1:]] += n
-    assert store.pair_counts() == sorted((*key, n) for key, n in total.items())
 
 
 def cast_together(stores, all_votes):
@@ -246,7 +222,7 @@ def test_eight_threads_lose_nothing(tmp_path, new_battle, new_vote):
 
         def cast(vote):
             store.cast(vote)
-            return store.version()[0], store.pair_counts()[0][-1]
+            return store.version()[0], counted(store)[0][-1]
 
         with ThreadPoolExecutor(8) as pool:
             seen = list(pool.map(cast, wanted))

@@ -1,0 +1,150 @@
+"""The leaderboard on a large store, and against the paper's algorithms on rows.
+
+    python -m benchmarks.leaderboard [--votes N] [--per-prompt N] [--folder DIR]
+
+Builds a store of N human votes among 20 models, each with a judge's verdict, half of the battles
+coupled, and times what the board shows: human-only and prediction-powered rank-sets, the pair
+matrix, coupled against independent. Then times Algorithms 1 and 2 of the ranking paper on 100,000
+rows (vectorised NumPy, from the tests, where it meets the golden values) against the same from
+counts, which is what the board does, row counting in the store included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from coupled_arena.evidence import BoardSource, read_evidence
+from coupled_arena.leaderboard import leaderboard
+from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.estimates import Covariance, Weighting, estimate
+from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
+from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.database import Store
+from tests.stats.reference import Rows, powered, rank_sets_chi2
+
+MODELS = 20
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--votes", type=int, default=1_000_000)
+    arguments.add_argument("--per-prompt", type=int, default=1)
+    arguments.add_argument("--folder", type=Path, default=None)
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        board_on_a_large_store(Path(folder) / "arena.duckdb", given.votes, given.per_prompt)
+    against_rows()
+
+
+def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
+    with Store.open(path) as store:
+        made = seconds(lambda: fill(store, votes, per_prompt))
+        print(f"store of {votes:,} votes made in {made:.0f} s")
+        taken = [seconds(lambda: show(store)) for _ in range(6)][1:]
+        evidence = read_evidence(store, Selection(judge="judge"), draws=LIVE_DRAWS)
+        again = [
+            seconds(lambda a=a: leaderboard(evidence, alpha=a)) for a in (0.01, 0.02, 0.1, 0.2, 0.3)
+        ]
+    print(
+        f"board of {votes:,} votes, {per_prompt} a prompt: {statistics.median(taken):.3f} s "
+        f"({min(taken):.3f} to {max(taken):.3f}); another alpha: {statistics.median(again):.3f} s"
+    )
+
+
+def show(store: Store) -> None:
+    evidence = read_evidence(store, Selection(judge="judge"), draws=LIVE_DRAWS)
+    for source in (BoardSource.HUMAN, BoardSource.PPR):
+        leaderboard(evidence, source=source)
+
+
+def fill(store: Store, votes: int, per_prompt: int) -> None:
+    def work(cursor) -> None:
+        cursor.execute("select setseed(.5)")
+        cursor.execute(
+            f"""
+            create temp table drawn as
+            with pair as (
+                select i, (random() * {MODELS})::int % {MODELS} as a,
+                    (random() * {MODELS - 1})::int % {MODELS - 1} as shift, random() as luck
+                from range({votes}) as t(i)
+            )
+            select *, (a + 1 + shift) % {MODELS} as b, md5(i::text) as battle from pair
+            """
+        )
+        cursor.execute(
+            f"""
+            insert into battles (battle, created_at, origin, mode, seed, nonce, commitment, models,
+                temperature, top_k, top_p, max_new_tokens, coupling, arithmetic)
+            select battle, now(), 'arena', if(i % 2 = 0, 'coupled', 'independent'), i, ''::blob, '',
+                [printf('model-%02d', a), printf('model-%02d', b)],
+                .7, 0, .95, 256, 'token', map {{}}
+            from drawn;
+            insert into turns select battle, 0, 'prompt ' || (i // {per_prompt}), null, null, null
+            from drawn;
+            insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
+            select battle, battle, 'voter ' || (i % 5000),
+                case when luck < .3 + .01 * (b - a) then [1, 2] when luck < .7 then [2, 1]
+                else [1, 1] end, luck > .9, 'human', false, now()
+            from drawn;
+            insert into judges (judge, model, prompt_hash, sampling) values ('judge', '', '', '');
+            insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, raw,
+                judged_at)
+            select battle, battle, 'judge', 0, 1, case when random() < .5 then
+                if(luck < .35, 'first', if(luck < .7, 'second', 'tie')) else 'tie' end, '', now()
+            from drawn;
+            insert into models (model) select printf('model-%02d', i) from range({MODELS}) as t(i);
+            insert into prompts (prompt_key) select distinct prompt_key from prompt_keys;
+            insert into comparisons select * exclude (battle) from comparison_rows;
+            update prompts set comparisons = {per_prompt};
+            drop table drawn;
+            """
+        )
+
+    store._write(work)
+
+
+def against_rows(rows: int = 100_000) -> None:
+    rng = np.random.default_rng(0)
+    n = rows // 10
+    a = rng.integers(0, MODELS, rows)
+    b = (a + rng.integers(1, MODELS, rows)) % MODELS
+    h, g = rng.integers(0, 4, (2, rows))
+    human, alone = Rows(a[:n], b[:n], h[:n], g[:n]), Rows(a[n:], b[n:], h[n:], g[n:])
+
+    def by_rows() -> None:
+        theta, covariance, _ = powered(human, alone, MODELS)
+        rank_sets_chi2(theta, covariance, 0.05)
+
+    labelled = np.zeros((MODELS, MODELS, 4, 4), dtype=np.int64)
+    unlabelled = np.zeros((MODELS, MODELS, 4), dtype=np.int64)
+    np.add.at(labelled, (human.a, human.b, human.h, human.g), 1)
+    np.add.at(unlabelled, (alone.a, alone.b, alone.g), 1)
+    counts = JudgedCounts(tuple(f"m{i:02}" for i in range(MODELS)), labelled, unlabelled)
+
+    def by_counts() -> None:
+        made = estimate(counts, Weighting.COUNT, Covariance.PUBLISHED)
+        rank_sets(made, 0.05, Cutoff.CHI2)
+
+    slow = statistics.median(seconds(by_rows) for _ in range(3))
+    fast = statistics.median(seconds(by_counts) for _ in range(20))
+    print(
+        f"Algorithms 1 and 2 on {rows:,} rows: {slow:.2f} s; from their counts: {fast * 1000:.2f} "
+        f"ms, {slow / fast:.0f} times faster"
+    )
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

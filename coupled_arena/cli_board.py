@@ -1,0 +1,211 @@
+"""The ``leaderboard`` command: who is better, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from coupled_arena.cli_shared import (
+    Config,
+    Covariances,
+    Cutoffs,
+    Db,
+    Json,
+    Weightings,
+    listed,
+    reading,
+    show,
+)
+from coupled_arena.errors import ArenaError
+from coupled_arena.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.leaderboard import Leaderboard
+    from coupled_arena.stats.coupling import ModeComparison
+
+
+def leaderboard(
+    source: Annotated[
+        Literal["ppr", "human", "judge"] | None,
+        typer.Option(help="Whose word counts.  [default: ppr with --judge, else human]"),
+    ] = None,
+    judge: Annotated[str | None, typer.Option(help="The judge; judges are never pooled.")] = None,
+    mode: Annotated[
+        Literal["all", "coupled", "independent"], typer.Option(help="Which battles count.")
+    ] = "all",
+    alpha: Annotated[float, typer.Option(help="Error level, not the confidence.")] = 0.05,
+    covariance: Covariances = "corrected",
+    weighting: Weightings = "stratified",
+    cutoff: Cutoffs = "max-t",
+    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
+    category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
+    language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
+    bradley_terry: Annotated[
+        bool, typer.Option("--bradley-terry", help="Add Bradley-Terry scores.")
+    ] = False,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the models by stored votes, a judge's verdicts, or both together."""
+    settings = load_settings(config, db=db)
+    if not 0 < alpha < 1:
+        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
+    from coupled_arena.evidence import BoardSource, Method
+    from coupled_arena.leaderboard import read_leaderboard
+    from coupled_arena.records import Mode
+    from coupled_arena.stats.estimates import Covariance, Weighting
+    from coupled_arena.stats.rank_sets import Cutoff
+    from coupled_arena.store.comparisons import Selection
+
+    with reading(settings) as store:
+        if judge is None and source in ("ppr", "judge"):
+            judge = _only_judge(store)
+        board = read_leaderboard(
+            store,
+            Selection(
+                judge=judge,
+                mode=None if mode == "all" else Mode(mode),
+                models=listed(models) if models else None,
+                category=category,
+                language=language,
+            ),
+            Method(Weighting(weighting), Covariance(covariance)),
+            source=BoardSource(source) if source else None,
+            alpha=alpha,
+            cutoff=Cutoff(cutoff),
+        )
+    answer = board_answer(board)
+    if bradley_terry:
+        answer["bradley_terry"] = _scores(board)
+    show(answer, as_json, lambda: board_text(board, answer))
+
+
+def board_answer(board: Leaderboard) -> dict[str, Any]:
+    """Return a leaderboard as JSON values."""
+    evidence, estimate = board.evidence, board.estimate
+    return {
+        "models": [
+            {
+                "model": standing.model,
+                "win_rate": place.win_rate if (place := standing.place) else None,
+                "standard_error": place.standard_error if place else None,
+                "low": place.low if place else None,
+                "high": place.high if place else None,
+                "rank": place.rank if place else None,
+                "rank_low": place.rank_low if place else None,
+                "rank_high": place.rank_high if place else None,
+                "human_votes": standing.human_votes,
+                "judge_verdicts": standing.judge_verdicts,
+                "wins": standing.wins,
+                "losses": standing.losses,
+                "ties": standing.ties,
+                "both_bad": standing.both_bad,
+                "identical": standing.identical,
+            }
+            for standing in board.standings
+        ],
+        "source": board.source.value,
+        "judge": evidence.selection.judge,
+        "mode": board.mode.value if board.mode else "all",
+        "lambda": estimate.power_tuning if estimate else 0.0,
+        "human_comparisons": int(evidence.votes.comparisons.sum()) // 2,
+        "judge_only_comparisons": int(evidence.judged.unlabelled.sum()),
+        "human_votes_saved": evidence.votes_saved,
+        "alpha": board.alpha,
+        "covariance": (estimate.kind if estimate else evidence.method.covariance).value,
+        "weighting": (estimate.weighting if estimate else evidence.method.weighting).value,
+        "cutoff": board.cutoff.value,
+        "coupled_against_independent": _modes_answer(evidence.modes) if evidence.modes else None,
+        "warnings": list(board.messages),
+    }
+
+
+def board_text(board: Leaderboard, answer: dict[str, Any]) -> str:
+    """Return a leaderboard for people."""
+    width = max((len(standing.model) for standing in board.standings), default=5)
+    lines = [f"{'Model':<{width}}  Ranks   Win rate  {1 - board.alpha:.0%} interval    Votes"]
+    for standing in board.standings:
+        if place := standing.place:
+            ranks = f"{place.rank_low}-{place.rank_high}"
+            rate = f"{place.win_rate:>8.1%}  {place.low:>6.1%} to {place.high:<6.1%}"
+        else:
+            ranks, rate = "-", " " * 26
+        lines.append(f"{standing.model:<{width}}  {ranks:<6} {rate}  {standing.human_votes:>7,}")
+    settings = ("source", "mode", "weighting", "covariance", "cutoff", "alpha")
+    lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
+    for row in answer.get("bradley_terry", {}).get("models", []):
+        lines.append(
+            f"{row['model']:<{width}}  Bradley-Terry {row['score']:.0f} "
+            f"({row['low']:.0f} to {row['high']:.0f})"
+            if row["score"] is not None
+            else f"{row['model']:<{width}}  Bradley-Terry -"
+        )
+    return "\n".join([*lines, *board.messages])
+
+
+def _only_judge(store: Any) -> str:
+    with store.cursor() as cursor:
+        rows = cursor.execute("select judge from judges order by judge").fetchall()
+    names = [name for (name,) in rows]
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise ArenaError(f"Choose a judge with --judge: {', '.join(names)}.")
+    raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+
+
+def _modes_answer(modes: ModeComparison) -> dict[str, Any]:
+    pairs, averages = modes.pairs, modes.averages
+    return {
+        "models": [
+            {
+                "model": model,
+                "coupled": _number(averages.coupled[i]),
+                "independent": _number(averages.independent[i]),
+                "p_value": _number(averages.p_value[i]),
+            }
+            for i, model in enumerate(modes.models)
+        ],
+        "pairs": [
+            {
+                "model": model,
+                "opponent": opponent,
+                "coupled": _number(pairs.coupled[i, j]),
+                "independent": _number(pairs.independent[i, j]),
+                "p_value": _number(pairs.p_value[i, j]),
+                "published_p_value": _number(modes.published_p_value[i, j]),
+                "coupled_ties": _number(modes.coupled_ties[i, j]),
+                "independent_ties": _number(modes.independent_ties[i, j]),
+            }
+            for i, model in enumerate(modes.models)
+            for j, opponent in enumerate(modes.models)
+            if i != j
+        ],
+        "tie_change": _number(modes.tie_change),
+        "flips": [list(pair) for pair in modes.flips],
+    }
+
+
+def _scores(board: Leaderboard) -> dict[str, Any]:
+    from coupled_arena.evidence import BoardSource
+    from coupled_arena.stats.bradley_terry import bradley_terry
+
+    evidence = board.evidence
+    by_judge = board.source is BoardSource.JUDGE
+    scores = bradley_terry(evidence.judged.verdicts if by_judge else evidence.votes, board.alpha)
+    columns = zip(scores.models, scores.score, scores.low, scores.high, strict=True)
+    return {
+        "models": [
+            {"model": model, "score": _number(s), "low": _number(low), "high": _number(high)}
+            for model, s, low, high in columns
+        ],
+        "warnings": list(scores.warnings),
+    }
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return float(value) if math.isfinite(value) else None

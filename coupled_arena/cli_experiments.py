@@ -1,0 +1,241 @@
+"""Commands that try the statistics out: on stored votes, and on a made-up truth."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import typer
+
+from coupled_arena.cli_shared import (
+    Config,
+    Covariances,
+    Cutoffs,
+    Db,
+    Json,
+    Weightings,
+    listed,
+    reading,
+    show,
+)
+from coupled_arena.cli_tables import (
+    resampling_answer,
+    resampling_text,
+    simulation_answer,
+    simulation_text,
+)
+from coupled_arena.errors import ArenaError
+from coupled_arena.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.stats.counts import JudgedCounts
+    from coupled_arena.stats.resampling import Resampling
+    from coupled_arena.store.comparisons import Selection
+
+Number = TypeVar("Number", int, float)
+Alpha = Annotated[float, typer.Option(help="Error level, not the confidence.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")]
+Repeats = Annotated[int, typer.Option(min=1, help="How often to draw.")]
+
+
+def resample(
+    human: Annotated[str, typer.Option(help="Comparisons that keep their vote: N[,N...].")],
+    total: Annotated[int, typer.Option(min=1, help="Comparisons of each random subset.")],
+    repeats: Repeats = 200,
+    balanced: Annotated[bool, typer.Option("--balanced", help="As many in every pair.")] = False,
+    judge: Annotated[str | None, typer.Option(help="Whose verdicts; needed with several.")] = None,
+    alpha: Annotated[str, typer.Option(help="Error levels: A[,A...].")] = "0.05",
+    covariance: Covariances = "corrected",
+    weighting: Weightings = "stratified",
+    cutoff: Cutoffs = "max-t",
+    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
+    mode: Annotated[Literal["all", "coupled", "independent"], typer.Option()] = "all",
+    category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
+    language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
+    seed: Seed = 0,
+    plots: Annotated[Path | None, typer.Option(help="Folder for figures.")] = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Rank random subsets of the stored votes, with few votes and a judge against many votes."""
+    settings = load_settings(config, db=db)
+    from coupled_arena.stats import resampling
+    from coupled_arena.stats.estimates import Covariance, Weighting
+    from coupled_arena.stats.rank_sets import Cutoff
+    from coupled_arena.store.comparisons import Selection
+
+    with _one_line():
+        plan = resampling.ResamplingPlan(
+            total=total,
+            human=_numbers(human, int),
+            repeats=repeats,
+            alphas=_numbers(alpha, float),
+            balanced=balanced,
+            weighting=Weighting(weighting),
+            covariance=Covariance(covariance),
+            cutoff=Cutoff(cutoff),
+            seed=seed,
+        )
+    selection = Selection(
+        judge=judge,
+        mode=_mode(mode),
+        models=listed(models) if models else None,
+        category=category,
+        language=language,
+    )
+    with reading(settings) as store:
+        name, counts = _judged(store, selection)
+    bar = _Bar()
+    with _one_line():
+        result = resampling.resample(counts, plan, bar)
+    answer = resampling_answer(result, name)
+    if plots:
+        answer["plots"] = _draw_plots(result, plots)
+    show(answer, as_json, lambda: resampling_text(result, answer))
+    bar.finish(result.repeats, repeats)
+
+
+def simulate(
+    models: Annotated[int, typer.Option(min=2, help="Number of models.")] = 5,
+    ties: Annotated[float, typer.Option(help="Probability of a tie.")] = 0.2,
+    spread: Annotated[
+        float, typer.Option(help="Log-odds between best and worst; 0: all are equal.")
+    ] = 1.0,
+    human: Annotated[int, typer.Option(help="Comparisons with a vote and a verdict.")] = 500,
+    judge_only: Annotated[int, typer.Option(help="Comparisons with a verdict alone.")] = 5000,
+    judge_quality: Annotated[
+        float, typer.Option(help="Probability that the verdict repeats the vote.")
+    ] = 0.5,
+    toward_first: Annotated[
+        float, typer.Option(help="Probability that the verdict goes to whom is shown first.")
+    ] = 0.0,
+    toward_last: Annotated[
+        float, typer.Option(help="Probability that it goes to the weakest model, if there.")
+    ] = 0.0,
+    design: Annotated[
+        Literal["balanced", "random", "unbalanced", "clustered"],
+        typer.Option(help="Who meets whom; clustered: rankings that share prompts."),
+    ] = "balanced",
+    prompt_effect: Annotated[
+        float, typer.Option(help="Clustered: spread of what a prompt adds, in log-odds.")
+    ] = 1.0,
+    repeats: Repeats = 200,
+    alpha: Alpha = 0.05,
+    covariance: Covariances = "corrected",
+    weighting: Weightings = "stratified",
+    cutoff: Annotated[Cutoffs | None, typer.Option(help="One of them.  [default: all]")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw votes from a known truth, and count how often rank-sets and intervals contain it."""
+    from coupled_arena.stats import simulation, worlds
+    from coupled_arena.stats.estimates import Covariance, Weighting
+    from coupled_arena.stats.rank_sets import Cutoff
+
+    with _one_line():
+        world = worlds.World(
+            strengths=worlds.evenly(models, spread),
+            human=human,
+            judge_only=judge_only,
+            ties=ties,
+            judge_quality=judge_quality,
+            toward_first=toward_first,
+            toward_last=toward_last,
+            design=worlds.Design(design),
+            prompt_effect=prompt_effect,
+        )
+        plan = simulation.SimulationPlan(
+            world=world,
+            repeats=repeats,
+            alpha=alpha,
+            cutoffs=(Cutoff(cutoff),) if cutoff else tuple(Cutoff),
+            weighting=Weighting(weighting),
+            covariance=Covariance(covariance),
+            seed=seed,
+        )
+    bar = _Bar()
+    result = simulation.simulate(plan, bar)
+    show(simulation_answer(result), as_json, lambda: simulation_text(result))
+    bar.finish(result.repeats, repeats)
+
+
+class _Bar:
+    """A progress bar over repeats that the first Ctrl-C ends after the repeat at hand."""
+
+    def __init__(self) -> None:
+        self._stopped = False
+
+    def __call__(self, repeats: Iterable[int]) -> Iterator[int]:
+        from tqdm import tqdm
+
+        def stop(*_: object) -> None:
+            # What is finished is worth reporting; who cannot wait for it presses again.
+            self._stopped = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            for repeat in tqdm(repeats, unit=" repeats", dynamic_ncols=True):
+                yield repeat
+                if self._stopped:
+                    return
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def finish(self, done: int, wanted: int) -> None:
+        """Say so where not all was done."""
+        if done < wanted:
+            raise ArenaError(f"Interrupted: the figures are of {done} of {wanted} repeats.")
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn what the statistics refuse into an error that a person can mend."""
+    try:
+        yield
+    except ValueError as error:
+        raise ArenaError(str(error)) from error
+
+
+def _numbers(text: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
+    try:
+        return tuple(kind(item) for item in listed(text))
+    except ValueError:
+        raise ArenaError(f"{text!r} is not a list of numbers separated by commas.") from None
+
+
+def _mode(name: str) -> Any:
+    from coupled_arena.records import Mode
+
+    return None if name == "all" else Mode(name)
+
+
+def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
+    """Return the judge's name and the comparisons with votes and its verdicts."""
+    from dataclasses import replace
+
+    from coupled_arena.evidence import read_evidence
+
+    if selection.judge is None:
+        with store.cursor() as cursor:
+            rows = cursor.execute("select judge from judges order by judge").fetchall()
+        names = [name for (name,) in rows]
+        if not names:
+            raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+        if len(names) > 1:
+            raise ArenaError(f"Choose a judge with --judge: {', '.join(names)}.")
+        selection = replace(selection, judge=names[0])
+    return str(selection.judge), read_evidence(store, selection).judged
+
+
+def _draw_plots(result: Resampling, folder: Path) -> list[str]:
+    from coupled_arena.ui.experiment_plots import write_figures
+
+    try:
+        return [str(path) for path in write_figures(result, folder)]
+    except OSError as error:
+        raise ArenaError(f"{folder} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,43 @@
+"""What the modules of the command line share: common options, output, reading the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from coupled_arena.settings import Settings
+
+Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
+Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
+Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.duckdb]")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+# Spelled out rather than imported, which would cost every command the time to load scipy; a test
+# holds them against the enumerations.
+Weightings = Literal["stratified", "position", "count"]
+Covariances = Literal["corrected", "published"]
+Cutoffs = Literal["max-t", "bonferroni", "chi2"]
+
+
+def show(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
+    """Print an answer on stdout."""
+    typer.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else text())
+
+
+def reading(settings: Settings) -> Any:
+    """Open the database, or its newest snapshot while another process owns it."""
+    from coupled_arena.store.exchange import open_for_reading
+
+    store, age = open_for_reading(settings.db)
+    if age is not None:
+        typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
+    return store
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the items of a list separated by commas."""
+    return tuple(item.strip() for item in text.split(",") if item.strip())

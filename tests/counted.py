@@ -1,0 +1,21 @@
+"""People's votes as the statistics count them, for tests that cast some."""
+
+from __future__ import annotations
+
+
+def counted(store):
+    """Return (shown first, shown second, source, outcome, n), sorted."""
+    with store.cursor() as cursor:
+        return cursor.execute(
+            """
+            select
+                a.model, b.model, if(identical, 'identical', 'human') as source,
+                human::text as outcome, count(*) as n
+            from comparisons
+            join models as a on a.model_no = model_a
+            join models as b on b.model_no = model_b
+            where judge_no = 0 and human is not null
+            group by all
+            order by all
+            """
+        ).fetchall()

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multinomial, norm, studentized_range
+
+from coupled_arena.stats.counts import JudgedCounts, PairCounts
+from coupled_arena.stats.estimates import Weighting, estimate, estimate_from_votes
+from coupled_arena.stats.rank_sets import DRAWS, Cutoff, Separation, intervals, rank_sets
+
+
+def with_covariance(theta, covariance):
+    """Return an estimate with these numbers, whatever the votes."""
+    from dataclasses import replace
+
+    k = len(theta)
+    models = [f"m{i:02}" for i in range(k)]
+    votes = PairCounts.from_rows((a, b, "first", 5) for a, b in combinations(models, 2))
+    made = estimate_from_votes(votes)
+    return replace(made, theta=np.array(theta, float), covariance=np.array(covariance, float))
+
+
+def test_worked_example():
+    """Standard deviations of differences .1 * sqrt 2 = .1414; at c = 2, .283 separates."""
+    found = rank_sets(with_covariance([0.9, 0.5, 0.3, 0.25], 0.01 * np.eye(4)), 0.05, Cutoff.CHI2)
+    assert found.critical_value == pytest.approx(3.0802, abs=1e-4)  # sqrt(9.4877)
+    assert found.low.tolist() == [1, 1, 2, 2]
+    assert found.high.tolist() == [2, 4, 4, 4]
+    assert found.rank.tolist() == [1, 2, 3, 4]
+    assert found.sizes.tolist() == [2, 4, 3, 3]
+
+
+def test_bonferroni_counts_pairs_and_sides():
+    found = rank_sets(with_covariance([0.5, 0.5, 0.5], np.eye(3)), 0.06, Cutoff.BONFERRONI)
+    assert found.critical_value == pytest.approx(norm.ppf(1 - 0.06 / 6))
+
+
+@pytest.mark.parametrize("k", [2, 5, 12])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_max_t_of_equal_models_is_tukeys_range(k, alpha):
+    """With independent equal variances the largest |difference|/sd is a range over sqrt 2."""
+    found = rank_sets(with_covariance(np.zeros(k), np.eye(k)), alpha)
+    exact = studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)
+    # standard error of a quantile: sqrt(a (1 - a) / draws) / density there
+    density = studentized_range.pdf(exact * np.sqrt(2), k, np.inf) * np.sqrt(2)
+    error = np.sqrt(alpha * (1 - alpha) / DRAWS) / density
+    assert found.critical_value == pytest.approx(exact, abs=4 * error)
+
+
+def test_one_object_serves_every_alpha_and_repeats_itself():
+    made = with_covariance([0.5, 0.4, 0.1], [[2, 1, 0], [1, 2, 0], [0, 0, 1]])
+    separation = Separation(made)
+    values = [separation.rank_sets(alpha).critical_value for alpha in (0.01, 0.05, 0.3)]
+    assert values == sorted(values, reverse=True)
+    assert values == [rank_sets(made, alpha).critical_value for alpha in (0.01, 0.05, 0.3)]
+
+
+@pytest.mark.parametrize("cutoff", Cutoff)
+def test_votes_that_never_vary_separate_nobody(cutoff):
+    """Nine of nine: no sample variance, and no proof of a rank either."""
+    made = estimate_from_votes(
+        PairCounts.from_rows([("A", "B", "first", 9), ("B", "A", "second", 9)])
+    )
+    found = rank_sets(made, 0.05, cutoff)
+    assert (found.low.tolist(), found.high.tolist()) == ([1, 1], [2, 2])
+    low, high = intervals(made)
+    assert (low < high).all()
+
+
+@pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("n", [6, 7, 8, 10, 15, 20, 30])
+def test_two_equal_models_are_seldom_separated(n, tie):
+    """Exactly, over all outcomes: the score test holds its level up to what is discrete in it."""
+    covered = 0.0
+    for won in range(n + 1):
+        for lost in range(n + 1 - won):
+            rows = [("A", "B", "first", won), ("B", "A", "first", lost)]
+            rows.append(("A", "B", "tie", n - won - lost))
+            sets = rank_sets(
+                estimate_from_votes(PairCounts.from_rows(rows)), 0.05, Cutoff.BONFERRONI
+            )
+            law = [(1 - tie) / 2, (1 - tie) / 2, tie]
+            chance = multinomial.pmf([won, lost, n - won - lost], n, law)
+            covered += chance * (sets.low.tolist() == [1, 1])
+    assert covered > 0.93
+
+
+def test_equal_models_share_a_rank():
+    made = estimate_from_votes(
+        PairCounts.from_rows((a, b, "tie", 9) for a, b in combinations("ABC", 2))
+    )
+    found = rank_sets(made)
+    assert found.rank.tolist() == [1, 1, 1]
+    assert found.high.tolist() == [3, 3, 3]
+
+
+def test_one_model_alone():
+    made = with_covariance([0.0, 0.0], np.zeros((2, 2)))
+    assert rank_sets(made).low.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 95, -0.1, float("nan")])
+def test_alpha_is_an_error_level(alpha):
+    made = with_covariance([0.5, 0.4], np.eye(2))
+    with pytest.raises(ValueError, match="alpha"):
+        rank_sets(made, alpha)
+    with pytest.raises(ValueError, match="alpha"):
+        intervals(made, alpha)
+
+
+# Intervals
+
+
+def test_intervals_are_wilsons():
+    """5 of 5 at 95 %: 5/(5 + 1.95996²) = .56552; 5 of 5 and 100 of 100 prove 10 of 10."""
+    low, high = intervals(estimate_from_votes(PairCounts.from_rows([("A", "B", "first", 5)])))
+    assert low == pytest.approx([0.56552, 0], abs=1e-5)
+    assert high == pytest.approx([1, 0.43448], abs=1e-5)
+    rows = [("A", "B", "first", 5), ("A", "C", "first", 100), ("B", "C", "tie", 9)]
+    low, _ = intervals(estimate_from_votes(PairCounts.from_rows(rows)))
+    assert low[0] == pytest.approx(0.72246, abs=1e-5)
+
+
+def test_a_certain_opponent_does_not_shrink_the_interval():
+    """Wilson at n = .55 x .45 / variance, with (w + 1/2)/(n + 1) where an opponent always lost."""
+    rows = [("A", "B", "first", 5), ("A", "C", "first", 30), ("A", "C", "tie", 70)]
+    made = estimate_from_votes(PairCounts.from_rows([*rows, ("B", "C", "tie", 9)]))
+    guarded = 5.5 * 0.5 / 36 / 5 / 4
+    assert made.floor[0] == pytest.approx(guarded)
+    low, high = intervals(made)
+    n = 0.65 * 0.35 / (made.covariance[0, 0] + guarded)
+    roots = np.sort(np.roots([1 + 3.8415 / n, -(1.3 + 3.8415 / n), 0.65**2]).real)
+    assert (low[0], high[0]) == pytest.approx(roots, abs=1e-5)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.integers(2, 8),
+    st.integers(0, 2**32),
+    st.sampled_from([0.1, 1.0]),
+    st.sampled_from(Weighting),
+)
+def test_whatever_the_votes_nothing_is_undefined(k, seed, spread, weighting):
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.full(16, spread), (k, k))
+    labelled = rng.multinomial(rng.integers(0, 12, (k, k)), law).reshape(k, k, 4, 4)
+    unlabelled = rng.multinomial(rng.integers(0, 30, (k, k)), law.reshape(k, k, 4, 4).sum(2))
+    if not (labelled.sum((2, 3)) * ~np.eye(k, dtype=bool)).any():
+        return
+    models = tuple(f"m{i}" for i in range(k))
+    found = estimate(JudgedCounts(models, labelled, unlabelled), weighting)
+    low, high = intervals(found)
+    assert np.isfinite(found.theta).all()
+    assert np.isfinite(found.covariance).all()
+    assert ((low >= 0) & (high <= 1) & (low < high)).all()
+    for cutoff in Cutoff:
+        sets = Separation(found, 1000).rank_sets(0.05, cutoff)
+        assert ((sets.low >= 1) & (sets.low <= sets.rank) & (sets.rank <= sets.high)).all()
+
+
+def test_standard_errors_match_the_spread_of_estimates():
+    """Unbiased with the divisor n - 1: at five votes a pair, n would give 20 % less variance."""
+    rng = np.random.default_rng(7)
+    estimates, variances = [], []
+    for wins in rng.binomial(5, (0.5, 0.3), (20_000, 2)):
+        counts = np.zeros((3, 3, 4), dtype=np.int64)
+        counts[0, 1:, 0], counts[0, 1:, 2] = wins, 5 - wins
+        counts[1, 2, 2] = 5
+        made = estimate_from_votes(PairCounts(("x", "y", "z"), counts))
+        estimates.append(made.theta[0])
+        variances.append(made.covariance[0, 0])
+    truth = (0.25 + 0.21) / 5 / 4
+    # relative standard error of a variance of 20,000 normal draws: sqrt(2/20,000) = .01
+    assert np.var(estimates) == pytest.approx(truth, rel=0.03)
+    assert np.mean(variances) == pytest.approx(truth, rel=0.03)

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+
+from coupled_arena.stats.estimates import Covariance, Weighting, estimate, estimate_from_votes
+from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.rankings import Rankings
+from coupled_arena.stats.resampling import Ranking
+from coupled_arena.stats.simulation import SimulationPlan, simulate
+from coupled_arena.stats.worlds import Design, World, evenly
+
+PUBLISHED = {
+    "covariance": Covariance.PUBLISHED,
+    "weighting": Weighting.COUNT,
+    "cutoffs": (Cutoff.CHI2,),
+}
+
+
+def test_the_truth_of_two_models():
+    """At strengths ln 3 and 0, three of four decided comparisons go to the first."""
+    world = World((np.log(3), 0.0), human=10, judge_only=0, ties=0.2)
+    assert world.theta == pytest.approx([0.6, 0.2])
+    assert world.ranks.tolist() == [[1, 2], [1, 2]]
+
+
+def test_equal_models_share_their_positions():
+    world = World((0.3, 0.1, 0.3, 0.1, 0.1), human=10, judge_only=0)
+    assert world.ranks.tolist() == [[1, 3, 1, 3, 3], [2, 5, 2, 5, 5]]
+    clustered = replace(world, design=Design.CLUSTERED)
+    assert clustered.ranks.tolist() == world.ranks.tolist()
+
+
+@pytest.mark.parametrize("effect", [0.01, 1.0, 2.0])
+def test_the_effect_of_prompts_is_integrated_out(effect):
+    world = World((1.5, 0.0), 10, 0, ties=0, design=Design.CLUSTERED, prompt_effect=effect)
+    spread = np.sqrt(2) * effect
+    law = norm(1.5, spread)
+    exact, _ = quad(
+        lambda gap: expit(gap) * law.pdf(gap), 1.5 - 12 * spread, 1.5 + 12 * spread, epsabs=1e-12
+    )
+    assert world.theta == pytest.approx([exact, 1 - exact], abs=1e-9)
+
+
+@pytest.mark.parametrize("design", list(Design))
+def test_votes_follow_the_truth(design):
+    world = World((0.8, 0.2, -0.3, -0.7, 0.0), 60_000, 60_000, design=design, prompt_effect=0.7)
+    drawn = world.draw(np.random.default_rng(4))
+    counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
+    found = estimate_from_votes(counts.votes)
+    if isinstance(drawn, Rankings):
+        found = found.clustered(drawn.gram(found.influence))
+    assert (abs(found.theta - world.theta) < 4 * found.standard_error).all()
+    assert counts.labelled.sum() == counts.unlabelled.sum() == 60_000
+    assert counts.votes.ties.sum() / 120_000 == pytest.approx(0.2, abs=0.01)
+    sizes = counts.labelled.sum((2, 3)) + counts.unlabelled.sum(2)
+    apart = sizes[~np.eye(5, dtype=bool)]
+    if design is Design.BALANCED:
+        assert apart.min() == apart.max() == 6000
+    elif design is Design.UNBALANCED:
+        # Strongest pair (weights 3 and 3^.75) against weakest (1 and 3^.25): 3^1.5 times.
+        assert (sizes[0, 1] + sizes[1, 0]) / (sizes[2, 3] + sizes[3, 2]) == pytest.approx(
+            3**1.5, rel=0.1
+        )
+    else:
+        assert apart.min() / apart.max() > 0.9
+
+
+@pytest.mark.parametrize("design", [Design.BALANCED, Design.CLUSTERED])
+def test_a_judge_repeats_the_vote_or_follows_its_bias(design):
+    world = World(evenly(4, 1.0), 1200, 1200, judge_quality=1.0, design=design)
+
+    def verdicts(**changes):
+        drawn = replace(world, **changes).draw(np.random.default_rng(0))
+        return drawn.counts() if isinstance(drawn, Rankings) else drawn
+
+    faithful = verdicts()
+    assert np.einsum("abii->", faithful.labelled) == 1200
+    first = verdicts(toward_first=1.0)
+    assert first.labelled[..., 0].sum() == first.unlabelled[..., 0].sum() == 1200
+    last = verdicts(toward_last=1.0).verdicts
+    assert last.wins[3].sum() == last.comparisons[3].sum()
+    half = verdicts(judge_quality=0.5)
+    # Half of the verdicts repeat the vote, and of the others about (.4² + .4² + .2²).
+    assert np.einsum("abii->", half.labelled) / 1200 == pytest.approx(0.68, abs=0.06)
+
+
+def test_clusters_of_one_comparison_are_the_plain_covariance():
+    world = World(evenly(5, 0.5), 700, 1500, design=Design.UNBALANCED)
+    counts = world.draw(np.random.default_rng(8))
+    rows = Rankings.apart(counts)
+    assert np.array_equal(rows.counts().labelled, counts.labelled)
+    assert np.array_equal(rows.counts().unlabelled, counts.unlabelled)
+    for weighting in Weighting:
+        for one in (estimate(counts, weighting), estimate_from_votes(counts.votes, weighting)):
+            gram = rows.gram(one.influence)
+            assert gram == pytest.approx(one.covariance, rel=1e-12, abs=1e-12 * gram.max())
+
+
+def test_a_cluster_of_equal_comparisons_counts_as_one():
+    """Ten copies of every comparison prove no more than one of it, up to n - 1 in place of n."""
+    counts = World(evenly(3, 0.5), 900, 900).draw(np.random.default_rng(2))
+    rows = Rankings.apart(counts)
+    columns = (rows.prompt, rows.first, rows.second, rows.vote, rows.verdict, rows.shown)
+    tenfold = Rankings(rows.models, *(np.repeat(column, 10) for column in columns))
+    copied = estimate(tenfold.counts())
+    assert tenfold.gram(copied.influence) == pytest.approx(estimate(counts).covariance, rel=0.01)
+    assert copied.covariance * 10 == pytest.approx(estimate(counts).covariance, rel=0.01)
+
+
+def test_some_models_of_rankings():
+    drawn = World(evenly(5, 1.0), 300, 300, design=Design.CLUSTERED).draw(np.random.default_rng(1))
+    assert isinstance(drawn, Rankings)
+    some = drawn.of(("model 4", "model 2"))
+    counts = drawn.counts().of(("model 4", "model 2"))
+    assert np.array_equal(some.counts().labelled, counts.labelled)
+    assert np.array_equal(some.counts().unlabelled, counts.unlabelled)
+
+
+def test_too_few_votes_in_a_pair_are_reported():
+    world = World(evenly(5, 1.0), 40, 500, design=Design.RANDOM)
+    result = simulate(SimulationPlan(world, 10, cutoffs=(Cutoff.BONFERRONI,)))
+    assert result.fallbacks == 10
+    assert any("fewer than 5 human comparisons" in warning for warning in result.warnings)
+
+
+def test_a_model_without_any_vote_makes_no_trouble():
+    world = World(evenly(8, 1.0), 3, 20, design=Design.RANDOM)
+    result = simulate(SimulationPlan(world, 5, cutoffs=(Cutoff.BONFERRONI,)))
+    assert any("Without a vote" in warning for warning in result.warnings)
+    assert all(one.size > 7 for one in result.rank_sets)
+    assert all(np.isfinite(one.width) for one in result.intervals)
+
+
+def test_a_simulation_that_is_stopped_reports_what_it_finished():
+    plan = SimulationPlan(World(evenly(3, 1.0), 100, 100), 50)
+    assert simulate(plan, lambda repeats: repeats[:3]).repeats == 3
+    with pytest.raises(ValueError, match="No repeat"):
+        simulate(plan, lambda repeats: repeats[:0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"strengths": (0.0,)}, "two models"),
+        ({"ties": 1.2}, "ties is a probability"),
+        ({"ties": 1.0}, "nothing to rank"),
+        ({"human": 0}, "human comparison"),
+        ({"judge_only": -1}, "negative"),
+        ({"judge_quality": float("nan")}, "judge_quality is a probability"),
+        ({"prompt_effect": -1.0}, "standard deviation"),
+    ],
+)
+def test_worlds_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(World((0.0, 1.0), 10, 10), **changes)
+
+
+@pytest.mark.parametrize("changes", [{"alpha": 1.0}, {"alpha": 0.0}, {"repeats": 0}, {"seed": -1}])
+def test_plans_that_cannot_be_are_refused(changes):
+    with pytest.raises(ValueError, match=r"alpha|repeat"):
+        replace(SimulationPlan(World((0.0, 1.0), 10, 10), 10), **changes)
+
+
+@pytest.mark.parametrize(("k", "human", "coverage"), [(5, 500, 0.33), (12, 990, 0.0)])
+def test_the_published_covariance_does_not_keep_its_promise(k, human, coverage):
+    world = World(evenly(k, 0), human, 5 * human)
+    result = simulate(SimulationPlan(world, 300, **PUBLISHED))
+    error = (coverage * (1 - coverage) / 300) ** 0.5
+    for one in result.rank_sets:
+        assert one.coverage == pytest.approx(coverage, abs=4 * error)
+
+
+def test_the_default_keeps_its_promise_and_the_judge_narrows_it():
+    world = World(evenly(5, 0.0), 500, 5000)
+    result = simulate(SimulationPlan(world, 300, seed=1))
+    floor = 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
+    assert all(one.coverage >= floor for one in result.rank_sets)
+    assert all((one.coverage >= floor).all() for one in result.intervals)
+    human, powered = result.intervals
+    assert powered.width < 0.9 * human.width
+    assert (abs(powered.bias) < 0.005).all()
+
+
+def test_comparisons_that_share_prompts_are_less_worth_than_they_seem():
+    world = World(evenly(4, 0.0), 1200, 1200, design=Design.CLUSTERED)
+    drawn = world.draw(np.random.default_rng(0))
+    assert isinstance(drawn, Rankings)
+    one = estimate_from_votes(drawn.counts().votes)
+    clustered = one.clustered(drawn.gram(one.influence))
+    assert (clustered.standard_error > 1.3 * one.standard_error).all()
+
+
+TIED, NEAR = 0.0, 0.1
+GRID = [
+    pytest.param(World(evenly(3, TIED), 300, 3000), id="3-tied"),
+    pytest.param(World(evenly(3, NEAR), 300, 3000, ties=0.5), id="3-near"),
+    pytest.param(World(evenly(5, TIED), 500, 5000), id="5-tied"),
+    pytest.param(World((0.3, 0.3, 0.0, -0.3, -0.3), 500, 5000, ties=0.3), id="5-pairs-tied"),
+    pytest.param(
+        World(evenly(5, NEAR), 500, 5000, toward_first=0.2, toward_last=0.1), id="5-near-biased"
+    ),
+    pytest.param(
+        World(evenly(5, TIED), 500, 5000, design=Design.UNBALANCED, toward_last=0.1),
+        id="5-tied-unbalanced",
+    ),
+    pytest.param(World(evenly(12, TIED), 990, 5346), id="12-tied"),
+    pytest.param(World(evenly(12, NEAR), 1980, 5346, design=Design.RANDOM), id="12-near-random"),
+    pytest.param(
+        World(evenly(12, TIED), 3960, 7920, design=Design.UNBALANCED), id="12-tied-unbalanced"
+    ),
+    pytest.param(
+        World(evenly(3, TIED), 600, 6000, design=Design.CLUSTERED), id="3-tied-200-prompts"
+    ),
+    pytest.param(
+        World(evenly(5, TIED), 3000, 12000, design=Design.CLUSTERED), id="5-tied-250-prompts"
+    ),
+    pytest.param(
+        World(evenly(12, TIED), 9900, 19800, design=Design.CLUSTERED), id="12-tied-500-prompts"
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", GRID)
+def test_joint_coverage_on_the_grid_takes_4_minutes(world):
+    repeats = 1000
+    plan = SimulationPlan(world, repeats, cutoffs=(Cutoff.MAX_T, Cutoff.BONFERRONI), seed=11)
+    result = simulate(plan)
+    assert result.fallbacks == 0
+    floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
+    found = {(one.ranking, one.cutoff): one.coverage for one in result.rank_sets}
+    assert min(found.values()) >= floor, found
+    for one in result.intervals:
+        assert one.ranking in (Ranking.HUMAN, Ranking.PPR)
+        assert one.coverage.mean() >= 0.94, one

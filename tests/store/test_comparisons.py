@@ -1,0 +1,273 @@
+"""The table the statistics read, against what plain loops make of battles, votes and verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from coupled_arena.errors import StoreError
+from coupled_arena.records import Mode, Outcome, Prompt, Source, new_id, pairwise
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Cells, Selection
+from coupled_arena.store.database import Store
+
+MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
+FLIPPED = {"first": "second", "second": "first"}
+
+
+def judge(store, name, battle, first, second, outcome):
+    """Store a verdict, as the judging code does: with its comparisons, in one transaction."""
+
+    def work(cursor):
+        cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) values (?, '', '', '') "
+            "on conflict do nothing",
+            [name],
+        )
+        cursor.execute(
+            "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, "
+            "raw, judged_at) values (?, ?, ?, ?, ?, ?, '', now())",
+            [new_id(), battle.id, name, first, second, outcome],
+        )
+        comparisons.refresh(cursor, "battle = $battle", {"battle": battle.id})
+
+    store._write(work)
+
+
+class World:
+    """What happened, remembered in plain Python beside the store."""
+
+    def __init__(self, store, new_battle, new_vote, seed):
+        self.store, self.new_vote = store, new_vote
+        self.rng = np.random.default_rng(seed)
+        self.battles, self.votes, self.verdicts = [], {}, {}
+        for _ in range(60):
+            self.fight(new_battle)
+        for _ in range(80):
+            self.vote()
+        for _ in range(120):
+            self.judge()
+
+    def pick(self, items):
+        return items[self.rng.integers(len(items))]
+
+    def fight(self, new_battle):
+        models = self.rng.permutation(list("abcde"))[: self.rng.integers(2, 5)].tolist()
+        battle = new_battle(
+            *models,
+            mode=self.pick(MODES),
+            prompts=(
+                Prompt(
+                    self.pick(["", "Why?", "How?", "What?"]),
+                    self.pick([None, "p1", "p2"]),
+                    self.pick([None, "maths", "advice"]),
+                    self.pick(["en", "de"]),
+                ),
+            ),
+            replies=(),
+        )
+        self.store.add_battle(battle)
+        self.battles.append(battle)
+
+    def vote(self):
+        battle, voter = self.pick(self.battles), self.pick(["ann", "bob"])
+        ranks = self.rng.integers(1, 4, len(battle.models))
+        both_bad = bool(self.rng.random() < 0.2)
+        ranks = (1,) * len(ranks) if both_bad else tuple((ranks - ranks.min() + 1).tolist())
+        source = self.pick([Source.HUMAN, Source.HUMAN, Source.IDENTICAL])
+        vote = self.new_vote(battle, *ranks, voter=voter, both_bad=both_bad, source=source)
+        self.store.cast(vote, reveal=False)
+        self.votes[battle.id, voter] = vote
+
+    def judge(self):
+        battle, name = self.pick(self.battles), self.pick(["gpt", "other"])
+        i, j = self.rng.permutation(len(battle.models))[:2].tolist()
+        outcome = self.pick([*OUTCOMES, None])
+        judge(self.store, name, battle, i, j, outcome)
+        if outcome:
+            self.verdicts[battle.id, name, i, j] = outcome
+
+    def verdict(self, battle, name, i, j):
+        said = {
+            self.verdicts.get((battle.id, name, i, j)),
+            (lambda o: FLIPPED.get(o, o))(self.verdicts.get((battle.id, name, j, i))),
+        } - {None}
+        return None if not said else said.pop() if len(said) == 1 else "tie"
+
+    def rows(self, name=None):
+        """Yield (battle, first, second, vote or None, human or None, verdict or None)."""
+        for battle in self.battles:
+            votes = [v for (b, _), v in self.votes.items() if b == battle.id] or [None]
+            for vote in votes:
+                for i, j in combinations(range(len(battle.models)), 2):
+                    human = vote and pairwise(vote.ranks, both_bad=vote.both_bad)[i, j].value
+                    verdict = name and self.verdict(battle, name, i, j)
+                    yield battle, battle.models[i], battle.models[j], vote, human, verdict
+
+    def key(self, battle):
+        prompt = battle.prompts[0]
+        return prompt.text or prompt.id or battle.id
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def world(new_battle, new_vote, request):
+    with Store.in_memory() as store:
+        yield World(store, new_battle, new_vote, request.param)
+
+
+def test_votes_are_counted(world):
+    with world.store.cursor() as cursor:
+        found = comparisons.count(cursor, Selection())
+    expected = Counter()
+    for battle, a, b, vote, human, _ in world.rows():
+        if human:
+            identical = vote.source is Source.IDENTICAL
+            expected[MODES.index(battle.mode), int(identical), a, b, OUTCOMES.index(human)] += 1
+    assert found.models == tuple("abcde")
+    assert not found.labelled.any()
+    assert _sparse(found.votes, found.models, (2, 3)) == expected
+
+
+@pytest.mark.parametrize("name", ["gpt", "other"])
+def test_verdicts_meet_votes(world, name):
+    with world.store.cursor() as cursor:
+        found = comparisons.count(cursor, Selection(judge=name))
+        assert (found.votes == comparisons.count(cursor, Selection()).votes).all()
+    labelled, unlabelled = Counter(), Counter()
+    for battle, a, b, _, human, verdict in world.rows(name):
+        if verdict and human:
+            place = MODES.index(battle.mode), a, b, OUTCOMES.index(human), OUTCOMES.index(verdict)
+            labelled[place] += 1
+        elif verdict:
+            unlabelled[MODES.index(battle.mode), a, b, OUTCOMES.index(verdict)] += 1
+    assert _sparse(found.labelled, found.models, (1, 2)) == labelled
+    assert _sparse(found.unlabelled, found.models, (1, 2)) == unlabelled
+
+
+def _sparse(table, models, model_axes):
+    """Return the cells that are not empty, with names in place of model indices."""
+    return {
+        tuple(models[i] if axis in model_axes else int(i) for axis, i in enumerate(cell)): n
+        for cell, n in zip(np.argwhere(table).tolist(), table[table > 0].tolist(), strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(mode=Mode.COUPLED),
+        Selection(category="maths"),
+        Selection(language="de", mode=Mode.INDEPENDENT),
+        Selection(voter="ann"),
+        Selection(models=("d", "b", "a")),
+    ],
+    ids=str,
+)
+def test_a_selection_counts_what_it_names(world, selection):
+    def chosen(battle, a, b, vote):
+        prompt = battle.prompts[0]
+        return (
+            selection.mode in (None, battle.mode)
+            and selection.category in (None, prompt.category)
+            and selection.language in (None, prompt.language)
+            and selection.voter in (None, vote.voter)
+            and (selection.models is None or {a, b} <= set(selection.models))
+        )
+
+    with world.store.cursor() as cursor:
+        found = comparisons.count(cursor, selection)
+    expected = sum(
+        bool(human) and chosen(battle, a, b, vote) for battle, a, b, vote, human, _ in world.rows()
+    )
+    assert found.votes.sum() == expected > 0
+    assert found.models == tuple(sorted(selection.models or "abcde"))
+
+
+def random_cells(rng, k, *, judged):
+    """Return cells with random numbers for every kind of comparison, as an array too."""
+    shape = (3, k, k, 5, 5) if judged else (3, k, k, 5)
+    values = rng.normal(size=(*shape, 2))
+    mode, a, b, human, *verdict = (axis.ravel() for axis in np.indices(shape))
+    table = Cells(
+        *(a, b, *values.reshape(-1, 2).T),
+        mode=mode,
+        human=human - 1,
+        verdict=verdict[0] - 1 if judged else np.full_like(human, -1),
+    )
+    return table, values
+
+
+@pytest.mark.parametrize("name", [None, "gpt"])
+def test_sums_over_prompts(world, name):
+    """Gram matrix and squares against a loop over rows, for numbers without any structure."""
+    models = ("b", "a", "d", "e", "c")
+    cells, values = random_cells(world.rng, 5, judged=name is not None)
+    added = defaultdict(lambda: np.zeros(5))
+    pairs = defaultdict(lambda: np.zeros((5, 5)))
+    for battle, a, b, _, human, verdict in world.rows(name):
+        code = [0 if label is None else OUTCOMES.index(label) + 1 for label in (human, verdict)]
+        if name and not verdict:
+            continue
+        i, j = models.index(a), models.index(b)
+        place = (MODES.index(battle.mode), i, j, *code[: 2 if name else 1])
+        for m, o, value in ((i, j, values[(*place, 0)]), (j, i, values[(*place, 1)])):
+            added[world.key(battle)][m] += value
+            pairs[world.key(battle)][m, o] += value
+    if name:  # rows of nobody's verdict are in the selection too: give them no weight
+        silent = cells.verdict == -1
+        cells = replace(
+            cells, first=np.where(silent, 0, cells.first), second=np.where(silent, 0, cells.second)
+        )
+    with world.store.cursor() as cursor:
+        assert comparisons.clusters_overlap(cursor)
+        selection = Selection(judge=name)
+        gram = comparisons.cluster_gram(cursor, selection, models, cells)
+        squares = comparisons.cluster_squares(cursor, selection, models, cells)
+    assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
+    assert squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
+
+
+def test_the_table_is_what_the_view_says(world):
+    """Kept up to date row by row, it is what a fresh computation gives."""
+    with world.store.cursor() as cursor:
+        kept = cursor.execute("select * from comparisons").fetchall()
+        fresh = cursor.execute("select * exclude (battle) from comparison_rows").fetchall()
+        counted = cursor.execute(
+            "select prompt_no, count(*) from comparisons where judge_no = 0 group by all"
+        ).fetchall()
+        noted = cursor.execute(
+            "select prompt_no, comparisons from prompts where comparisons > 0"
+        ).fetchall()
+    assert sorted(kept, key=str) == sorted(fresh, key=str)
+    assert sorted(noted) == sorted(counted)
+
+
+def test_one_comparison_a_prompt_does_not_overlap(store, new_battle, new_vote):
+    for text in ("one", "two"):
+        battle = new_battle("a", "b", prompts=(Prompt(text),), replies=())
+        store.add_battle(battle)
+        store.cast(new_vote(battle, 1, 2))
+    with store.cursor() as cursor:
+        assert not comparisons.clusters_overlap(cursor)
+    store.cast(new_vote(battle, 2, 1, voter="bob"))
+    with store.cursor() as cursor:
+        assert comparisons.clusters_overlap(cursor)
+
+
+def test_names_that_nobody_knows(store, new_battle):
+    store.add_battle(new_battle("a", "b"))
+    with store.cursor() as cursor:
+        with pytest.raises(StoreError, match=r"no judge 'gpt'.*none yet"):
+            comparisons.count(cursor, Selection(judge="gpt"))
+        with pytest.raises(StoreError, match=r"No battle has z.*a, b"):
+            comparisons.count(cursor, Selection(models=("a", "z")))
+
+
+def test_an_empty_store_has_no_models():
+    with Store.in_memory() as store, store.cursor() as cursor:
+        assert comparisons.count(cursor, Selection()).votes.shape == (3, 2, 0, 0, 4)
+        assert not comparisons.clusters_overlap(cursor)

@@ -64,7 +64,9 @@ def mode_words(board: Leaderboard) -> str:
     ]
     if len(flips) > _MOST_FLIPS:
         said.append(f"{len(flips) - _MOST_FLIPS} more pairs change their order")
-    order = "By the estimates, rankings flip:" if flips else "Both rank the models in the same order."
+    order = (
+        "By the estimates, rankings flip:" if flips else "Both rank the models in the same order."
+    )
     return f"<p>{_ties(modes)} {order}</p>{_list(said)}"
 
 

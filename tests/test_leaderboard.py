@@ -6,29 +6,39 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from coupled_arena.leaderboard import HeadToHead, LiveLeaderboard, read_leaderboard
+from coupled_arena import evidence as evidence_module
+from coupled_arena.evidence import BoardSource, LiveEvidence, read_evidence
+from coupled_arena.leaderboard import HeadToHead, MissingVotes, leaderboard, read_leaderboard
 from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
-from coupled_arena.stats.win_rates import MissingVotes
+from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 
-
-class CountingStore(Store):
-    """A store that counts how often the votes are counted."""
-
-    reads = 0
-
-    def pair_counts(self, mode=None):
-        self.reads += 1
-        return super().pair_counts(mode)
+COUPLED = Selection(mode=Mode.COUPLED)
 
 
 @pytest.fixture
-def store() -> Iterator[CountingStore]:
-    with CountingStore.in_memory() as opened:
+def store() -> Iterator[Store]:
+    with Store.in_memory() as opened:
         yield opened
 
 
-def vote(store, models, ranks, times=1, *, mode=Mode.COUPLED, **changes):
+@pytest.fixture
+def reads(monkeypatch):
+    """The selections that were counted so far."""
+    counted = []
+
+    def count(cursor, selection):
+        counted.append(selection)
+        return comparisons.count(cursor, selection)
+
+    counting = type("Counting", (), {**vars(comparisons), "count": staticmethod(count)})
+    monkeypatch.setattr(evidence_module, "comparisons", counting)
+    return counted
+
+
+def vote(store, models, ranks, times=1, *, mode=Mode.COUPLED, voter="ann", **changes):
     for _ in range(times):
         battle = Battle(
             id=new_id(),
@@ -38,11 +48,11 @@ def vote(store, models, ranks, times=1, *, mode=Mode.COUPLED, **changes):
             nonce=bytes(16),
             sampling=Sampling(),
             origin=Origin.ARENA,
-            prompts=(Prompt("Why?"),),
+            prompts=(Prompt(f"Why {new_id()}?"),),
             replies=(),
         )
         store.add_battle(battle)
-        store.cast(Vote(new_id(), battle.id, "ann", tuple(ranks), **changes))
+        store.cast(Vote(new_id(), battle.id, voter, tuple(ranks), **changes))
 
 
 def test_an_empty_store_gives_an_empty_board(store):
@@ -51,6 +61,7 @@ def test_an_empty_store_gives_an_empty_board(store):
     assert board.head_to_head == ()
     assert board.messages == ()
     assert board.human_votes == 0
+    assert board.estimate is None
 
 
 def test_standings_come_best_first_and_unknown_last(store):
@@ -59,20 +70,43 @@ def test_standings_come_best_first_and_unknown_last(store):
     vote(store, "AB", (1, 1), 1)
     vote(store, "BA", (1, 1), 1, both_bad=True)
     vote(store, "AB", (1, 1), 2, source=Source.IDENTICAL)
-    vote(store, "CA", (1, 2), 2)
+    vote(store, "CD", (1, 2), 0)
     board = read_leaderboard(store)
-    b, a, c = board.standings
-    assert (b.model, a.model, c.model) == ("B", "A", "C")
-    assert b.win_rate == pytest.approx(6 / 12)
+    b, a = board.standings
+    assert (b.model, a.model) == ("B", "A")
+    assert b.place.win_rate == pytest.approx(6 / 12)
     assert (b.wins, b.losses, b.ties, b.both_bad, b.identical) == (6, 2, 1, 1, 2)
-    assert (b.human_votes, b.comparisons, b.opponents) == (10, 12, 1)
-    assert b.low < b.win_rate < b.high
-    assert a.win_rate == pytest.approx(2 / 12)
-    assert a.human_votes == 12
-    assert (c.win_rate, c.standard_error, c.low, c.high) == (None,) * 4
-    assert c.human_votes == 2
-    assert board.human_votes == 12
+    assert (b.human_votes, b.comparisons) == (10, 12)
+    assert b.place.low < b.place.win_rate < b.place.high
+    assert a.place.win_rate == pytest.approx(2 / 12)
+    assert (b.place.rank, a.place.rank) == (1, 2)
+    assert board.human_votes == 10
     assert board.identical == 2
+
+
+def test_a_model_without_votes_has_no_place_and_stands_last(store):
+    vote(store, "BC", (1, 2), 5)
+    vote(store, "AB", (1, 2), 1, voter="ben")
+    board = read_leaderboard(store, Selection(voter="ann"))
+    assert [(s.model, s.place is None) for s in board.standings] == [
+        ("B", False),
+        ("C", False),
+        ("A", True),
+    ]
+
+
+def test_sums_agree(store):
+    vote(store, "ABC", (1, 2, 3), 4)
+    vote(store, "ACB", (1, 1, 2), 3)
+    vote(store, "AB", (1, 1), 2, both_bad=True)
+    vote(store, "CA", (1, 1), 2, source=Source.IDENTICAL)
+    board = read_leaderboard(store)
+    pairs = [pair for row in board.head_to_head for pair in row]
+    assert sum(s.wins for s in board.standings) == sum(s.losses for s in board.standings)
+    assert sum(pair.wins for pair in pairs) == sum(s.wins for s in board.standings)
+    assert sum(pair.comparisons for pair in pairs) == 2 * (board.human_votes + board.identical)
+    for standing, row in zip(board.standings, board.head_to_head, strict=True):
+        assert sum(pair.comparisons for pair in row) == standing.comparisons
 
 
 def test_the_matrix_follows_the_standings(store):
@@ -97,7 +131,7 @@ def test_missing_votes_are_asked_for_nearest_first(store):
         MissingVotes("A", "C", 4),
         MissingVotes("B", "C", 4),
     )
-    assert board.messages[1:] == (
+    assert board.messages[-3:] == (
         "1 more vote in A–B",
         "4 more votes in A–C",
         "4 more votes in B–C",
@@ -113,65 +147,104 @@ def test_only_some_of_many_missing_pairs_are_named(store):
 def test_modes_are_kept_apart_and_their_mixture_is_said(store):
     vote(store, "AB", (1, 2), 5)
     vote(store, "AB", (2, 1), 7, mode=Mode.INDEPENDENT)
-    coupled = read_leaderboard(store, Mode.COUPLED)
-    assert [s.win_rate for s in coupled.standings] == [1.0, 0.0]
+    coupled = read_leaderboard(store, COUPLED)
+    assert [s.place.win_rate for s in coupled.standings] == [1.0, 0.0]
     assert coupled.messages == ()
     both = read_leaderboard(store)
     assert both.standings[0].model == "B"
     assert both.human_votes == 12
     assert both.messages == ("This board mixes battles of different modes: coupled, independent.",)
-    assert read_leaderboard(store, Mode.UNKNOWN).standings == ()
+    assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None
 
 
-def test_alpha_widens_the_interval(store):
+def test_alpha_changes_intervals_and_rank_sets_of_the_same_evidence(store):
+    vote(store, "AB", (1, 2), 9)
+    vote(store, "AB", (2, 1), 3)
+    found = read_evidence(store)
+    strict, lax = (leaderboard(found, alpha=alpha) for alpha in (0.01, 0.3))
+    assert strict.evidence is lax.evidence
+    assert strict.standings[0].place.low < lax.standings[0].place.low
+    assert strict.standings[0].place.rank_high == 2
+    assert lax.standings[0].place.rank_high == 1
+
+
+def test_a_board_says_its_settings(store):
     vote(store, "AB", (1, 2), 5)
-    assert read_leaderboard(store, alpha=0.01).standings[0].low < 0.5
-    assert read_leaderboard(store, alpha=0.2).standings[0].low > 0.6
+    board = read_leaderboard(store, COUPLED, alpha=0.2, cutoff=Cutoff.CHI2)
+    assert (board.mode, board.alpha, board.cutoff) == (Mode.COUPLED, 0.2, Cutoff.CHI2)
+    assert board.source is BoardSource.HUMAN
 
 
-def test_a_board_is_computed_again_only_after_a_change(store):
-    live = LiveLeaderboard(store)
+def test_evidence_is_gathered_again_only_after_a_change(store, reads):
+    live = LiveEvidence(store)
     vote(store, "AB", (1, 2), 5)
-    first = live.get(Mode.COUPLED)
-    assert live.get(Mode.COUPLED) is first
-    assert store.reads == 1
-    live.get(Mode.INDEPENDENT)
-    assert live.get(Mode.COUPLED) is first
+    first = live.get(COUPLED)
+    assert live.get(COUPLED) is first
+    assert len(reads) == 1
+    live.get(Selection(mode=Mode.INDEPENDENT))
+    assert live.get(COUPLED) is first
     vote(store, "AB", (2, 1))
-    second = live.get(Mode.COUPLED)
-    assert second.standings[0].win_rate == pytest.approx(5 / 6)
+    second = live.get(COUPLED)
+    assert leaderboard(second).standings[0].place.win_rate == pytest.approx(5 / 6)
     assert second.version == store.version() != first.version
 
 
-def test_many_sessions_share_one_computation(store):
-    live = LiveLeaderboard(store)
+def test_many_sessions_share_one_computation(store, reads):
+    live = LiveEvidence(store)
     vote(store, "AB", (1, 2), 5)
     with ThreadPoolExecutor(8) as pool:
-        boards = list(pool.map(lambda _: live.get(Mode.COUPLED), range(64)))
-    assert store.reads == 1
-    assert all(board is boards[0] for board in boards)
+        found = list(pool.map(lambda _: live.get(COUPLED), range(64)))
+    assert len(reads) == 1
+    assert all(evidence is found[0] for evidence in found)
 
 
-def test_a_vote_during_the_computation_is_not_overlooked(store):
+def test_a_vote_during_the_computation_is_not_overlooked(store, monkeypatch):
     """The board carries the version from before its votes were read."""
     vote(store, "AB", (1, 2), 5)
-    live = LiveLeaderboard(store)
-    read = store.pair_counts
+    live = LiveEvidence(store)
+    version = store.version
 
-    def pair_counts_then_vote(mode=None):
-        rows = read(mode)
-        store.pair_counts = read
+    def version_then_vote():
+        before = version()
+        monkeypatch.setattr(store, "version", version)
         vote(store, "AB", (2, 1))
-        return rows
+        return before
 
-    store.pair_counts = pair_counts_then_vote
-    assert live.get(Mode.COUPLED).human_votes == 5
-    assert live.get(Mode.COUPLED).human_votes == 6
+    monkeypatch.setattr(store, "version", version_then_vote)
+    first = live.get(COUPLED)
+    assert first.version != store.version()
+    second = live.get(COUPLED)
+    assert second is not first
+    assert leaderboard(second).human_votes == 6
 
 
-def test_nothing_on_a_board_is_nan(store):
-    vote(store, "ABC", (1, 2, 2))
-    vote(store, "AB", (1, 2), 9)
+def test_a_personal_board_counts_one_person(store):
+    vote(store, "AB", (1, 2), 5)
+    vote(store, "AB", (2, 1), 3, voter="ben")
+    mine = read_leaderboard(store, Selection(voter="ben"))
+    assert (mine.human_votes, mine.standings[0].model) == (3, "B")
+
+
+@pytest.mark.parametrize("ranks", [(1, 1, 1), (1, 2, 2)])
+def test_nothing_on_a_board_is_nan(store, ranks):
+    vote(store, "ABC", ranks)
+    vote(store, "AB", ranks[:2], 9)
     for standing in read_leaderboard(store).standings:
-        for value in (standing.win_rate, standing.standard_error, standing.low, standing.high):
-            assert value is None or not math.isnan(value)
+        place = standing.place
+        for value in (place.win_rate, place.standard_error, place.low, place.high):
+            assert not math.isnan(value)
+
+
+def test_what_can_be_chosen_is_read_from_the_store(store):
+    vote(store, "AB", (1, 2))
+    with store.cursor() as cursor:
+        assert comparisons.judges(cursor) == []
+        assert comparisons.categories(cursor) == comparisons.languages(cursor) == []
+        cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) values "
+            "('z', '', '', ''), ('y', '', '', '')"
+        )
+        cursor.execute("update comparisons set category = 'math', language = 'en'")
+        assert comparisons.judges(cursor) == ["y", "z"]
+        assert comparisons.categories(cursor) == ["math"]
+        assert comparisons.languages(cursor) == ["en"]

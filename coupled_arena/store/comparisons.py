@@ -335,3 +335,26 @@ _REFRESH = (
     where prompts.prompt_no = counted.prompt_no
     """,
 )
+
+
+def judges(cursor: Cursor) -> list[str]:
+    """Return the names of the judges that the store knows, sorted."""
+    return _column(cursor, "select judge from judges order by judge")
+
+
+def categories(cursor: Cursor) -> list[str]:
+    """Return the categories that comparisons have, sorted."""
+    return _column(
+        cursor, "select distinct category from comparisons where category <> '' order by category"
+    )
+
+
+def languages(cursor: Cursor) -> list[str]:
+    """Return the languages that comparisons have, sorted."""
+    return _column(
+        cursor, "select distinct language from comparisons where language <> '' order by language"
+    )
+
+
+def _column(cursor: Cursor, query: str) -> list[str]:
+    return [value for (value,) in cursor.execute(query).fetchall()]

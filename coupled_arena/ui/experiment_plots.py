@@ -1,6 +1,6 @@
 """Pictures of a resampling experiment, after figures 1 to 4 of the ranking paper.
 
-Written as pages of their own, which need no network, in the look of `coupled_arena.ui.plots`.
+Written as pages of their own, which need no network, in the look of `coupled_arena.ui.figures`.
 """
 
 from __future__ import annotations

@@ -33,14 +33,14 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Battle", id="battle"):
                 BattleTab(services.arena, library, settings.battle.models_at_once).build()
             with gr.Tab("Leaderboard", id="leaderboard"):
-                board = LeaderboardTab(services.evidence)
+                board = LeaderboardTab(services.store, services.evidence)
                 board.build()
             with gr.Tab("Compare", id="compare"):
                 sampling = settings.sampling.sampling()
                 CompareTab(services.models, services.worker, sampling).build()
             with gr.Tab("Data", id="data"):
                 DataTab(services.store).build()
-        board.live_only_while_shown(tabs)
+        board.live_only_while_shown(page, tabs)
     return page
 
 

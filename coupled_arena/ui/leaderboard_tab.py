@@ -2,100 +2,168 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import gradio as gr
 
-from coupled_arena.evidence import LiveEvidence
-from coupled_arena.leaderboard import Leaderboard, Standing, leaderboard
-from coupled_arena.records import Mode
-from coupled_arena.store.comparisons import Selection
-from coupled_arena.ui.events import FREE, QUIET
-from coupled_arena.ui.plots import pair_heatmap, win_rate_figure
+from coupled_arena.evidence import BoardSource, Evidence, LiveEvidence
+from coupled_arena.leaderboard import Leaderboard, leaderboard
+from coupled_arena.store.database import Store
+from coupled_arena.ui.board_controls import BoardControls, Choice
+from coupled_arena.ui.board_words import board_table, is_empty, judge_words, mode_words
+from coupled_arena.ui.events import FREE, QUIET, told
+from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
+from coupled_arena.ui.figures.modes import mode_figure
+from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
 
+_TITLE = "Leaderboard"
 _REFRESH = 1.0  # seconds between looks at the store's version while the tab is shown
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
-_MODES = [
-    ("All battles", ""),
-    ("Coupled", Mode.COUPLED.value),
-    ("Independent", Mode.INDEPENDENT.value),
-]
-_HOW_TO_READ = """
-**Win rate**: how often people preferred the model, averaged over its opponents, each weighing the
-same. A tie is a win for neither side, and "both are bad" counts as a tie, so two equal models
-that tie often both have a low win rate. **Interval**: Wilson's, at the stated confidence; where two
-intervals overlap widely, the votes do not tell the models apart. A pair counts from its fifth
-vote on. **Identical**: answers that were equal, recorded as ties without asking anybody.
-"""
-_HEAD = ("Model", "Win rate", "{:.0%} interval", "Votes", "Wins", "Ties", "Both bad", "Identical")
+_IS_DARK = "() => document.body.classList.contains('dark')"
+
+_READ_RANKS = (
+    "A dot is the model's rank by the estimates, the bar all ranks that the votes leave possible. "
+    "With probability 1 minus alpha all bars together cover the true ranks. Models whose bars "
+    "overlap may be in either order. More votes, or a larger alpha, make bars shorter."
+)
+_READ_RATES = (
+    "How often the model is preferred, averaged over its opponents. A tie is a win for "
+    "neither side, and both bad is a tie, so two equal models that tie often both have a low win "
+    "rate. Each interval is for one model by itself: rank-sets, not intervals, say which models "
+    "differ."
+)
+_READ_PAIRS = (
+    "How often the model of the row beat the model of the column. The colour counts ties half: it "
+    "is neutral where two models are even. A dash: the two never met."
+)
+_READ_SIZES = (
+    "How many ranks each model may still have: by people's votes alone, and with a judge's many "
+    "verdicts corrected by those votes. A shorter bar is a sharper ranking."
+)
+_READ_MODES = (
+    "Coupled models read one noise stream, independent ones each their own. Where the two win "
+    "rates differ by more than chance, stars say how surely: luck of the draw was part of the "
+    "independent one. Averages are over the opponents that a model met in both."
+)
+_READ_MODE_PAIRS = (
+    "How often the row beat the column in coupled and in independent battles, with the stars "
+    "of a two-sided test that respects shared prompts. Both numbers fall where coupling makes "
+    "more ties."
+)
 
 
 class LeaderboardTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, live: LiveEvidence) -> None:
+    def __init__(self, store: Store, live: LiveEvidence) -> None:
+        self._store = store
         self._live = live
+        self._controls = BoardControls(store)
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        self._seen = gr.State(None)  # (mode, version) on show in this session
+        self._seen = gr.State(None)  # (choice, version, what was counted) on show in this session
         self._timer = gr.Timer(_REFRESH, active=False)
-        self._mode = gr.Radio(_MODES, value="", label="Battles", elem_id="board-mode")
-        table = gr.HTML(elem_id="board", apply_default_css=False)
-        with gr.Row():
-            with gr.Column(min_width=_NARROW):
-                rates = gr.Plot(show_label=False, elem_id="board-rates")
-            with gr.Column(min_width=_NARROW):
-                pairs = gr.Plot(show_label=False, elem_id="board-pairs")
-        with gr.Accordion("How to read this", open=False):
-            gr.Markdown(_HOW_TO_READ)
-        wiring: dict[str, Any] = {
-            "inputs": [self._mode, self._seen],
-            "outputs": [self._seen, table, rates, pairs],
-        }
+        self._controls.build()
+        self._table = gr.HTML(elem_id="board", apply_default_css=False)
+        with gr.Column(visible=False) as self._pictures:
+            with gr.Row():
+                with gr.Column(min_width=_NARROW):
+                    self._ranks = figure_panel("board-ranks", _READ_RANKS)
+                with gr.Column(min_width=_NARROW):
+                    self._rates = figure_panel("board-rates", _READ_RATES)
+            with gr.Row():
+                with gr.Column(min_width=_NARROW):
+                    self._pairs = figure_panel("board-pairs", _READ_PAIRS)
+                with gr.Column(min_width=_NARROW, visible=False) as self._judge:
+                    self._sizes = figure_panel("board-sizes", _READ_SIZES)
+                    self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
+        with gr.Column(visible=False) as self._modes:
+            gr.Markdown("## Coupled against independent")
+            self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
+            with gr.Row():
+                with gr.Column(min_width=_NARROW):
+                    self._mode_models = figure_panel("board-modes", _READ_MODES)
+                with gr.Column(min_width=_NARROW):
+                    self._mode_pairs = figure_panel("board-mode-pairs", _READ_MODE_PAIRS)
+        wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
-        self._mode.change(self._refresh, **wiring, **FREE)
+        gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
 
-    def live_only_while_shown(self, tabs: gr.Tabs) -> None:
+    @property
+    def _inputs(self) -> set[Any]:
+        return {self._seen, *self._controls.inputs}
+
+    @property
+    def _outputs(self) -> list[Any]:
+        return [
+            *(self._seen, self._table, self._pictures, self._ranks, self._rates, self._pairs),
+            *(self._judge, self._sizes, self._saved),
+            *(self._modes, self._changes, self._mode_models, self._mode_pairs),
+        ]
+
+    def live_only_while_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Let the timer run only while this tab is the one on show."""
+        page.load(None, None, self._controls.dark, js=_IS_DARK, **QUIET)
         tabs.select(_timer_for_tab, None, self._timer, **QUIET)
+        offered = self._controls.offered
+        tabs.select(self._offer, self._controls.inputs, offered, **FREE)
 
-    def _refresh(self, mode: str, seen: Any) -> tuple[Any, ...]:
-        board = leaderboard(self._live.get(Selection(mode=Mode(mode) if mode else None)))
-        current = (mode, board.version)
-        if current == seen:
-            return (gr.skip(),) * 4
-        return current, board_table(board), win_rate_figure(board), pair_heatmap(board)
+    def _offer(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+        if event.value != _TITLE:
+            return {self._controls.judged: gr.skip()}
+        return self._controls.offer(values)
+
+    # One function for two events would share one queue.
+    def _redraw(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+        return self._refresh(values, request)
+
+    def _refresh(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+        with told():
+            choice = self._controls.read(values, request)
+            seen = values[self._seen]
+            if seen and seen[:2] == (choice, self._store.version()):
+                return {self._seen: gr.skip()}
+            evidence = self._live.get(choice.selection, choice.method)
+            current = (choice, evidence.version, _counted(evidence))
+            if seen and (seen[0], seen[2]) == (choice, current[2]):
+                return {self._seen: current}
+            board = leaderboard(
+                evidence, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
+            )
+            return {self._seen: current, **self._drawn(board, choice)}
+
+    def _drawn(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+        changed: dict[Any, Any] = {
+            self._table: board_table(board),
+            self._pictures: gr.Column(visible=not is_empty(board)),
+        }
+        if not is_empty(board):
+            changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
+            changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))
+            changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
+        estimates = board.evidence.estimates
+        powered = choice.selection.judge is not None and BoardSource.PPR in estimates
+        changed[self._judge] = gr.Column(visible=powered)
+        if powered:
+            changed[self._saved] = judge_words(board)
+            changed[self._sizes] = drawn(size_figure(board, dark=choice.dark))
+        compared = board.evidence.modes is not None
+        changed[self._modes] = gr.Column(visible=compared)
+        if compared:
+            changed[self._changes] = mode_words(board)
+            changed[self._mode_models] = drawn(mode_figure(board, dark=choice.dark))
+            changed[self._mode_pairs] = drawn(mode_pairs_figure(board, dark=choice.dark))
+        return changed
 
 
 def _timer_for_tab(event: gr.SelectData) -> gr.Timer:
-    return gr.Timer(_REFRESH, active=event.value == "Leaderboard")
+    return gr.Timer(_REFRESH, active=event.value == _TITLE)
 
 
-def board_table(board: Leaderboard) -> str:
-    """Return the standings as an HTML table, and what the board cannot say yet."""
-    if not board.standings:
-        return '<p class="hint">No votes yet. Cast the first one in the Battle tab.</p>'
-    head = "".join(f"<th>{name.format(1 - board.alpha)}</th>" for name in _HEAD)
-    body = "".join(f"<tr>{_row(standing)}</tr>" for standing in board.standings)
-    notes = "".join(f"<li>{escape(message)}</li>" for message in board.messages)
-    return (
-        f'<div class="scroll"><table class="board"><thead><tr>{head}</tr></thead>'
-        f'<tbody>{body}</tbody></table></div><ul class="hint">{notes}</ul>'
-    )
-
-
-def _row(standing: Standing) -> str:
-    if (place := standing.place) is None:
-        rate = '<td class="few" colspan="2">too few votes</td>'
-    else:
-        rate = f"<td>{place.win_rate:.1%}</td><td>{place.low:.1%} to {place.high:.1%}</td>"
-    counts = (
-        standing.human_votes,
-        standing.wins,
-        standing.ties,
-        standing.both_bad,
-        standing.identical,
-    )
-    return f"<td>{escape(standing.model)}</td>{rate}" + "".join(f"<td>{n:,}</td>" for n in counts)
+def _counted(evidence: Evidence) -> int:
+    """Return a number that changes with the counts: a new battle without votes changes nothing."""
+    votes, judged = evidence.votes, evidence.judged
+    arrays = (votes.counts, evidence.identical.counts, judged.labelled, judged.unlabelled)
+    return hash((votes.models, evidence.mixed, *(array.tobytes() for array in arrays)))

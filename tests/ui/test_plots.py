@@ -1,116 +1,277 @@
 from __future__ import annotations
 
+import csv
+import io
 import json
 
+import numpy as np
 import pytest
 
-from coupled_arena.leaderboard import HeadToHead, Leaderboard, Standing
-from coupled_arena.records import Mode
-from coupled_arena.ui.plots import pair_heatmap, win_rate_figure
+from coupled_arena.evidence import BoardSource, Method, read_evidence
+from coupled_arena.leaderboard import leaderboard
+from coupled_arena.records import Mode, Verdict, new_id
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.database import Store
+from coupled_arena.ui.board_words import board_table, judge_words, mode_words
+from coupled_arena.ui.figure_panel import drawn
+from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
+from coupled_arena.ui.figures.modes import mode_figure
+from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
+from tests.store.conftest import make_battle, make_vote
 
-NOBODY = HeadToHead(0, 0, 0)
+BEST, WORSE, NEW = "best <8-bit>", "worse", "new"
+BOARD_FIGURES = [win_rate_figure, rank_figure, pair_heatmap]
+MODE_FIGURES = [mode_figure, mode_pairs_figure]
 
 
-def standing(model, win_rate=None, low=None, high=None):
-    return Standing(model, win_rate, win_rate, low, high, 1, 13, 5, 2, 1, 4)
+@pytest.fixture(scope="module")
+def store():
+    with Store.in_memory() as opened:
+        yield opened
 
 
-def board(standings=(), head_to_head=(), mode=Mode.COUPLED):
-    return Leaderboard(standings, head_to_head, mode, 0.1, 4, (), (mode,), (1, 1, 1))
+def vote(store, models, ranks, times, *, mode=Mode.COUPLED, both_bad=False):
+    for _ in range(times):
+        battle = make_battle(*models, mode=mode, prompts=(), replies=())
+        store.add_battle(battle)
+        if ranks:
+            store.cast(make_vote(battle, *ranks, both_bad=both_bad))
+
+
+@pytest.fixture(scope="module")
+def filled(store):
+    vote(store, (BEST, WORSE), (1, 2), 13)
+    vote(store, (WORSE, BEST), (1, 2), 5)
+    vote(store, (BEST, WORSE), (1, 1), 2)
+    vote(store, (BEST, WORSE), (1, 1), 1, both_bad=True)
+    vote(store, (WORSE, BEST), (1, 2), 12, mode=Mode.INDEPENDENT)
+    vote(store, (BEST, WORSE), (1, 2), 4, mode=Mode.INDEPENDENT)
+    vote(store, (BEST, NEW), (), 1)
+    return store
+
+
+@pytest.fixture(scope="module")
+def coupled(filled):
+    return leaderboard(read_evidence(filled, Selection(mode=Mode.COUPLED)), alpha=0.1)
+
+
+@pytest.fixture(scope="module")
+def both(filled):
+    return leaderboard(read_evidence(filled))
 
 
 @pytest.fixture
-def three():
-    return board(
-        (
-            standing("best <8-bit>", 0.62, 0.4, 0.8),
-            standing("worse", 0.2, 0.1, 0.5),
-            standing("new"),
-        ),
-        (
-            (NOBODY, HeadToHead(13, 5, 3), NOBODY),
-            (HeadToHead(5, 13, 3), NOBODY, NOBODY),
-            (NOBODY, NOBODY, NOBODY),
-        ),
-    )
+def judged():
+    with Store.in_memory() as store, store.cursor() as cursor:
+        cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) values ('<gpt>', '', '', '')"
+        )
+        rng = np.random.default_rng(1)
+        for i in range(60):
+            battle = make_battle(BEST, WORSE, prompts=(), replies=())
+            store.add_battle(battle)
+            best = rng.random() < 0.8
+            if i < 20:
+                store.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
+            verdict = Verdict(
+                new_id(), battle.id, "<gpt>", 0, 1, "first" if best else "second", "raw"
+            )
+            values = [verdict.id, verdict.battle, verdict.judge, verdict.outcome]
+            cursor.execute(
+                "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, "
+                "raw, judged_at) values (?, ?, ?, 0, 1, ?, '', now())",
+                values,
+            )
+            comparisons.refresh(cursor, "battle = $battle", {"battle": battle.id})
+        yield store
+
+
+def of_judge(store, source=BoardSource.PPR):
+    return leaderboard(read_evidence(store, Selection(judge="<gpt>")), source=source)
 
 
 def texts(figure):
     return [annotation.text for annotation in figure.layout.annotations]
 
 
-@pytest.mark.parametrize("draw", [win_rate_figure, pair_heatmap])
-@pytest.mark.parametrize("dark", [None, False, True])
-class TestBoth:
-    def test_nothing_to_show_is_said(self, draw, dark):
-        assert texts(draw(board(), dark=dark)) == ["No votes yet"]
+def numbers(figure):
+    return list(csv.DictReader(io.StringIO(figure.layout.meta["csv"])))
 
-    def test_the_page_paints_the_background(self, draw, dark, three):
-        layout = draw(three, dark=dark).layout
+
+@pytest.mark.parametrize("draw", [*BOARD_FIGURES, *MODE_FIGURES])
+@pytest.mark.parametrize("dark", [False, True])
+class TestAll:
+    def test_the_page_paints_the_background(self, draw, dark, both):
+        layout = draw(both, dark=dark).layout
         assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"
         assert layout.width is None
 
-    def test_the_title_says_the_mode(self, draw, dark, three):
-        assert draw(three, dark=dark).layout.title.text.endswith("in coupled battles")
-
-    def test_it_travels_as_json_and_names_are_no_markup(self, draw, dark, three):
-        text = draw(three, dark=dark).to_json()
+    def test_it_travels_as_json_and_names_are_no_markup(self, draw, dark, both):
+        figure = draw(both, dark=dark)
+        assert figure.layout.meta["csv"].count(BEST)
+        figure.layout.meta = None
+        text = drawn(figure).plot
         json.loads(text, parse_constant=pytest.fail)  # NaN and Infinity are not JSON
-        assert "<8-bit>" not in text.replace(r"\u003c", "<").replace(r"\u003e", ">")
+        assert "nan" not in text.lower()
+        assert "<8-bit>" not in text
+
+    def test_pictures_on_paper_have_the_colours_of_light_pages(self, draw, dark, both):
+        pairs = draw(both, dark=dark).layout.meta["paper"]
+        assert all(here == there for here, there in pairs) == (not dark)
+
+    def test_the_numbers_behind_it_are_finite_or_absent(self, draw, dark, both):
+        rows = numbers(draw(both, dark=dark))
+        assert rows
+        assert "nan" not in str(rows).lower()
 
 
-def test_dots_stand_on_their_intervals(three):
-    dots = win_rate_figure(three).data[0]
-    assert dots.x == (0.62, 0.2)
+@pytest.mark.parametrize("draw", BOARD_FIGURES)
+def test_settings_are_said(draw, coupled):
+    said = draw(coupled).layout.title.subtitle.text.replace("<br>", " · ")
+    for setting in (
+        *("People's votes · 21 votes · coupled battles · alpha 0.1",),
+        *("stratified weighting", "corrected covariance", "max-t cut-off"),
+    ):
+        assert setting in said
+    assert max(map(len, draw(coupled).layout.title.subtitle.text.split("<br>")[:-1])) <= 50
+
+
+def test_filters_and_the_method_in_force_are_said(filled):
+    selection = Selection(voter="ann", category="<math>")
+    empty = leaderboard(read_evidence(filled, selection, Method()))
+    assert "category &lt;math&gt;" in win_rate_figure(empty).layout.title.subtitle.text
+    assert "my votes only" in win_rate_figure(empty).layout.title.subtitle.text
+
+
+def test_dots_stand_on_their_intervals(coupled):
+    dots = win_rate_figure(coupled).data[0]
+    place = coupled.standings[0].place
+    assert dots.x == pytest.approx((13 / 21, 5 / 21))
     assert dots.y == (0, 1)
-    assert dots.error_x.array == pytest.approx([0.18, 0.3])
-    assert dots.error_x.arrayminus == pytest.approx([0.22, 0.1])
+    assert dots.error_x.array[0] == pytest.approx(place.high - 13 / 21)
+    assert dots.error_x.arrayminus[0] == pytest.approx(13 / 21 - place.low)
 
 
-def test_rows_say_the_rate_and_the_number_of_comparisons(three):
-    said = texts(win_rate_figure(three))
+def test_rows_say_the_rate_and_the_number_of_comparisons(coupled):
+    said = texts(win_rate_figure(coupled))
     assert said[0] == "best &lt;8-bit&gt;"
     assert said[1].startswith("<b>62%</b>")
-    assert "n = 25" in said[1]
-    assert "too few votes" in said[5]
+    assert "n = 21" in said[1]
+    assert "no win rate" in said[5]
 
 
-def test_the_error_level_is_said(three):
-    assert "90% intervals (alpha 0.1)" in win_rate_figure(three).layout.title.subtitle.text
+def test_rank_sets_are_bars_with_the_rank_marked(coupled):
+    bars, dots = rank_figure(coupled).data
+    first, second = (standing.place for standing in coupled.standings[:2])
+    assert dots.x == (1, 2)
+    assert [round(x) for x in bars.x if x is not None] == [
+        *(first.rank_low, first.rank_high),
+        *(second.rank_low, second.rank_high),
+    ]
+    row = numbers(rank_figure(coupled))[0]
+    assert row == {
+        "model": BEST,
+        "rank": "1",
+        "rank_low": f"{first.rank_low}",
+        "rank_high": f"{first.rank_high}",
+    }
 
 
-def test_long_names_keep_both_ends():
+def test_long_names_keep_both_ends(store):
     name = "SmolLM2-135M-Instruct in eight bits, threshold 0"
-    said = texts(win_rate_figure(board((standing(name, 0.5, 0.4, 0.6),))))[0]
+    with Store.in_memory() as other:
+        vote(other, (name, "short"), (1, 2), 5)
+        said = texts(win_rate_figure(leaderboard(read_evidence(other))))[0]
     assert len(said) <= 26
     assert (said[:8], said[-8:]) == (name[:8], name[-8:])
 
 
-def test_cells_say_fraction_and_counts(three):
-    heatmap = pair_heatmap(three).data[0]
-    assert heatmap.text[0][1] == "62%<br>13 of 21"
-    assert heatmap.text[1][0] == "24%<br>5 of 21"
+def test_cells_say_fraction_and_counts(coupled):
+    heatmap = pair_heatmap(coupled).data[0]
+    assert heatmap.text[0][1] == "62%<br>13/21"
+    assert heatmap.text[1][0] == "24%<br>5/21"
     assert "13 won, 5 lost, 3 tied" in heatmap.hovertext[0][1]
     assert heatmap.z[0][1] == pytest.approx(14.5 / 21)
     assert heatmap.z[0][1] + heatmap.z[1][0] == pytest.approx(1)  # centred at one half
     assert (heatmap.zmin, heatmap.zmid, heatmap.zmax) == (0, 0.5, 1)
 
 
-def test_pairs_that_never_met_have_a_dash(three):
-    dashes = [(a.x, a.y) for a in pair_heatmap(three).layout.annotations if a.text == "–"]
-    assert sorted(dashes) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+def test_pairs_that_never_met_have_a_dash(coupled):
+    dashes = pair_heatmap(coupled).data[1]
+    assert sorted(zip(dashes.x, dashes.y, strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+    assert set(dashes.text) == {"–"}
 
 
-def test_many_models_leave_room_for_the_percentage_only():
-    models = tuple(standing(f"m{i}", 0.5, 0.4, 0.6) for i in range(7))
-    full = tuple(
-        tuple(NOBODY if i == j else HeadToHead(1, 1, 0) for j in range(7)) for i in range(7)
-    )
-    heatmap = pair_heatmap(board(models, full)).data[0]
-    assert heatmap.text[0][1] == "50"
-    assert "1 won, 1 lost" in heatmap.hovertext[0][1]
+@pytest.mark.parametrize(("k", "text"), [(7, "100"), (40, "")])
+def test_many_models_leave_room_for_less(k, text):
+    with Store.in_memory() as other:
+        vote(other, [f"m{i:02}" for i in range(k)], range(1, k + 1), 1)
+        board = leaderboard(read_evidence(other))
+        heatmap = pair_heatmap(board).data[0]
+        assert len(win_rate_figure(board).data[0].x) == k
+    assert heatmap.text[0][1] == text
+    assert "1 won, 0 lost" in heatmap.hovertext[0][1]
 
 
-def test_all_battles_are_named_so(three):
-    everything = board(three.standings, three.head_to_head, mode=None)
-    assert win_rate_figure(everything).layout.title.text == "Win rates in all battles"
+class TestModes:
+    def test_win_rates_stand_side_by_side(self, both):
+        _, independent, coupled = mode_figure(both).data
+        places = [standing.model for standing in both.standings[:2]]
+        assert dict(zip(places, coupled.x, strict=True))[BEST] == pytest.approx(13 / 21)
+        assert dict(zip(places, independent.x, strict=True))[BEST] == pytest.approx(4 / 16)
+
+    def test_stars_say_how_sure_the_difference_is(self, both):
+        said = mode_figure(both)
+        assert any("62%</b> | 25%" in text and text.endswith("*") for text in texts(said))
+        cells = mode_pairs_figure(both).data[0]
+        assert any("62 | 25<br>*" in text for row in cells.text for text in row)
+
+    def test_flips_and_ties_are_said(self, both):
+        said = mode_words(both)
+        assert "<b>best &lt;8-bit&gt;</b> is above <b>worse</b> in coupled battles" in said
+        assert "Only coupled battles ended in ties." in said
+
+    def test_one_mode_alone_says_nothing(self, coupled):
+        assert mode_words(coupled) == ""
+
+
+class TestJudge:
+    def test_sizes_of_rank_sets_stand_side_by_side(self, judged):
+        rows = numbers(size_figure(of_judge(judged)))
+        assert [row["model"] for row in rows] == [BEST, WORSE]
+        assert all(row["size_human"] and row["size_prediction_powered"] for row in rows)
+
+    def test_what_the_judge_saves_is_said(self, judged):
+        said = judge_words(of_judge(judged))
+        assert "λ = " in said
+        assert "more votes</b> would have to be added to the 20 there are" in said
+
+    def test_the_judge_is_named_and_its_name_is_no_markup(self, judged):
+        subtitle = win_rate_figure(of_judge(judged, BoardSource.JUDGE)).layout.title.subtitle.text
+        assert subtitle.startswith("Verdicts of &lt;gpt&gt; · 60 verdicts")
+
+    def test_verdicts_have_a_column_only_with_a_judge(self, judged, coupled):
+        assert ">Verdicts<" in board_table(of_judge(judged))
+        assert ">Verdicts<" not in board_table(coupled)
+
+
+def test_the_table_says_rank_ranges_and_escapes_names(coupled):
+    table = board_table(coupled)
+    assert "best &lt;8-bit&gt;" in table
+    assert "<8-bit>" not in table
+    assert "<td>1–2</td>" in table or "<td>1</td>" in table
+    assert "nothing counted yet" in table
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(), "No votes yet."),
+        (Selection(voter="ann"), "You have not voted"),
+        (Selection(category="x"), "Nothing fits"),
+    ],
+)
+def test_an_empty_board_says_why(selection, said):
+    with Store.in_memory() as empty:
+        assert said in board_table(leaderboard(read_evidence(empty, selection)))

@@ -1,0 +1,168 @@
+"""What the visitor chooses on the leaderboard: whose word, which comparisons, which method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.evidence import BoardSource, Method
+from coupled_arena.records import Mode
+from coupled_arena.stats.estimates import Covariance, Weighting
+from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.database import Store
+from coupled_arena.ui.visitor import visitor
+
+LOWEST_ALPHA, HIGHEST_ALPHA = 0.01, 0.4
+_SOURCES = [
+    ("People", BoardSource.HUMAN.value),
+    ("Judge", BoardSource.JUDGE.value),
+    ("Prediction-powered", BoardSource.PPR.value),
+]
+_MODES = [
+    ("All battles", ""),
+    ("Coupled", Mode.COUPLED.value),
+    ("Independent", Mode.INDEPENDENT.value),
+]
+_WEIGHTINGS = [
+    ("Stratified: each opponent the same", Weighting.STRATIFIED.value),
+    ("Count: each comparison the same", Weighting.COUNT.value),
+    ("Position: each order of answers the same", Weighting.POSITION.value),
+]
+_COVARIANCES = [
+    ("Corrected", Covariance.CORRECTED.value),
+    ("As published: intervals too narrow", Covariance.PUBLISHED.value),
+]
+_CUTOFFS = [
+    ("Max-t", Cutoff.MAX_T.value),
+    ("Bonferroni", Cutoff.BONFERRONI.value),
+    ("Chi-squared, as published: very wide", Cutoff.CHI2.value),
+]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Everything that decides what a board shows."""
+
+    source: BoardSource
+    selection: Selection
+    method: Method
+    alpha: float
+    cutoff: Cutoff
+    dark: bool
+
+
+class BoardControls:
+    """The components; `read` makes a `Choice` of their values."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def build(self) -> None:
+        """Lay out the controls inside the current Blocks."""
+        self.dark = gr.Checkbox(visible=False)
+        with gr.Row(visible=False) as self.judged:
+            self.source = gr.Radio(
+                _SOURCES,
+                value=BoardSource.HUMAN.value,
+                label="Whose word",
+                scale=3,
+                elem_id="board-source",
+            )
+            self.judge = gr.Dropdown([], label="Judge", scale=1, elem_id="board-judge")
+        with gr.Row():
+            self.mode = gr.Radio(
+                _MODES, value="", label="Battles", scale=3, min_width=280, elem_id="board-mode"
+            )
+            self.alpha = gr.Slider(
+                LOWEST_ALPHA,
+                HIGHEST_ALPHA,
+                value=0.05,
+                step=0.01,
+                label="Error level alpha",
+                scale=2,
+                min_width=280,
+                elem_id="board-alpha",
+            )
+        with gr.Accordion("Method and filters", open=False):
+            with gr.Row():
+                self.weighting = _dropdown(_WEIGHTINGS, "Weighting", "board-weighting")
+                self.covariance = _dropdown(_COVARIANCES, "Covariance", "board-covariance")
+                self.cutoff = _dropdown(_CUTOFFS, "Cut-off of rank-sets", "board-cutoff")
+            with gr.Row():
+                self.category = _dropdown([("Any category", "")], "Category", "board-category")
+                self.language = _dropdown([("Any language", "")], "Language", "board-language")
+                self.mine = gr.Checkbox(
+                    label="My votes only",
+                    info="A board of your own: only what you voted on in this browser.",
+                    elem_id="board-mine",
+                )
+
+    @property
+    def inputs(self) -> set[Any]:
+        """All components that `read` needs."""
+        return {self.dark, self.source, self.judge, self.alpha, *self._discrete}
+
+    @property
+    def changes(self) -> list[Any]:
+        """Events after which the board may have to be drawn again."""
+        chosen = [self.source, self.judge, *self._discrete]
+        return [self.alpha.release, *(component.input for component in chosen)]
+
+    @property
+    def _discrete(self) -> list[Any]:
+        return [
+            *(self.mode, self.weighting, self.covariance, self.cutoff),
+            *(self.category, self.language, self.mine),
+        ]
+
+    def read(self, values: dict[Any, Any], request: gr.Request) -> Choice:
+        """Return what the visitor chose; whose votes are "mine" only the request says."""
+        source = BoardSource(values[self.source])
+        mode = values[self.mode]
+        return Choice(
+            source=source,
+            selection=Selection(
+                judge=values[self.judge] if source is not BoardSource.HUMAN else None,
+                mode=Mode(mode) if mode else None,
+                category=values[self.category] or None,
+                language=values[self.language] or None,
+                voter=visitor(request) if values[self.mine] else None,
+            ),
+            method=Method(Weighting(values[self.weighting]), Covariance(values[self.covariance])),
+            alpha=min(max(float(values[self.alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
+            cutoff=Cutoff(values[self.cutoff]),
+            dark=bool(values[self.dark]),
+        )
+
+    @property
+    def offered(self) -> list[Any]:
+        """The components whose choices come from the store."""
+        return [self.judged, self.judge, self.category, self.language]
+
+    def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Return these components with what the store has now; what was chosen stays so."""
+        with self._store.cursor() as cursor:
+            judges = comparisons.judges(cursor)
+            categories = comparisons.categories(cursor)
+            languages = comparisons.languages(cursor)
+        judge = values[self.judge] or (judges[0] if judges else None)
+        return {
+            self.judged: gr.Row(visible=bool(judges)),
+            self.judge: gr.Dropdown(choices=judges, value=judge),
+            self.category: gr.Dropdown(choices=_with_any("category", categories)),
+            self.language: gr.Dropdown(choices=_with_any("language", languages)),
+        }
+
+
+def _dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dropdown:
+    return gr.Dropdown(
+        choices, value=choices[0][1], label=label, elem_id=elem_id, min_width=220, filterable=False
+    )
+
+
+def _with_any(what: str, values: list[str]) -> list[tuple[str, str]]:
+    return [(f"Any {what}", ""), *((value, value) for value in values)]

@@ -1,0 +1,88 @@
+"""Which settings a figure was made with, in lines that fit a phone."""
+
+from __future__ import annotations
+
+from html import escape
+
+from coupled_arena.evidence import BoardSource
+from coupled_arena.leaderboard import Leaderboard
+from coupled_arena.records import Mode
+from coupled_arena.ui.figures.theme import shortened
+
+_LINE = 50  # characters
+_MODES = {
+    Mode.COUPLED: "coupled battles",
+    Mode.INDEPENDENT: "independent battles",
+    Mode.UNKNOWN: "imported battles",
+    None: "all battles",
+}
+
+
+def caption(board: Leaderboard) -> tuple[str, ...]:
+    """Return the settings of a board, as plotly's markup."""
+    return _lines([*_whose(board), _MODES[board.mode], *_filters(board), *_method(board)])
+
+
+def mode_caption(board: Leaderboard) -> tuple[str, ...]:
+    """Return the settings of a comparison of the modes."""
+    voted = board.evidence.votes.comparisons.any()
+    whose = "people's votes" if voted else f"verdicts of {_judge(board)}"
+    clustered = f"{board.evidence.method.covariance} covariance"
+    stars = "stars: p < .05 * .01 ** .001 *** .0001 ****"
+    return _lines([whose, _number(board), *_filters(board), clustered, stars])
+
+
+def _whose(board: Leaderboard) -> list[str]:
+    said = {
+        BoardSource.HUMAN: "people's votes",
+        BoardSource.JUDGE: f"verdicts of {_judge(board)}",
+        BoardSource.PPR: f"votes with verdicts of {_judge(board)}",
+    }[board.source]
+    return [said, _number(board)]
+
+
+def _number(board: Leaderboard) -> str:
+    votes = f"{board.human_votes:,} vote{'' if board.human_votes == 1 else 's'}"
+    if board.source is BoardSource.HUMAN:
+        return votes
+    verdicts = sum(standing.judge_verdicts for standing in board.standings) // 2
+    return (
+        f"{verdicts:,} verdicts"
+        if board.source is BoardSource.JUDGE
+        else (f"{votes}, {verdicts:,} verdicts")
+    )
+
+
+def _judge(board: Leaderboard) -> str:
+    return shortened(board.evidence.selection.judge or "the judge")
+
+
+def _filters(board: Leaderboard) -> list[str]:
+    selection = board.evidence.selection
+    return [
+        *([f"category {escape(selection.category)}"] if selection.category else []),
+        *([f"language {escape(selection.language)}"] if selection.language else []),
+        *(["my votes only"] if selection.voter else []),
+    ]
+
+
+def _method(board: Leaderboard) -> list[str]:
+    weighting = board.estimate.weighting if board.estimate else board.evidence.method.weighting
+    covariance = board.estimate.kind if board.estimate else board.evidence.method.covariance
+    return [
+        f"alpha {board.alpha:g}",
+        f"{weighting} weighting",
+        f"{covariance} covariance",
+        f"{board.cutoff} cut-off",
+    ]
+
+
+def _lines(parts: list[str]) -> tuple[str, ...]:
+    lines = [parts[0][0].upper() + parts[0][1:]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]} · {part}"
+        if len(longer) > _LINE:
+            lines.append(part)
+        else:
+            lines[-1] = longer
+    return tuple(lines)

@@ -1,0 +1,153 @@
+"""What all figures share: colours, title, the numbers behind them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any
+
+import plotly.graph_objects as go
+
+LINE = 16  # pixels of a line of text
+_TITLE = 44  # pixels of the title with its distance to the edge and to what follows
+_LONGEST_NAME = 26  # characters of a name that a phone has room for beside the numbers
+_NAME_LINE = 14  # characters of a name on one line beside a matrix
+_FONT = "system-ui, sans-serif"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours that suit a background."""
+
+    text: str
+    faint: str
+    grid: str
+    accent: str
+    pale: str  # the accent, as a surface
+    other: str
+    # From vermilion to blue, which look different to every kind of colour blindness.
+    behind: str
+    even: str
+    ahead: str
+
+
+LIGHT = Theme(
+    text="#27272a",
+    faint="#71717a",
+    grid="rgba(113,113,122,.2)",
+    accent="#0072b2",
+    pale="rgba(0,114,178,.25)",
+    other="#d55e00",
+    behind="#e06a1b",
+    even="#f1f1f3",
+    ahead="#2b8cc4",
+)
+DARK = Theme(
+    text="#e4e4e7",
+    faint="#a1a1aa",
+    grid="rgba(161,161,170,.25)",
+    accent="#56b4e9",
+    pale="rgba(86,180,233,.3)",
+    other="#f0883e",
+    behind="#bf5200",
+    even="#3f3f46",
+    ahead="#0a75b5",
+)
+
+
+def theme_for(dark: bool) -> Theme:
+    """Return the colours for a page."""
+    return DARK if dark else LIGHT
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands above a figure, and what is saved of it.
+
+    Attributes
+    ----------
+    file : str
+        Name of saved files, without ending.
+    lines : tuple of str
+        The settings, and what the colours mean; may contain plotly's markup.
+    columns, rows
+        The numbers behind the figure; None is an empty cell.
+    """
+
+    file: str
+    title: str
+    lines: tuple[str, ...]
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+
+
+def finish(
+    traces: list[dict[str, Any]],
+    theme: Theme,
+    head: Head,
+    *,
+    height: int,
+    layout: Mapping[str, Any],
+) -> go.Figure:
+    """Return the figure, `height` pixels without its head."""
+    top = _TITLE + LINE * len(head.lines) + 14
+    common = {
+        "title": {
+            "text": f"<b>{head.title}</b>",
+            "subtitle": {
+                "text": "<br>".join(head.lines),
+                "font": {"size": 12, "color": theme.faint},
+            },
+            "font": {"size": 16},
+            "x": 0,
+            "y": 1,
+            "xanchor": "left",
+            "yanchor": "top",
+            "pad": {"l": 18, "t": 14},
+        },
+        "font": {"color": theme.text, "size": 13, "family": _FONT},
+        "hoverlabel": {"align": "left", "font": {"size": 13, "family": _FONT}},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 20, "r": 26, "t": top, "b": 14},
+        "height": height + top,
+        "dragmode": False,  # a finger on a phone scrolls the page
+        "showlegend": False,
+        "meta": {
+            "file": head.file,
+            "csv": _csv(head),
+            # A saved picture is for paper, whatever the page looks like.
+            "paper": list(zip(astuple(theme), astuple(LIGHT), strict=True)),
+        },
+    }
+    return go.Figure({"data": traces, "layout": {**common, **layout, "template": "none"}})
+
+
+def key(*entries: tuple[str, str, str]) -> str:
+    """Return a line that says what marks mean: (mark, its colour, its meaning)."""
+    return "   ".join(f'<span style="color:{c}">{mark}</span> {what}' for mark, c, what in entries)
+
+
+def shortened(name: str) -> str:
+    """Cut the middle: models of one family differ at the end of their names."""
+    if len(name) > _LONGEST_NAME:
+        half = (_LONGEST_NAME - 1) // 2
+        name = f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
+    return escape(name)
+
+
+def wrapped(name: str) -> str:
+    """Break a name into lines."""
+    return "<br>".join(escape(line) for line in wrap(name, _NAME_LINE))
+
+
+def _csv(head: Head) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head.columns)
+    writer.writerows(head.rows)
+    return text.getvalue()

@@ -125,8 +125,8 @@ def read_evidence(
         if method.covariance is Covariance.CORRECTED and comparisons.clusters_overlap(cursor):
             for source, plain in estimates.items():
                 cells = _CELLS[source](plain)
-                gram = comparisons.cluster_gram(cursor, selection, plain.models, cells)
-                estimates[source] = plain.clustered(gram)
+                gram, clusters = comparisons.cluster_gram(cursor, selection, plain.models, cells)
+                estimates[source] = plain.clustered(gram, clusters)
             if modes is not None:
                 modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
         cursor.execute("commit")
@@ -257,6 +257,8 @@ def _clustered(
         Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (modes.influence.pairs, modes.influence.models)
     )
-    squares = comparisons.cluster_squares(cursor, selection, modes.models, pairs)
-    gram = comparisons.cluster_gram(cursor, selection, modes.models, models)
-    return modes.clustered(squares, np.diag(gram))
+    gram, clusters = comparisons.cluster_gram(cursor, selection, modes.models, models)
+    return modes.clustered(
+        comparisons.cluster_squares(cursor, selection, modes.models, pairs),
+        (np.diag(gram), clusters),
+    )

@@ -19,9 +19,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 
-from coupled_arena.stats.counts import OUTCOMES, PairCounts
+from coupled_arena.stats.counts import OUTCOMES, IntArray, PairCounts
 
 FloatArray = NDArray[np.float64]
 
@@ -52,12 +52,14 @@ class Differences:
     """Win-rates under both protocols and their difference, coupled minus independent.
 
     All arrays have the same shape: (k, k) for pairs, row against column, or (k,) for models.
-    NaN where one of the protocols has no comparisons.
+    NaN where one of the protocols has no comparisons. `degrees` are those of Student's t, infinite
+    where no comparisons depend on each other.
     """
 
     coupled: FloatArray
     independent: FloatArray
     variance: FloatArray
+    degrees: FloatArray
 
     @property
     def difference(self) -> FloatArray:
@@ -67,9 +69,10 @@ class Differences:
     @property
     def p_value(self) -> FloatArray:
         """Two-sided; NaN where the votes do not vary, which proves nothing."""
+        varied = (self.variance > 0) & (self.degrees >= 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(self.variance > 0, self.difference / np.sqrt(self.variance), np.nan)
-        return 2 * ndtr(-np.abs(z))
+            t = np.where(varied, self.difference / np.sqrt(self.variance), np.nan)
+        return 2 * stdtr(np.maximum(self.degrees, 1), -np.abs(t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,21 +112,31 @@ class ModeComparison:
             if (coupled[i] - coupled[j]) * (independent[i] - independent[j]) < 0
         )
 
-    def clustered(self, pairs: FloatArray, models: FloatArray) -> ModeComparison:
+    def clustered(
+        self, pairs: tuple[FloatArray, IntArray], models: tuple[FloatArray, int]
+    ) -> ModeComparison:
         """Return the comparison with variances from sums over clusters.
 
         Parameters
         ----------
-        pairs : ndarray of float64, shape (k, k)
-            Sum over clusters of the squared sum of `ModeInfluence.pairs`.
-        models : ndarray of float64, shape (k,)
+        pairs : (ndarray of float64, ndarray of int64), shapes (k, k)
+            Sum over clusters of the squared sum of `ModeInfluence.pairs`, and how many clusters.
+        models : (ndarray of float64 of shape (k,), int)
             Likewise of `ModeInfluence.models`.
+
+        Notes
+        -----
+        As in `Estimate.clustered` the sums over G clusters are multiplied by (G / (G - 1))², and
+        the tests are Student's with G - 1 degrees of freedom.
         """
         return replace(
-            self,
-            pairs=replace(self.pairs, variance=pairs),
-            averages=replace(self.averages, variance=models),
+            self, pairs=_clustered(self.pairs, *pairs), averages=_clustered(self.averages, *models)
         )
+
+
+def _clustered(plain: Differences, squares: FloatArray, clusters: IntArray | int) -> Differences:
+    g = np.broadcast_to(np.asarray(clusters, dtype=np.float64), squares.shape)
+    return replace(plain, variance=squares * (g / np.maximum(g - 1, 1)) ** 2, degrees=g - 1)
 
 
 def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeComparison:
@@ -153,8 +166,8 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
     )
     return ModeComparison(
         models=coupled.models,
-        pairs=Differences(rates[0], rates[1], pair_variance),
-        averages=Differences(averages[0], averages[1], average_variance),
+        pairs=Differences(rates[0], rates[1], pair_variance, np.full_like(pair_variance, np.inf)),
+        averages=Differences(*averages, average_variance, np.full_like(average_variance, np.inf)),
         published_p_value=_two_proportion_z(wins, sizes, met),
         coupled_ties=shares[0],
         independent_ties=shares[1],

@@ -35,6 +35,9 @@ FloatArray = NDArray[np.float64]
 MINIMUM_PER_PAIR = 5
 """Human comparisons that stratification needs in every pair: with two, 95 % sets cover .85."""
 
+FEW_CLUSTERS = 10
+"""Prompts below which an estimate warns: with three, 95 % rank-sets cover .87."""
+
 
 class Weighting(StrEnum):
     """What the mean over opponents weighs."""
@@ -136,10 +139,16 @@ class Estimate:
             clusters of equal size, and `Separation` and `intervals` then use Student's t with
             G - 1 degrees of freedom. One cluster says nothing of its own uncertainty.
         """
-        if clusters is None:
+        if clusters is None or clusters == self.human:  # no two votes share a cluster
             return replace(self, covariance=gram)
         inflation = (clusters / (clusters - 1)) ** 2 if clusters > 1 else 1.0
-        return replace(self, covariance=gram * inflation, clusters=clusters)
+        warnings = self.warnings
+        if clusters < FEW_CLUSTERS:
+            warnings += (
+                f"All votes are on {clusters} prompt{'s' * (clusters > 1)}: other prompts may rank "
+                "the models otherwise, and the error bars know little of that.",
+            )
+        return replace(self, covariance=gram * inflation, clusters=clusters, warnings=warnings)
 
 
 def estimate_from_votes(

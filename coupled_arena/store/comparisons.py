@@ -131,12 +131,14 @@ def clusters_overlap(cursor: Cursor) -> bool:
 
 def cluster_gram(
     cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
-) -> FloatArray:
+) -> tuple[FloatArray, int]:
     """Return the sum over prompts of s sᵀ, s being what all comparisons of the prompt add up to.
 
     Returns
     -------
-    ndarray of float64, shape (k, k)
+    gram : ndarray of float64, shape (k, k)
+    clusters : int
+        Prompts with a vote among these comparisons, or where votes do not matter, with any.
     """
     k = len(models)
     sums = ", ".join(
@@ -148,22 +150,27 @@ def cluster_gram(
         selection,
         models,
         cells,
-        f"select {products} from (select prompt_no, {sums} from added group by prompt_no)",
+        f"""
+        select count(*) filter (voted), {products}
+        from (select bool_or(voted) as voted, {sums} from added group by prompt_no)
+        """,
     )[0]
     gram = np.zeros((k, k))
-    gram[np.tril_indices(k)] = [value or 0.0 for value in row]
-    return gram + np.tril(gram, -1).T
+    gram[np.tril_indices(k)] = [value or 0.0 for value in row[1:]]
+    return gram + np.tril(gram, -1).T, row[0]
 
 
 def cluster_squares(
     cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
-) -> FloatArray:
+) -> tuple[FloatArray, IntArray]:
     """Return the sum over prompts of squares, for each model against each other one.
 
     Returns
     -------
-    ndarray of float64, shape (k, k)
+    squares : ndarray of float64, shape (k, k)
         ``[m, o]``: of what the comparisons of m and o add for m.
+    clusters : ndarray of int64, shape (k, k)
+        Prompts that the two have comparisons on.
     """
     rows = _over_cells(
         cursor,
@@ -171,7 +178,7 @@ def cluster_squares(
         models,
         cells,
         """
-        select low, high, sum(for_low * for_low), sum(for_high * for_high)
+        select low, high, count(*), sum(for_low * for_low), sum(for_high * for_high)
         from (
             select
                 prompt_no,
@@ -186,9 +193,11 @@ def cluster_squares(
         """,
     )
     squares = np.zeros((len(models), len(models)))
-    for low, high, for_low, for_high in rows:
+    clusters = np.zeros(squares.shape, dtype=np.int64)
+    for low, high, prompts, for_low, for_high in rows:
         squares[low, high], squares[high, low] = for_low, for_high
-    return squares
+        clusters[low, high] = clusters[high, low] = prompts
+    return squares, clusters
 
 
 _CODES = {
@@ -219,7 +228,9 @@ def _over_cells(
     return cursor.execute(
         f"""
         with added as (
-            select c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second
+            select
+                c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second,
+                {"c.human is not null" if "human" in keys else "true"} as voted
             from (select * from comparisons where {where}) as c
             join (
                 select cell_table.*, l.model_no as no_a, r.model_no as no_b
@@ -312,13 +323,14 @@ _REFRESH = (
     """
     insert into models (model)
     select distinct unnest(models) as model from battles where {battles}
-    except select model from models
+    order by model
+    on conflict do nothing
     """,
     """
     insert into prompts (prompt_key)
     select distinct prompt_key from prompt_keys where {battles}
-    except select prompt_key from prompts
     order by prompt_key  -- an index takes a million random keys faster in their order
+    on conflict do nothing
     """,
     "delete from comparisons where battle_no in (select battle_no from battles where {battles})",
     "insert into comparisons select * exclude (battle) from comparison_rows where {battles}",
@@ -328,7 +340,9 @@ _REFRESH = (
         select prompt_no, count(*) as n
         from comparisons
         where judge_no = 0 and prompt_no in (
-            select prompt_no from prompt_keys join prompts using (prompt_key) where {battles}
+            select prompt_no
+            from comparisons
+            where battle_no in (select battle_no from battles where {battles})
         )
         group by all
     ) as counted

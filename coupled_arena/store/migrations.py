@@ -168,6 +168,9 @@ create table comparisons (
     language text
 );
 
+create index votes_of_battle on votes (battle);
+create index verdicts_of_battle on verdicts (battle);
+
 create or replace view current_votes as
 select *
 from votes
@@ -211,8 +214,7 @@ select
     category,
     language
 from battles
-left join turns using (battle)
-where coalesce(turn, 0) = 0;
+left join (select * from turns where turn = 0) using (battle);
 
 create view comparison_rows as
 with voted as (

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import t as t_law
 
 from coupled_arena.stats.counts import OUTCOMES, PairCounts
 from coupled_arena.stats.coupling import compare_modes, stars
@@ -78,10 +79,28 @@ def clustered_by_hand(rows, found):
 def test_clusters():
     rows = drawn(2, 900, per_prompt=6)
     plain = compare_modes(counted(rows, 0), counted(rows, 1))
-    found = plain.clustered(*clustered_by_hand(rows, plain))
+    pairs, models = clustered_by_hand(rows, plain)
+    prompts = np.array([[_prompts(rows, i, j) for j in range(3)] for i in range(3)])
+    found = plain.clustered((pairs, prompts), (models, 150))
     for i, j in permutations(range(3), 2):
-        assert found.pairs.variance[i, j] == pytest.approx(by_rows(rows, i, j)[1])
+        few = (prompts[i, j] / (prompts[i, j] - 1)) ** 2  # the jackknife's factor
+        assert found.pairs.variance[i, j] == pytest.approx(few * by_rows(rows, i, j)[1])
+    t = found.pairs.difference[0, 1] / found.pairs.variance[0, 1] ** 0.5
+    assert found.pairs.p_value[0, 1] == pytest.approx(2 * t_law.sf(abs(t), prompts[0, 1] - 1))
     assert found.averages.variance != pytest.approx(plain.averages.variance, rel=0.01)
+
+
+def _prompts(rows, i, j):
+    return len({prompt for prompt, _, a, b, _ in rows if {a, b} == {i, j}})
+
+
+def test_one_prompt_proves_nothing():
+    rows = drawn(5, 60, per_prompt=60)
+    plain = compare_modes(counted(rows, 0), counted(rows, 1))
+    one = np.ones((3, 3), dtype=int)
+    found = plain.clustered((plain.pairs.variance, one), (plain.averages.variance, 1))
+    assert np.isnan(found.pairs.p_value).all()
+    assert np.isnan(found.averages.p_value).all()
 
 
 def test_clusters_of_one_are_no_clusters():

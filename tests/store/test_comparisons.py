@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import fields
 from itertools import combinations
 
 import numpy as np
@@ -208,27 +208,31 @@ def test_sums_over_prompts(world, name):
     cells, values = random_cells(world.rng, 5, judged=name is not None)
     added = defaultdict(lambda: np.zeros(5))
     pairs = defaultdict(lambda: np.zeros((5, 5)))
+    voted = set()
     for battle, a, b, _, human, verdict in world.rows(name):
         code = [0 if label is None else OUTCOMES.index(label) + 1 for label in (human, verdict)]
         if name and not verdict:
             continue
+        if human:
+            voted.add(world.key(battle))
         i, j = models.index(a), models.index(b)
         place = (MODES.index(battle.mode), i, j, *code[: 2 if name else 1])
         for m, o, value in ((i, j, values[(*place, 0)]), (j, i, values[(*place, 1)])):
             added[world.key(battle)][m] += value
             pairs[world.key(battle)][m, o] += value
-    if name:  # rows of nobody's verdict are in the selection too: give them no weight
-        silent = cells.verdict == -1
-        cells = replace(
-            cells, first=np.where(silent, 0, cells.first), second=np.where(silent, 0, cells.second)
-        )
+    if name:  # rows of nobody's verdict are in the selection too: leave them out
+        spoken = cells.verdict != -1
+        cells = Cells(**{field.name: getattr(cells, field.name)[spoken] for field in fields(cells)})
     with world.store.cursor() as cursor:
         assert comparisons.clusters_overlap(cursor)
         selection = Selection(judge=name)
-        gram = comparisons.cluster_gram(cursor, selection, models, cells)
-        squares = comparisons.cluster_squares(cursor, selection, models, cells)
+        gram, clusters = comparisons.cluster_gram(cursor, selection, models, cells)
+        squares, prompts = comparisons.cluster_squares(cursor, selection, models, cells)
     assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
     assert squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
+    assert clusters == len(voted)
+    met = sum((s != 0) | (s.T != 0) for s in pairs.values())
+    assert (prompts == met).all()
 
 
 def test_the_table_is_what_the_view_says(world):

@@ -28,16 +28,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "human.jsonl"
         write_rows(path, given.rows)
-        before = peak()
         with Store.open(Path(folder) / "arena.duckdb") as store:
             imported, again = time_import(store, path), time_import(store, path)
-        memory = peak() - before
+        memory = peak()
         parsed = time_parsing(path)
         size = path.stat().st_size
     print(
         f"{given.rows:,} rows ({size / 1e6:.0f} MB) in {imported:.1f} s: "
         f"{given.rows / imported:,.0f} rows/s; a second time {again:.1f} s; "
-        f"{memory / 2**20:.2f} GiB at most"
+        f"{memory / 2**20:.2f} GiB of memory at most"
     )
     print(
         f"Python's json alone {parsed:.1f} s: the import takes {imported / parsed:.1f} times that"

@@ -49,8 +49,9 @@ def import_(
     with Store.open(settings.db) as store, tqdm(total=len(files) + 1, delay=1, leave=False) as bar:
 
         def progress(step: str) -> None:
-            bar.update(1 if bar.desc else 0)  # the one before is done
-            bar.set_description(step, refresh=bar.n > 0)
+            finished = 1 if bar.desc else 0
+            bar.set_description(step, refresh=False)
+            bar.update(finished)
 
         try:
             done = import_files(

@@ -105,8 +105,9 @@ def import_files(
             progress(f"reading {path.name}")
             rows += claims.read(cursor, path, file, wanted)
         progress("storing")
+        merging.separate(cursor, judge)
         filtered = _sort_out(cursor)
-        battles = merging.add_battles(cursor, judge)
+        battles = merging.add_battles(cursor)
         said = merging.add_verdicts(cursor, judge) if judge else merging.add_votes(cursor)
         if battles or said:
             comparisons.refresh(cursor, "battle in (select battle from touched)", {})

@@ -101,12 +101,19 @@ where replies[turn + 1] is not null
 """
 
 
-def add_battles(cursor: Cursor, judge: str | None) -> int:
-    """Write the battles that are not there yet; return their number."""
+def separate(cursor: Cursor, judge: str | None) -> None:
+    """Make battles of their own of a voter's rows with one key.
+
+    It comes before rows are left out, so that those of people and judge still match in order.
+    """
     # A judge on one `num` in both orders gave two halves of one judgement. Without `num` the
     # order tells nothing, for people are shown models in any order.
     cursor.execute(_REPEATED.format(in_order=judge is not None))
     cursor.execute(_SEPARATE)
+
+
+def add_battles(cursor: Cursor) -> int:
+    """Write the battles that are not there yet; return their number."""
     cursor.execute(_SHOWN)
     reject(cursor, _OTHERS)
     (added,) = _row(cursor, _BATTLES)

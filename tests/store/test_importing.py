@@ -332,6 +332,22 @@ def test_repeated_keys_of_one_voter_are_rows_of_their_own_and_still_meet(store, 
     assert (labelled[FIRST, SECOND], labelled[TIE, FIRST]) == (2, 1)
 
 
+def test_repeated_keys_meet_when_one_of_the_rows_is_left_out(store, lines):
+    made = {"question_id": "q", "model_a": "x", "model_b": "y"}
+    human = lines(made | {"winner": "?"}, made | {"winner": "model_b"}, name="human")
+    judge = lines(made | {"winner": "tie"}, made | {"winner": "model_a"}, name="judge")
+    assert told(import_files(store, [human])) == (2, 1, 1, 0, 0, 1)
+    assert told(import_files(store, [judge], judge="j")) == (2, 1, 0, 2, 0, 0)
+    found = counts(store, "j")
+    assert (found.labelled[2, 0, 1, SECOND, FIRST], found.unlabelled[2, 0, 1, TIE]) == (1, 1)
+
+
+def test_numbers_with_a_point_are_the_same_numbers(store, lines):
+    import_files(store, [lines(ranking(7), name="human")])
+    done = import_files(store, [lines(ranking(7.0), name="judge")], judge="j")
+    assert told(done) == (1, 0, 0, 1, 0, 0)
+
+
 def test_several_voters_on_one_battle_are_several_votes(store, lines):
     path = lines(*(ranking(1, judge=f"expert_{n}", winner="tie") for n in range(3)))
     assert told(import_files(store, [path])) == (3, 1, 3, 0, 0, 0)

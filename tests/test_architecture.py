@@ -39,8 +39,8 @@ def modules():
 
 
 def room(path):
-    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return first.split("_")[0] if first.startswith("cli_") else first
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
 
 
 def imported(path):
@@ -57,11 +57,7 @@ def test_every_room_is_on_the_plan():
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_arrows(path):
-    reached = {
-        room(PACKAGE / f"{name.split('.')[1]}.py")
-        for name in imported(path)
-        if name.startswith("coupled_arena.")
-    }
+    reached = {name.split(".")[1] for name in imported(path) if name.startswith("coupled_arena.")}
     assert reached - {room(path)} <= ARROWS[room(path)]
 
 

@@ -14,8 +14,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from coupled_arena import cli_shared
 from coupled_arena.cli import main
+from coupled_arena.cli import shared as cli_shared
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.estimates import Covariance, Weighting
 from coupled_arena.stats.rank_sets import Cutoff

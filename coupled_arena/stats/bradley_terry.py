@@ -104,5 +104,6 @@ def _fit(table: IntArray) -> FloatArray:
         tolerance=_TOLERANCE,
         limit=_ITERATIONS,
     )
-    strength = np.log10(result.scores.sort_index().to_numpy(dtype=np.float64))
+    scores: FloatArray = np.asarray(result.scores.sort_index(), dtype=np.float64)
+    strength = np.log10(scores)
     return 1000 + 400 * (strength - strength.mean())

@@ -134,6 +134,10 @@ class ModeComparison:
         )
 
 
+def _plain(rates: FloatArray, variance: FloatArray) -> Differences:
+    return Differences(rates[0], rates[1], variance, np.full_like(variance, np.inf))
+
+
 def _clustered(plain: Differences, squares: FloatArray, clusters: IntArray | int) -> Differences:
     g = np.broadcast_to(np.asarray(clusters, dtype=np.float64), squares.shape)
     return replace(plain, variance=squares * (g / np.maximum(g - 1, 1)) ** 2, degrees=g - 1)
@@ -166,8 +170,8 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
     )
     return ModeComparison(
         models=coupled.models,
-        pairs=Differences(rates[0], rates[1], pair_variance, np.full_like(pair_variance, np.inf)),
-        averages=Differences(*averages, average_variance, np.full_like(average_variance, np.inf)),
+        pairs=_plain(rates, pair_variance),
+        averages=_plain(averages, average_variance),
         published_p_value=_two_proportion_z(wins, sizes, met),
         coupled_ties=shares[0],
         independent_ties=shares[1],
@@ -221,4 +225,5 @@ def _two_proportion_z(wins: FloatArray, sizes: FloatArray, met: NDArray[np.bool_
         pooled: FloatArray = np.sum(wins, axis=0) / np.sum(sizes, axis=0)
         error = np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
         z = (wins[0] / sizes[0] - wins[1] / sizes[1]) / error
-    return np.where(met & (error > 0), 2 * ndtr(-np.abs(z)), np.nan)
+    p_value: FloatArray = 2 * ndtr(-np.abs(z))
+    return np.where(met & (error > 0), p_value, np.nan)

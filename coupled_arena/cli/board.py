@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from coupled_arena.cli_shared import (
+from coupled_arena.cli.shared import (
     Config,
     Covariances,
     Cutoffs,

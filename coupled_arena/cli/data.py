@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.cli_shared import Config, Db, Json, reading, show
+from coupled_arena.cli.shared import Config, Db, Json, reading, show
 from coupled_arena.errors import ArenaError
 from coupled_arena.settings import load_settings
 

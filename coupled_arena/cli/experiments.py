@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from coupled_arena.cli_shared import (
+from coupled_arena.cli.shared import (
     Config,
     Covariances,
     Cutoffs,
@@ -21,7 +21,7 @@ from coupled_arena.cli_shared import (
     reading,
     show,
 )
-from coupled_arena.cli_tables import (
+from coupled_arena.cli.tables import (
     resampling_answer,
     resampling_text,
     simulation_answer,

@@ -1,4 +1,4 @@
-"""The command line: ``python -m coupled_arena``."""
+"""The commands that start the app, run models and list them; and the way in."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.cli_board import leaderboard
-from coupled_arena.cli_data import export, import_
-from coupled_arena.cli_experiments import resample, simulate
-from coupled_arena.cli_shared import Config, Db, Json, Preset, reading, show
+from coupled_arena.cli.board import leaderboard
+from coupled_arena.cli.data import export, import_
+from coupled_arena.cli.experiments import resample, simulate
+from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, presets
 

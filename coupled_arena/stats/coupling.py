@@ -225,5 +225,5 @@ def _two_proportion_z(wins: FloatArray, sizes: FloatArray, met: NDArray[np.bool_
         pooled: FloatArray = np.sum(wins, axis=0) / np.sum(sizes, axis=0)
         error = np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
         z = (wins[0] / sizes[0] - wins[1] / sizes[1]) / error
-    p_value: FloatArray = 2 * ndtr(-np.abs(z))
+    p_value = np.asarray(2 * ndtr(-np.abs(z)), dtype=np.float64)
     return np.where(met & (error > 0), p_value, np.nan)

@@ -41,7 +41,8 @@ class Format:
     item : str
         SQL: what, with the models, identifies a row that has no ``num``.
     question : str
-        SQL: the prompt's own identifier.
+        SQL: the prompt's own identifier. Rows that are numbered count as prompts of their own
+        unless their texts are there and agree: the ranking paper's few repeated questions are.
     prompts, replies_a, replies_b : str
         SQL: texts by turn.
     judged : bool
@@ -53,7 +54,7 @@ class Format:
     readings: tuple[Reading, ...]
     fault: str
     item: str = "coalesce(battle, question_id, id)"
-    question: str = "coalesce(question_id, id)"
+    question: str = "concat(coalesce(question_id, id), '#' || regexp_replace(num, '[.]0$', ''))"
     prompts: str = "texts(conversation_a, 'user')"
     replies_a: str = "texts(conversation_a, 'assistant')"
     replies_b: str = "texts(conversation_b, 'assistant')"

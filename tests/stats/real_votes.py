@@ -52,14 +52,20 @@ def all_rows():
 
 def design(name):
     """Return D_n and D_N of one of the golden file's designs."""
+    human, alone = lines_of(name)
+    return _rows(human), _rows(alone)
+
+
+def lines_of(name):
+    """Return the line numbers of D_n and of D_N."""
     order = sorted(_kept(), key=lambda n: hashlib.sha256(f"ppr-golden-v1:{n}".encode()).hexdigest())
     if name.startswith("hash_n"):
         n = int(name.removeprefix("hash_n"))
-        return _rows(order[:n]), _rows(order[n:])
+        return order[:n], order[n:]
     pairs = defaultdict(list)
     for line in order:
         pairs[frozenset(_kept()[line][:2])].append(line)
     return (
-        _rows([line for lines in pairs.values() for line in lines[:15]]),
-        _rows([line for lines in pairs.values() for line in lines[15:96]]),
+        [line for lines in pairs.values() for line in lines[:15]],
+        [line for lines in pairs.values() for line in lines[15:96]],
     )

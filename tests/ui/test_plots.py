@@ -183,7 +183,7 @@ def test_long_names_keep_both_ends(store):
     with Store.in_memory() as other:
         vote(other, (name, "short"), (1, 2), 5)
         said = texts(win_rate_figure(leaderboard(read_evidence(other))))[0]
-    assert len(said) <= 26
+    assert len(said) <= 22
     assert (said[:8], said[-8:]) == (name[:8], name[-8:])
 
 

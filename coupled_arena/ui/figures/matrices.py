@@ -156,14 +156,17 @@ def _matrix(
         "textfont": {"color": theme.faint},
         "hoverinfo": "skip",
     }
-    rows = [wrapped(name) if k <= _FULL else shortened(name) for name in names]
+    rows = [wrapped(name) for name in names]
     columns = rows if k <= _CROWDED else [shortened(name) for name in names]
+    if k > _FULL:  # columns are too narrow for names: numbers stand for them, some of them
+        rows = [f"{place}. {shortened(name)}" for place, name in enumerate(names, 1)]
+        columns = ["" if place > 1 and place % 5 else f"{place}" for place in range(1, k + 1)]
     lines = 1 if k > _FULL else max(2 if k > _CROWDED else 3, *(r.count("<br>") + 1 for r in rows))
     layout = {
         "xaxis": {
             **_names(columns),
             "range": [-0.5, k - 0.5],
-            **({"tickangle": -90} if k > _CROWDED else {"autotickangles": [0, -90]}),
+            **({"tickangle": -90} if _CROWDED < k <= _FULL else {"autotickangles": [0, -90]}),
         },
         "yaxis": {**_names(rows), "range": [k - 0.5, -0.5]},
     }

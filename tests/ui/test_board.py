@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 from coupled_arena.records import Mode
 from coupled_arena.store.database import Store
@@ -125,7 +126,9 @@ def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
         download.value.save_as(saved[kind])
         assert saved[kind].suffix == f".{kind}"
     assert saved["png"].read_bytes().startswith(b"\x89PNG")
-    assert saved["png"].stat().st_size > 10_000
+    shown = page.locator(f"#{figure} .main-svg").first.bounding_box()
+    with Image.open(saved["png"]) as image:
+        assert image.height == pytest.approx(3 * shown["height"], abs=4)
     assert ElementTree.parse(saved["svg"]).getroot().tag.endswith("svg")
     with saved["csv"].open() as file:
         rows = list(csv.DictReader(file))

@@ -26,12 +26,13 @@ element.addEventListener("click", (event) => {
   const shown = graph();
   if (!kind || !shown) return;
   const { meta } = shown.layout;
+  const { height } = shown.querySelector(".main-svg").getBoundingClientRect();
   if (kind === "csv") { saveNumbers(meta); return; }
   window.Plotly.downloadImage(onPaper(shown), {
     format: kind,
     filename: meta.file,
     width: Math.max(shown.offsetWidth, 480),
-    height: shown.layout.height,
+    height,
     scale: kind === "png" ? 3 : 1,
   });
 });

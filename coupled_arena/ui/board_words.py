@@ -72,6 +72,8 @@ def mode_words(board: Leaderboard) -> str:
 
 def _nothing(board: Leaderboard) -> str:
     selection = board.evidence.selection
+    if board.source is BoardSource.PPR and BoardSource.JUDGE in board.evidence.estimates:
+        return "This board needs battles that have both a vote and a verdict."
     if selection.voter:
         return "You have not voted on anything that this board shows."
     if selection.category or selection.language or selection.mode:
@@ -121,7 +123,9 @@ def _ties(modes: ModeComparison) -> str:
         return "Only coupled battles ended in ties."
     if modes.tie_change == -1:
         return "Only independent battles ended in ties."
-    how = "more" if modes.tie_change >= 0 else "less"
+    if abs(modes.tie_change) < 0.005:
+        return "Ties are as frequent in coupled battles as in independent ones."
+    how = "more" if modes.tie_change > 0 else "less"
     return f"Ties are <b>{abs(modes.tie_change):.0%} {how} frequent</b> in coupled battles."
 
 

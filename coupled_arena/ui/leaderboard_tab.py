@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from gradio.components.plot import PlotData
 
 from coupled_arena.evidence import BoardSource, Evidence, LiveEvidence
 from coupled_arena.leaderboard import Leaderboard, leaderboard
@@ -63,7 +64,8 @@ class LeaderboardTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        self._seen = gr.State(None)  # (choice, version, what was counted) on show in this session
+        # (choice, version, what was counted, what was drawn) on show in this session
+        self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
         self._controls.build()
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
@@ -126,13 +128,19 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 return {self._seen: gr.skip()}
             evidence = self._live.get(choice.selection, choice.method)
-            current = (choice, evidence.version, _counted(evidence))
-            if seen and (seen[0], seen[2]) == (choice, current[2]):
-                return {self._seen: current}
+            counted = _counted(evidence)
+            if seen and (seen[0], seen[2]) == (choice, counted):
+                return {self._seen: (choice, evidence.version, *seen[2:])}
             board = leaderboard(
                 evidence, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
             )
-            return {self._seen: current, **self._drawn(board, choice)}
+            drawing = self._drawn(board, choice)
+            figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
+            before = seen[3] if seen else {}
+            for plot, _ in _figures(drawing):
+                if figures[plot.elem_id] == before.get(plot.elem_id):
+                    drawing[plot] = gr.skip()  # what an error level does not change
+            return {self._seen: (choice, evidence.version, counted, before | figures), **drawing}
 
     def _drawn(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
         changed: dict[Any, Any] = {
@@ -160,6 +168,10 @@ class LeaderboardTab:
 
 def _timer_for_tab(event: gr.SelectData) -> gr.Timer:
     return gr.Timer(_REFRESH, active=event.value == _TITLE)
+
+
+def _figures(drawing: dict[Any, Any]) -> list[tuple[gr.Plot, PlotData]]:
+    return [(plot, value) for plot, value in drawing.items() if isinstance(value, PlotData)]
 
 
 def _counted(evidence: Evidence) -> int:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
+
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
+PATIENCE = 20_000  # milliseconds
 
 _CONFIG = """
 snapshot_seconds = 1
@@ -25,3 +35,42 @@ def app(tmp_path_factory):
 def visitor(app):
     """Somebody new, without a browser."""
     return Visitor(app.url)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as engines:
+        own = Path(engines.chromium.executable_path)
+        chromium = own if own.exists() else SYSTEM_CHROMIUM
+        if not chromium.exists():
+            pytest.skip(f"no Chromium: neither playwright's own nor {SYSTEM_CHROMIUM}")
+        launched = engines.chromium.launch(executable_path=chromium, args=OPTIONS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open pages, each in a browser context of its own; complain of errors and outside requests."""
+    contexts, requests, complaints = [], [], []
+
+    def opened(url, **options):
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    schemes = {"data", "blob"}  # they stay inside the page
+    outside = [url for url in requests if urlsplit(url).scheme not in schemes]
+    assert outside
+    assert {urlsplit(url).hostname for url in outside} == {"127.0.0.1"}

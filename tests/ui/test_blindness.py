@@ -347,10 +347,20 @@ def oversized_questions(target):
 
 @attempt
 def the_leaderboard(target):
-    for event, name in (("tick", None), ("change", "board-mode")):
+    parts = {part["id"]: part["props"] for part in target.owner.config["components"]}
+    tried = {
+        "board-mode": ("", "coupled", "independent", "unknown", "x"),
+        "board-source": ("judge", "ppr", "x"),
+        "board-mine": (True, NAMES[0]),
+        "board-alpha": (0.4, -1, "x"),
+        "board-category": ("x", [NAMES[0]]),
+    }
+    for event, name in (("tick", None), ("input", "board-mode")):
         handler = target.owner.dependency(event, name)
-        for mode in ("", "coupled", "independent", "unknown", "x"):
-            yield from queueing(target.owner, {"fn_index": handler["id"], "data": [mode, None]})
+        given = [(parts[i].get("elem_id"), parts[i].get("value")) for i in handler["inputs"]]
+        for changed, value in ((key, value) for key, values in tried.items() for value in values):
+            data = [value if name == changed else default for name, default in given]
+            yield from queueing(target.owner, {"fn_index": handler["id"], "data": data})
 
 
 @attempt

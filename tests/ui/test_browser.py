@@ -8,8 +8,6 @@ import shutil
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import duckdb
 import httpx
@@ -20,55 +18,9 @@ from PIL import Image
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.server import REPOSITORY, free_port, until
 
-playwright = pytest.importorskip("playwright.sync_api")
-
-OPTIONS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-PATIENCE = 20_000  # milliseconds
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
 STOP = "#round .ballot >> text=Stop"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as engines:
-        own = Path(engines.chromium.executable_path)
-        chromium = own if own.exists() else SYSTEM_CHROMIUM
-        if not chromium.exists():
-            pytest.skip(f"no Chromium: neither playwright's own nor {SYSTEM_CHROMIUM}")
-        launched = engines.chromium.launch(executable_path=chromium, args=OPTIONS)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open pages, each in a browser context of its own; complain of errors and outside requests."""
-    contexts, requests, complaints = [], [], []
-
-    def opened(url, **options):
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
-        page.goto(url)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    schemes = {"data", "blob"}  # they stay inside the page
-    outside = [url for url in requests if urlsplit(url).scheme not in schemes]
-    assert outside
-    assert {urlsplit(url).hostname for url in outside} == {"127.0.0.1"}
 
 
 @pytest.fixture

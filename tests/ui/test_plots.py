@@ -126,7 +126,12 @@ class TestAll:
         assert "nan" not in str(rows).lower()
 
 
-@pytest.mark.parametrize("draw", BOARD_FIGURES)
+def test_counts_say_the_settings_that_they_depend_on(coupled):
+    said = pair_heatmap(coupled).layout.title.subtitle.text.replace("<br>", " · ")
+    assert said.startswith("People's votes · 21 votes · coupled battles · plain counts")
+
+
+@pytest.mark.parametrize("draw", [win_rate_figure, rank_figure])
 def test_settings_are_said(draw, coupled):
     said = draw(coupled).layout.title.subtitle.text.replace("<br>", " · ")
     for setting in (
@@ -183,7 +188,7 @@ def test_long_names_keep_both_ends(store):
     with Store.in_memory() as other:
         vote(other, (name, "short"), (1, 2), 5)
         said = texts(win_rate_figure(leaderboard(read_evidence(other))))[0]
-    assert len(said) <= 26
+    assert len(said) <= 22
     assert (said[:8], said[-8:]) == (name[:8], name[-8:])
 
 

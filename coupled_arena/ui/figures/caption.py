@@ -23,6 +23,11 @@ def caption(board: Leaderboard) -> tuple[str, ...]:
     return _lines([*_whose(board), _MODES[board.mode], *_filters(board), *_method(board)])
 
 
+def count_caption(board: Leaderboard) -> tuple[str, ...]:
+    """Return the settings that counts depend on: no method, no error level."""
+    return _lines([*_whose(board), _MODES[board.mode], *_filters(board), "plain counts"])
+
+
 def mode_caption(board: Leaderboard) -> tuple[str, ...]:
     """Return the settings of a comparison of the modes."""
     voted = board.evidence.votes.comparisons.any()

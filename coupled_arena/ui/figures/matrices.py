@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.leaderboard import HeadToHead, Leaderboard
-from coupled_arena.stats.coupling import ModeComparison, stars
-from coupled_arena.ui.figures.caption import caption, mode_caption
+from coupled_arena.stats.coupling import FloatArray, ModeComparison, stars
+from coupled_arena.ui.figures.caption import count_caption, mode_caption
 from coupled_arena.ui.figures.rows import DASH
 from coupled_arena.ui.figures.theme import (
     LINE,
@@ -60,7 +60,7 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         file="pairs",
         title="Who beats whom",
         lines=(
-            *caption(board),
+            *count_caption(board),
             key(
                 (_SQUARE, theme.ahead, "row ahead of column"),
                 (_SQUARE, theme.behind, "row behind"),
@@ -85,13 +85,14 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     names = [standing.model for standing in board.standings]
     order = [modes.models.index(name) for name in names]
     change = modes.pairs.difference[np.ix_(order, order)]
+    p = modes.pairs.p_value
     met = np.isfinite(change)
     largest = float(np.abs(change[met]).max(initial=0.01))
     grid = [[(i, j) for j in order] for i in order]
     cells = {
         "z": [[number(value) for value in row] for row in change],
-        "text": [[_change_text(modes, *at, len(names)) for at in row] for row in grid],
-        "hovertext": [[_describe_change(modes, *at) for at in row] for row in grid],
+        "text": [[_change_text(modes, p[at], *at, len(names)) for at in row] for row in grid],
+        "hovertext": [[_describe_change(modes, p[at], *at) for at in row] for row in grid],
         "zmin": -largest,
         "zmid": 0,
         "zmax": largest,
@@ -119,7 +120,7 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             "ties_coupled",
             "ties_independent",
         ),
-        rows=[_mode_row(modes, i, j) for row in grid for i, j in row if i != j],
+        rows=[_mode_row(modes, p, i, j) for row in grid for i, j in row if i != j],
     )
     return _matrix(names, cells, unmet, theme, head)
 
@@ -156,14 +157,17 @@ def _matrix(
         "textfont": {"color": theme.faint},
         "hoverinfo": "skip",
     }
-    rows = [wrapped(name) if k <= _FULL else shortened(name) for name in names]
+    rows = [wrapped(name) for name in names]
     columns = rows if k <= _CROWDED else [shortened(name) for name in names]
+    if k > _FULL:  # columns are too narrow for names: numbers stand for them, some of them
+        rows = [f"{place}. {shortened(name)}" for place, name in enumerate(names, 1)]
+        columns = ["" if place > 1 and place % 5 else f"{place}" for place in range(1, k + 1)]
     lines = 1 if k > _FULL else max(2 if k > _CROWDED else 3, *(r.count("<br>") + 1 for r in rows))
     layout = {
         "xaxis": {
             **_names(columns),
             "range": [-0.5, k - 0.5],
-            **({"tickangle": -90} if k > _CROWDED else {"autotickangles": [0, -90]}),
+            **({"tickangle": -90} if _CROWDED < k <= _FULL else {"autotickangles": [0, -90]}),
         },
         "yaxis": {**_names(rows), "range": [k - 0.5, -0.5]},
     }
@@ -197,39 +201,36 @@ def _describe(this: str, that: str, pair: HeadToHead) -> str:
     )
 
 
-def _change_text(modes: ModeComparison, i: int, j: int, k: int) -> str:
+def _change_text(modes: ModeComparison, p: float, i: int, j: int, k: int) -> str:
     pairs = modes.pairs
-    if not np.isfinite(pairs.difference[i, j]) or k > _FULL:
+    if not _met(modes, i, j) or k > _FULL:
         return ""
-    starred = stars(pairs.p_value[i, j])
+    starred = stars(p)
     if k > _CROWDED:
-        return f"{100 * pairs.difference[i, j]:+.0f}<br>{starred}"
+        return f"{100 * (pairs.coupled[i, j] - pairs.independent[i, j]):+.0f}<br>{starred}"
     both = f"{100 * pairs.coupled[i, j]:.0f} | {100 * pairs.independent[i, j]:.0f}"
     return f"{both}<br>{starred}"
 
 
-def _describe_change(modes: ModeComparison, i: int, j: int) -> str:
+def _describe_change(modes: ModeComparison, p: float, i: int, j: int) -> str:
     pairs = modes.pairs
-    if not np.isfinite(pairs.difference[i, j]):
+    if not _met(modes, i, j):
         return ""
-    p = number(pairs.p_value[i, j])
     return (
         f"<b>{escape(modes.models[i])}</b> against <b>{escape(modes.models[j])}</b><br>"
         f"coupled {pairs.coupled[i, j]:.1%}, independent {pairs.independent[i, j]:.1%}<br>"
         f"ties: coupled {modes.coupled_ties[i, j]:.1%}, "
         f"independent {modes.independent_ties[i, j]:.1%}<br>"
-        + (f"p = {p:.2g}" if p is not None else "too few votes for a test")
+        + (f"p = {p:.2g}" if np.isfinite(p) else "too few votes for a test")
     )
 
 
-def _mode_row(modes: ModeComparison, i: int, j: int) -> list[object]:
-    pairs = modes.pairs
-    values = (
-        pairs.coupled,
-        pairs.independent,
-        pairs.difference,
-        pairs.p_value,
-        modes.coupled_ties,
-        modes.independent_ties,
-    )
-    return [modes.models[i], modes.models[j], *(number(value[i, j]) for value in values)]
+def _met(modes: ModeComparison, i: int, j: int) -> bool:
+    return bool(np.isfinite(modes.pairs.coupled[i, j] - modes.pairs.independent[i, j]))
+
+
+def _mode_row(modes: ModeComparison, p: FloatArray, i: int, j: int) -> list[object]:
+    coupled, independent = modes.pairs.coupled[i, j], modes.pairs.independent[i, j]
+    ties = modes.coupled_ties[i, j], modes.independent_ties[i, j]
+    values = (coupled, independent, coupled - independent, p[i, j], *ties)
+    return [modes.models[i], modes.models[j], *(number(value) for value in values)]

@@ -123,7 +123,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     ]
     head = Head(
         file="rank-set-sizes",
-        title="Rank-sets with and without the judge",
+        title="Size of rank-sets",
         lines=(
             *caption(board),
             key(

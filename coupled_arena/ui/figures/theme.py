@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 LINE = 16  # pixels of a line of text
 _TITLE = 44  # pixels of the title with its distance to the edge and to what follows
-_LONGEST_NAME = 26  # characters of a name that a phone has room for beside the numbers
+_LONGEST_NAME = 22  # characters of a name that a phone has room for beside the numbers
 _NAME_LINE = 14  # characters of a name on one line beside a matrix
 _FONT = "system-ui, sans-serif"
 

@@ -1,0 +1,154 @@
+"""The leaderboard as people use it, in Chromium, on a store that already has votes."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import time
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from coupled_arena.records import Mode
+from coupled_arena.store.database import Store
+from coupled_arena.ui.visitor import COOKIE
+from tests.store.conftest import make_battle, make_vote
+from tests.ui.raw_client import Visitor
+from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.test_browser import note_when, open_tab
+
+SECRET = "a" * 32
+MYSELF = hashlib.blake2b(f"cookie {SECRET}".encode(), digest_size=8).hexdigest()
+VOTES = "Number(document.querySelector('#board tbody tr')?.cells[4].textContent)"
+
+
+def vote(store, ranks, times, *, voter="ann", mode=Mode.COUPLED):
+    for _ in range(times):
+        battle = make_battle("left", "right", mode=mode, replies=(), prompts=())
+        store.add_battle(battle)
+        store.cast(make_vote(battle, *ranks, voter=voter))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("board")
+    with Store.open(folder / "arena.duckdb") as store:
+        vote(store, (1, 2), 13)
+        vote(store, (2, 1), 6)
+        vote(store, (2, 1), 7, mode=Mode.INDEPENDENT)
+        vote(store, (1, 2), 4, mode=Mode.INDEPENDENT)
+        vote(store, (2, 1), 5, voter=MYSELF)
+    with serving(folder, TWO_QUICK_MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def board(served, visit):
+    """Open the leaderboard; `mine` with the cookie of somebody who has voted."""
+
+    def opened(*, mine=False):
+        cookie = {"name": COOKIE, "value": SECRET, "domain": urlsplit(served.url).hostname}
+        cookie |= {"path": "/", "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}
+        state = {"storage_state": {"cookies": [cookie], "origins": []}} if mine else {}
+        page = visit(served.url, **state)
+        open_tab(page, "Leaderboard")
+        page.wait_for_selector("#board .board")
+        return page
+
+    return opened
+
+
+def ranks(page):
+    """Return the ranks that the table gives each model."""
+    return page.locator("#board tbody tr td:nth-child(2)").all_inner_texts()
+
+
+def subtitle(page, figure="board-rates"):
+    return page.locator(f"#{figure} .gtitle-subtitle").text_content()
+
+
+def set_alpha(page, value):
+    field = page.locator("#board-alpha input[type=number]")
+    field.fill(str(value))
+    field.press("Enter")
+
+
+def show_filters(page):
+    page.get_by_role("button", name="Method and filters").click()
+
+
+def test_the_error_level_changes_rank_sets(board):
+    page = board()
+    set_alpha(page, 0.01)
+    page.wait_for_function("document.querySelector('#board th:nth-child(4)').textContent[1] == 9")
+    assert ranks(page) == ["1–2", "1–2"]
+    page.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.01')")
+    show_filters(page)
+    page.locator("#board-mode").get_by_text("Coupled").click()
+    set_alpha(page, 0.4)
+    page.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.4')")
+
+
+def test_modes_are_shown_apart(board):
+    page = board()
+    page.wait_for_selector("#board-modes .js-plotly-plot .main-svg")
+    assert page.evaluate(VOTES) >= 35
+    page.locator("#board-mode").get_by_text("Independent").click()
+    page.wait_for_function(f"{VOTES} < 20")
+    page.wait_for_function(
+        "document.querySelector('#board-rates').textContent.includes('independent battles')"
+    )
+    assert page.locator("#board-modes").count() == 0
+
+
+def test_a_personal_board_is_of_the_cookie_s_votes(board):
+    mine, other = board(mine=True), board()
+    for page in (mine, other):
+        show_filters(page)
+        page.get_by_label("My votes only").check()
+    mine.wait_for_function(f"{VOTES} === 5")
+    other.wait_for_selector("#board .hint >> text=You have not voted")
+    assert other.locator("#board-rates").count() == 0
+
+
+@pytest.mark.parametrize("figure", ["board-ranks", "board-rates", "board-pairs", "board-modes"])
+def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
+    page = board()
+    page.wait_for_selector(f"#{figure} .js-plotly-plot .main-svg")
+    saved = {}
+    for kind in ("png", "svg", "csv"):
+        with page.expect_download() as download:
+            page.locator(f"#{figure}-foot [data-kind={kind}]").click()
+        saved[kind] = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved[kind])
+        assert saved[kind].suffix == f".{kind}"
+    assert saved["png"].read_bytes().startswith(b"\x89PNG")
+    shown = page.locator(f"#{figure} .main-svg").first.bounding_box()
+    with Image.open(saved["png"]) as image:
+        assert image.height == pytest.approx(3 * shown["height"], abs=4)
+    assert ElementTree.parse(saved["svg"]).getroot().tag.endswith("svg")
+    with saved["csv"].open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["model"] for row in rows} == {"left", "right"}
+
+
+def test_a_vote_cast_elsewhere_moves_the_board_and_nothing_else_does(served, board):
+    page = board()
+    page.wait_for_selector("#board-rates .js-plotly-plot .main-svg")
+    page.evaluate("document.querySelector('#board .board').drawn = 'once'")
+    page.evaluate("document.querySelector('#board-rates .main-svg g').drawn = 'once'")
+    page.wait_for_timeout(2500)
+    assert page.evaluate("document.querySelector('#board .board').drawn") == "once"
+    assert page.evaluate("document.querySelector('#board-rates .main-svg g').drawn") == "once"
+    elsewhere = Visitor(served.url)
+    elsewhere.ask(stop=True)
+    note_when(page, f"{VOTES} === {page.evaluate(VOTES)} + 1")
+    assert elsewhere.vote()
+    cast = time.time() * 1000
+    page.wait_for_function("window.noted")
+    assert page.evaluate("window.noted") - cast < 2000
+    said = int(re.search(r"(\d+) votes", subtitle(page))[1])
+    assert said == page.evaluate(VOTES)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
 from coupled_arena.stats.counts import OUTCOMES, IntArray, PairCounts
+from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
 
 FloatArray = NDArray[np.float64]
 
@@ -52,13 +53,16 @@ class Differences:
     """Win-rates under both protocols and their difference, coupled minus independent.
 
     All arrays have the same shape: (k, k) for pairs, row against column, or (k,) for models.
-    NaN where one of the protocols has no comparisons. `degrees` are those of Student's t, infinite
-    where no comparisons depend on each other.
+    Rates are NaN where a protocol has no comparisons, for models where it has no opponent with
+    `MINIMUM_PER_PAIR` comparisons in both. `floor` is what the test adds to the variance for a
+    protocol in which a model always or never won, and is infinite below that number. `degrees`
+    are those of Student's t, infinite where no comparisons depend on each other.
     """
 
     coupled: FloatArray
     independent: FloatArray
     variance: FloatArray
+    floor: FloatArray
     degrees: FloatArray
 
     @property
@@ -69,9 +73,10 @@ class Differences:
     @property
     def p_value(self) -> FloatArray:
         """Two-sided; NaN where the votes do not vary, which proves nothing."""
-        varied = (self.variance > 0) & (self.degrees >= 1)
+        varied = (self.variance > 0) & np.isfinite(self.floor) & (self.degrees >= 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(varied, self.difference / np.sqrt(self.variance), np.nan)
+            error = np.sqrt(self.variance + self.floor)
+            t = np.where(varied, self.difference / error, np.nan)
         return 2 * stdtr(np.maximum(self.degrees, 1), -np.abs(t))
 
 
@@ -83,7 +88,7 @@ class ModeComparison:
     ----------
     models : tuple of str
     pairs, averages : Differences
-        Of each ordered pair, and of each model's mean over the opponents it met in both.
+        Of each ordered pair, and of each model's mean over the opponents it met often enough.
     published_p_value : ndarray of float64, shape (k, k)
         Pooled two-proportion z test, which takes comparisons as independent.
     coupled_ties, independent_ties : ndarray of float64, shape (k, k)
@@ -134,8 +139,15 @@ class ModeComparison:
         )
 
 
-def _plain(rates: FloatArray, variance: FloatArray) -> Differences:
-    return Differences(rates[0], rates[1], variance, np.full_like(variance, np.inf))
+def _plain(rates: FloatArray, variance: FloatArray, floor: FloatArray) -> Differences:
+    return Differences(rates[0], rates[1], variance, floor, np.full_like(variance, np.inf))
+
+
+def _floor(wins: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the variance that outcomes which never vary might have had; see `Estimate.floor`."""
+    certain = ((wins == 0) | (wins == sizes)) & (sizes > 0)
+    fraction = (wins + 0.5) / (sizes + 1)
+    return np.sum(certain * fraction * (1 - fraction) / np.maximum(sizes, 1), axis=0)
 
 
 def _clustered(plain: Differences, squares: FloatArray, clusters: IntArray | int) -> Differences:
@@ -158,20 +170,25 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
     wins = np.stack([counts.wins for counts in both]).astype(np.float64)
     ties = np.stack([counts.ties + counts.both_bad for counts in both]).astype(np.float64)
     met: NDArray[np.bool_] = np.all(sizes > 0, axis=0)
+    enough: NDArray[np.bool_] = np.all(sizes >= MINIMUM_PER_PAIR, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(met, wins / sizes, np.nan)
         shares = ties / sizes
         total = ties.sum((1, 2)) / sizes.sum((1, 2))
         tie_change = float(total[0] / total[1] - 1)
-    influence = _influence(sizes, rates, met)
-    averages = _average(rates, met)
+    influence = _influence(sizes, rates, enough)
+    averages = _average(rates, enough)
+    floor = _floor(wins, sizes)
+    opponents = np.maximum(enough.sum(axis=1), 1)
     pair_variance, average_variance = _plain_variances(
         np.stack([counts.counts for counts in both]), influence
     )
     return ModeComparison(
         models=coupled.models,
-        pairs=_plain(rates, pair_variance),
-        averages=_plain(averages, average_variance),
+        pairs=_plain(rates, pair_variance, np.where(enough, floor, np.inf)),
+        averages=_plain(
+            averages, average_variance, np.where(enough, floor, 0).sum(axis=1) / opponents**2
+        ),
         published_p_value=_two_proportion_z(wins, sizes, met),
         coupled_ties=shares[0],
         independent_ties=shares[1],
@@ -185,19 +202,19 @@ def stars(p_value: float) -> str:
     return "*" * sum(p_value < level for level in _STARS)
 
 
-def _average(rates: FloatArray, met: NDArray[np.bool_]) -> FloatArray:
-    opponents = met.sum(axis=1)
-    sums = np.where(met, rates, 0.0).sum(axis=2)
+def _average(rates: FloatArray, enough: NDArray[np.bool_]) -> FloatArray:
+    opponents = enough.sum(axis=1)
+    sums = np.where(enough, rates, 0.0).sum(axis=2)
     return sums / np.where(opponents > 0, opponents, np.nan)
 
 
-def _influence(sizes: FloatArray, rates: FloatArray, met: NDArray[np.bool_]) -> ModeInfluence:
+def _influence(sizes: FloatArray, rates: FloatArray, enough: NDArray[np.bool_]) -> ModeInfluence:
     # n - 1 makes the variance of independent comparisons unbiased.
-    scale = np.where(met, 1 / np.sqrt(np.maximum(sizes * (sizes - 1), 1)), 0.0)
+    scale = np.where(enough, 1 / np.sqrt(np.maximum(sizes * (sizes - 1), 1)), 0.0)
     scale[1] *= -1
-    centre = np.where(met, rates, 0.0)
+    centre = np.where(enough, rates, 0.0)
     first, second = np.eye(len(OUTCOMES))[:2]
-    opponents = np.maximum(met.sum(axis=1), 1)
+    opponents = np.maximum(enough.sum(axis=1), 1)
     pairs = np.empty((*sizes.shape, len(OUTCOMES), 2))
     for role, (win, turn) in enumerate(((first, (0, 1, 2)), (second, (0, 2, 1)))):
         weight, mean = scale.transpose(turn), centre.transpose(turn)

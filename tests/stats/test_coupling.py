@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import norm as normal
 from scipy.stats import t as t_law
 
 from coupled_arena.stats.counts import OUTCOMES, PairCounts
@@ -147,10 +148,25 @@ def _one_pair(table):
 
 
 def test_flipped_rankings_are_named():
-    coupled = PairCounts.from_rows([("x", "y", "first", 6), ("x", "y", "second", 3)])
-    independent = PairCounts.from_rows([("x", "y", "first", 3), ("x", "y", "second", 6)])
+    coupled = PairCounts.from_rows([("x", "y", "first", 6), ("x", "y", "second", 5)])
+    independent = PairCounts.from_rows([("x", "y", "first", 5), ("x", "y", "second", 6)])
     assert compare_modes(coupled, independent).flips == (("x", "y"),)
     assert compare_modes(coupled, coupled).flips == ()
+
+
+def test_a_handful_of_votes_is_no_proof():
+    """3 of 3 against 0 of 2 is nothing; 6 of 6 against 3 of 6 has only one side that varied."""
+    found = compare_modes(
+        PairCounts.from_rows([("x", "y", "first", 3), ("x", "z", "first", 6)], MODELS),
+        PairCounts.from_rows(
+            [("x", "y", "second", 2), ("x", "z", "first", 3), ("x", "z", "second", 3)], MODELS
+        ),
+    )
+    assert np.isnan(found.pairs.p_value[0, 1])
+    assert np.isnan(found.averages.p_value[1])
+    variance = 0.25 / 5 + 6.5 * 0.5 / 49 / 6  # p (1 - p)/(n - 1), and (w + 1/2)/(n + 1) for 6 of 6
+    assert found.pairs.p_value[0, 2] == pytest.approx(2 * normal.sf(0.5 / variance**0.5))
+    assert found.averages.p_value[0] == pytest.approx(found.pairs.p_value[0, 2])
 
 
 def test_what_is_missing_is_nan_and_never_a_star():
@@ -159,8 +175,8 @@ def test_what_is_missing_is_nan_and_never_a_star():
     found = compare_modes(coupled, independent)
     assert np.isnan(found.pairs.difference[0, 2])
     assert np.isnan(found.averages.difference[2])
-    assert found.averages.difference[0] == 0
-    assert np.isnan(found.pairs.p_value).all()  # 6 of 6 and 2 of 2 have no variance
+    assert found.pairs.difference[0, 1] == 0
+    assert np.isnan(found.pairs.p_value).all()
     assert stars(np.nan) == ""
 
 

@@ -15,6 +15,7 @@ from coupled_arena.settings import resource
 from coupled_arena.ui.battle_tab import BattleTab
 from coupled_arena.ui.compare_tab import CompareTab
 from coupled_arena.ui.data_tab import DataTab
+from coupled_arena.ui.experiments_tab import ExperimentsTab
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
 from coupled_arena.ui.visitor import VisitorCookie
 
@@ -35,12 +36,16 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Leaderboard", id="leaderboard"):
                 board = LeaderboardTab(services.store, services.evidence)
                 board.build()
+            with gr.Tab("Experiments", id="experiments"):
+                experiments = ExperimentsTab(services.store, services.evidence)
+                experiments.build()
             with gr.Tab("Compare", id="compare"):
                 sampling = settings.sampling.sampling()
                 CompareTab(services.models, services.worker, sampling).build()
             with gr.Tab("Data", id="data"):
                 DataTab(services.store).build()
         board.live_only_while_shown(page, tabs)
+        experiments.offer_judges_when_shown(tabs)
     return page
 
 

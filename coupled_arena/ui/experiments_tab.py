@@ -1,0 +1,168 @@
+"""The experiments tab: what fewer votes and a judge would have said of the stored votes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.errors import ArenaError
+from coupled_arena.evidence import LiveEvidence
+from coupled_arena.stats.estimates import Covariance, Weighting
+from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.resampling import Resampling, ResamplingPlan, resample
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.database import Store
+from coupled_arena.ui.events import FREE, QUIET, told
+from coupled_arena.ui.experiment_plots import (
+    position_figure,
+    rank_set_figure,
+    trade_off_figure,
+    votes_figure,
+)
+from coupled_arena.ui.figure_panel import drawn
+
+_TITLE = "Experiments"
+_MOST_REPEATS = 1000
+_ALPHAS = (0.4, 0.3, 0.2, 0.1, 0.05, 0.025, 0.01)
+_INTRO = (
+    "Random subsets of the comparisons that have both a vote and a verdict. On each subset the "
+    "models are ranked four times: by all its votes (the baseline), by the judge alone, by a few "
+    "votes alone, and by those few votes with the judge's verdicts on the rest. Small rank-sets "
+    "that still meet the baseline's are good; small ones that miss it are false certainty."
+)
+_OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
+_PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
+
+
+class ExperimentsTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store, live: LiveEvidence) -> None:
+        self._store = store
+        self._live = live
+        self._stops: dict[str, threading.Event] = {}  # by session, while its experiment runs
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        gr.Markdown(_INTRO)
+        with gr.Row():
+            self._judge = gr.Dropdown([], label="Judge", elem_id="experiment-judge")
+            human = gr.Textbox("100", label="Votes that are kept, one or more numbers: 66, 198")
+            total = gr.Number(500, precision=0, minimum=1, label="Comparisons of each subset")
+            repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label="Repeats")
+        with gr.Row():
+            balanced = gr.Checkbox(True, label="As many in every pair")
+            papers = gr.Checkbox(
+                False, label="As published: count weighting, published covariance, chi2 cut-off"
+            )
+        with gr.Row():
+            run = gr.Button("Run", variant="primary", elem_id="run-experiment")
+            stop = gr.Button("Stop", elem_id="stop-experiment")
+        said = gr.Markdown(elem_id="experiment-said")
+        figures = [
+            gr.Plot(show_label=False, visible=False, elem_id=f"experiment-{name}")
+            for name in ("trade-off", "votes", "positions", "rank-sets")
+        ]
+        run.click(
+            self._run,
+            [self._judge, human, total, repeats, balanced, papers],
+            [said, *figures],
+            api_visibility="private",
+            concurrency_limit=1,  # each takes a core for seconds
+        )
+        stop.click(self._stop, None, None, **FREE)
+
+    def offer_judges_when_shown(self, tabs: gr.Tabs) -> None:
+        """Fill the choice of judges whenever the tab is selected."""
+        tabs.select(self._offer, self._judge, self._judge, **QUIET)
+
+    def _offer(self, chosen: str | None, event: gr.SelectData) -> Any:
+        if event.value != _TITLE:
+            return gr.skip()
+        with self._store.cursor() as cursor:
+            names = comparisons.judges(cursor)
+        value = chosen if chosen in names else next(iter(names), None)
+        return gr.Dropdown(names, value=value)
+
+    def _stop(self, request: gr.Request) -> None:
+        if event := self._stops.get(request.session_hash or ""):
+            event.set()
+
+    def _run(
+        self,
+        judge: str | None,
+        human: str,
+        total: float,
+        repeats: float,
+        balanced: bool,
+        papers: bool,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008  (how Gradio hands it in)
+    ) -> list[Any]:
+        with told(), self._stoppable(request.session_hash or "") as stopped:
+            if not judge:
+                raise ArenaError("There are no verdicts here: let a judge judge, or import some.")
+            judged = self._live.get(Selection(judge=judge)).judged
+            weighting, covariance, cutoff = _PAPERS if papers else _OURS
+
+            def track(numbers: range) -> Iterator[int]:
+                for number in progress.tqdm(numbers, unit="repeats"):
+                    yield number
+                    if stopped.is_set():
+                        return
+
+            try:
+                plan = ResamplingPlan(
+                    total=int(total or 0),
+                    human=_numbers(human),
+                    repeats=min(int(repeats), _MOST_REPEATS),
+                    alphas=_ALPHAS,
+                    balanced=balanced,
+                    weighting=weighting,
+                    covariance=covariance,
+                    cutoff=cutoff,
+                )
+                result = resample(judged, plan, track)
+            except ValueError as error:
+                raise ArenaError(str(error)) from error
+            return [_words(result), *_figures(result)]
+
+    @contextmanager
+    def _stoppable(self, session: str) -> Iterator[threading.Event]:
+        event = self._stops[session] = threading.Event()
+        try:
+            yield event
+        finally:
+            self._stops.pop(session, None)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(item) for item in text.replace(",", " ").split())
+    except ValueError:
+        raise ArenaError(f"{text!r} are not whole numbers separated by commas.") from None
+
+
+def _figures(result: Resampling) -> list[Any]:
+    votes = result.plan.human[0]
+    several = len(result.plan.human) > 1
+    made = [
+        trade_off_figure(result, votes),
+        votes_figure(result) if several else None,
+        position_figure(result, votes),
+        rank_set_figure(result, votes),
+    ]
+    return [
+        gr.Plot(visible=False) if figure is None else gr.Plot(drawn(figure), visible=True)
+        for figure in made
+    ]
+
+
+def _words(result: Resampling) -> str:
+    wanted, done = result.plan.repeats, result.repeats
+    return f"Stopped after {done} of {wanted} repeats." if done < wanted else f"{done} repeats."

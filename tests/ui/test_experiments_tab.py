@@ -1,0 +1,77 @@
+"""Random subsets of judged votes, in Chromium: run, read, stop, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coupled_arena.store.database import Store
+from tests.store.conftest import make_battle, make_vote
+from tests.store.test_comparisons import judge
+from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.test_browser import open_tab
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judged")
+    rng = np.random.default_rng(4)
+    with Store.open(folder / "arena.duckdb") as store:
+        for _ in range(60):
+            battle = make_battle("left", "right", replies=(), prompts=())
+            store.add_battle(battle)
+            store.cast(make_vote(battle, *[(1, 2), (2, 1), (1, 1)][rng.integers(3)]))
+            judge(store, "gpt", battle, 0, 1, ["first", "second", "tie"][rng.integers(3)])
+    with serving(folder, TWO_QUICK_MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def page(judged, visit):
+    page = visit(judged.url)
+    open_tab(page, "Experiments")
+    page.wait_for_function("document.querySelector('#experiment-judge input')?.value === 'gpt'")
+    return page
+
+
+def fill(page, votes, total):
+    page.get_by_label("Votes that are kept").fill(votes)
+    page.get_by_label("Comparisons of each subset").fill(total)
+
+
+def test_an_experiment_shows_its_figures(page):
+    fill(page, "10, 20", "40")
+    page.click("#run-experiment")
+    page.wait_for_function(
+        "document.querySelector('#experiment-said').textContent.includes('100 repeats.')"
+    )
+    for name in ("trade-off", "votes", "positions", "rank-sets"):
+        page.wait_for_selector(f"#experiment-{name} .main-svg")
+    assert "10 of 40 votes" in page.inner_text("#experiment-trade-off")
+
+
+def test_an_experiment_can_be_stopped(page):
+    fill(page, " ".join(map(str, range(2, 40))), "40")  # tens of seconds, if it is let
+    page.locator("input[aria-label*='Repeats'][type=number]").fill("1000")
+    page.get_by_label("As many in every pair").check()
+    page.click("#run-experiment")
+    page.wait_for_selector("#experiment-said .progress-text, .progress-level, .eta-bar")
+    page.click("#stop-experiment")
+    page.wait_for_function(
+        "/Stopped after [0-9]+ of 1000/.test("
+        "document.querySelector('#experiment-said').textContent)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("votes", "total", "message"),
+    [
+        ("ten", "40", "are not whole numbers"),
+        ("50", "40", "cannot keep their vote"),
+        ("10", "4000", "comparisons"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(page, votes, total, message):
+    fill(page, votes, total)
+    page.click("#run-experiment")
+    page.wait_for_selector(f".toast-body:has-text('{message}')")

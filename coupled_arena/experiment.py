@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import secrets
 import signal
@@ -177,6 +178,7 @@ class Replay:
     score_gap : float or None
         By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
         another batch shape, device or library version; a larger one is another model or text.
+        None where the stored token could not be drawn at all.
     """
 
     battle: str
@@ -209,13 +211,14 @@ def replay(battle: Battle, models: Models) -> Replay:
 def _difference(battle: Battle, models: Models, reply: Reply, index: int) -> Replay:
     model = models[battle.models[reply.place]]
     outcome = reply.tokens[index] if index < len(reply.tokens) else model.vocabulary.end
+    gap = score_gap(models, battle, reply, index, outcome)
     return Replay(
         battle.id,
         identical=False,
         first_difference=index,
         turn=reply.turn,
         model=model.name,
-        score_gap=score_gap(models, battle, reply, index, outcome),
+        score_gap=gap if math.isfinite(gap) else None,
     )
 
 

@@ -166,7 +166,8 @@ def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(generated
     answer = replayed(altered, battle[:10])
     assert answer["identical"] is False
     assert (answer["first_difference"], answer["turn"]) == (2, 0)
-    assert answer["score_gap"] > 0.01  # no rounding: float32 logits agree to about 1e-5
+    # No rounding: float32 logits agree to about 1e-5; or the token cannot be drawn there at all.
+    assert answer["score_gap"] is None or answer["score_gap"] > 0.01
 
 
 def _alter_token(connection, battle, *, index):

@@ -219,7 +219,12 @@ def _models_table(rows: list[dict[str, Any]]) -> str:
 def _replay_text(result: Any) -> str:
     if result.identical:
         return f"{result.battle}: identical"
+    gap = (
+        "the stored token cannot be drawn there"
+        if result.score_gap is None
+        else f"the token drawn now beats the stored one by {result.score_gap:.3g}"
+    )
     return (
         f"{result.battle}: differs from token {result.first_difference} of {result.model}, "
-        f"turn {result.turn}; the token drawn now beats the stored one by {result.score_gap:.3g}"
+        f"turn {result.turn}; {gap}"
     )

@@ -22,6 +22,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
 
 _log = logging.getLogger(__name__)
+_SNAPSHOT_SHARE = 20  # at most one part in so many of the time goes into snapshots
 
 
 @dataclass(frozen=True)
@@ -101,16 +102,18 @@ def _snapshots(store: Store, settings: Settings) -> Iterator[None]:
     path = snapshot_path(settings.db)
 
     def keep() -> None:
-        copied = None
+        copied, took = None, 0.0
         while not leaving.is_set():
             version = store.version()
             if version != copied:
+                started = time.perf_counter()
                 try:
                     snapshot(store, path)
                 except StoreError as error:
                     _log.warning("%s", error)
-                copied = version
-            leaving.wait(settings.snapshot_seconds)
+                copied, took = version, time.perf_counter() - started
+            # A large store takes seconds to copy: that must stay a small part of the time.
+            leaving.wait(max(settings.snapshot_seconds, _SNAPSHOT_SHARE * took))
 
     thread = threading.Thread(target=keep, name="snapshots", daemon=True)
     thread.start()

@@ -111,7 +111,8 @@ class ExperimentsTab:
             weighting, covariance, cutoff = _PAPERS if papers else _OURS
 
             def track(numbers: range) -> Iterator[int]:
-                for number in progress.tqdm(numbers, unit="repeats"):
+                for number in numbers:
+                    progress((number, len(numbers)), unit="repeats")
                     yield number
                     if stopped.is_set():
                         return

@@ -20,6 +20,7 @@ _FORMATS: list[tuple[str, Format]] = [
     ("Parquet", "parquet"),
     ("JSON lines", "jsonl"),
     ("CSV", "csv"),
+    ("Chatbot Arena rows", "arena"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -365,6 +366,21 @@ def test_data_downloads_hold_the_vote(page, tmp_path, label, ending):
     assert (told["Seed"],) in seeds
     replies = duckdb.sql(f"select battle, text from '{tmp_path / names[1]}'").fetchall()
     assert sum(battle == told["Battle"] for battle, _ in replies) == 2
+
+
+def test_data_downloads_arena_rows(page, tmp_path):
+    ask_and_stop(page)
+    page.keyboard.press("t")
+    told = revealed(page)
+    open_tab(page, "Data")
+    page.get_by_label("Chatbot Arena rows").check()
+    page.click("#make-files")
+    link = page.locator("#files a[download='arena.jsonl']")
+    with page.expect_download() as download:
+        link.first.click()
+    download.value.save_as(tmp_path / "arena.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text().splitlines()]
+    assert told["Battle"] in [row["battle"] for row in rows]
 
 
 def shoot(page, folder, name):

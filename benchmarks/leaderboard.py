@@ -112,7 +112,7 @@ def fill(store: Store, votes: int, per_prompt: int) -> None:
             """
         )
 
-    store._write(work)
+    store.write(work)
 
 
 def against_rows(rows: int = 100_000) -> None:

@@ -4,7 +4,7 @@ All functions work on a cursor that somebody else opened; in one transaction the
 
 A comparison is what one voter, or nobody, said of one pair of a battle's models, and what one
 judge, or none, said of the same pair. The table `comparisons` follows from battles, votes and
-verdicts; whatever writes one of those calls `refresh` in the same transaction.
+verdicts: `coupled_arena.store.upkeep` sees to it.
 """
 
 from __future__ import annotations
@@ -303,52 +303,6 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int]) -> Counts:
     at = judged & ~voted
     np.add.at(unlabelled, (mode[at], a[at], b[at], verdict[at]), n[at])
     return Counts(tuple(known), votes, labelled, unlabelled)
-
-
-def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
-    """Bring the comparisons of some battles in line with their votes and verdicts.
-
-    Parameters
-    ----------
-    battles : str
-        SQL condition on the column ``battle``.
-    values : dict
-        Its parameters.
-    """
-    for statement in _REFRESH:
-        cursor.execute(statement.format(battles=battles), values)
-
-
-_REFRESH = (
-    """
-    insert into models (model)
-    select distinct unnest(models) as model from battles where {battles}
-    order by model
-    on conflict do nothing
-    """,
-    """
-    insert into prompts (prompt_key)
-    select distinct prompt_key from prompt_keys where {battles}
-    order by prompt_key  -- an index takes a million random keys faster in their order
-    on conflict do nothing
-    """,
-    "delete from comparisons where battle_no in (select battle_no from battles where {battles})",
-    "insert into comparisons select * exclude (battle) from comparison_rows where {battles}",
-    """
-    update prompts set comparisons = counted.n
-    from (
-        select prompt_no, count(*) as n
-        from comparisons
-        where judge_no = 0 and prompt_no in (
-            select prompt_no
-            from comparisons
-            where battle_no in (select battle_no from battles where {battles})
-        )
-        group by all
-    ) as counted
-    where prompts.prompt_no = counted.prompt_no
-    """,
-)
 
 
 def judges(cursor: Cursor) -> list[str]:

@@ -14,7 +14,7 @@ import duckdb
 
 from coupled_arena.errors import StoreBusyError, StoreError
 from coupled_arena.records import Battle, Vote
-from coupled_arena.store import battles, comparisons, migrations, votes
+from coupled_arena.store import battles, migrations, upkeep, votes
 
 T = TypeVar("T")
 
@@ -112,10 +112,11 @@ class Store:
         def add(cursor: duckdb.DuckDBPyConnection) -> bool:
             added = battles.add(cursor, battle)
             if added:
-                comparisons.refresh(cursor, "battle = $battle", {"battle": battle.id})
+                upkeep.enrol(cursor, "battle = $battle", {"battle": battle.id})
+                upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
             return added
 
-        return self._write(add)
+        return self.write(add)
 
     def cast(self, vote: Vote, *, reveal: bool = True) -> None:
         """Write a vote and return once it is safe on disk.
@@ -141,9 +142,9 @@ class Store:
 
         def cast(cursor: duckdb.DuckDBPyConnection) -> None:
             votes.cast(cursor, vote, reveal=reveal)
-            comparisons.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+            upkeep.refresh(cursor, "battle = $battle", {"battle": vote.battle})
 
-        self._write(cast)
+        self.write(cast)
 
     def battle(self, battle_id: str) -> Battle:
         """Return a battle by its id, or by the first 8 or more characters of it.
@@ -184,21 +185,14 @@ class Store:
         """Do a piece of work in one transaction, in turn with all other writes.
 
         The work may be done again from the start if another writer came between; whatever it
-        raises, it leaves nothing in the database. It calls `comparisons.refresh` for battles
-        that it changes.
+        raises, it leaves nothing in the database. Work that changes battles, votes or verdicts
+        calls on `coupled_arena.store.upkeep`.
 
         Raises
         ------
         StoreError
             The database cannot be written.
         """
-        return self._write(work)
-
-    def _row(self, query: str) -> tuple[int, ...]:
-        with self.cursor() as cursor:
-            return cursor.execute(query).fetchall()[0]
-
-    def _write(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only.")
         with self._writing, self.cursor() as cursor:
@@ -206,6 +200,10 @@ class Store:
                 return _retry(cursor, work)
             except _WRITE_ERRORS as error:
                 raise StoreError(f"{self.path} cannot be written: {_reason(error)}") from error
+
+    def _row(self, query: str) -> tuple[int, ...]:
+        with self.cursor() as cursor:
+            return cursor.execute(query).fetchall()[0]
 
 
 def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.errors import StoreError
-from coupled_arena.store import claims, comparisons, merging
+from coupled_arena.store import claims, merging, upkeep
 from coupled_arena.store.claims import Wanted
 from coupled_arena.store.database import Store
 
@@ -110,7 +110,8 @@ def import_files(
         battles = merging.add_battles(cursor)
         said = merging.add_verdicts(cursor, judge) if judge else merging.add_votes(cursor)
         if battles or said:
-            comparisons.refresh(cursor, "battle in (select battle from touched)", {})
+            upkeep.enrol(cursor, "battle in (select battle from touched)", {})
+            upkeep.refresh(cursor, "battle in (select battle from touched)", {})
         return Imported(
             rows,
             battles,

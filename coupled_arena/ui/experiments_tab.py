@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import gradio as gr
@@ -13,7 +16,7 @@ from coupled_arena.errors import ArenaError
 from coupled_arena.evidence import LiveEvidence
 from coupled_arena.stats.estimates import Covariance, Weighting
 from coupled_arena.stats.rank_sets import Cutoff
-from coupled_arena.stats.resampling import Resampling, ResamplingPlan, resample
+from coupled_arena.stats.resampling import RankSetQuality, Resampling, ResamplingPlan, resample
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
@@ -24,7 +27,7 @@ from coupled_arena.ui.experiment_plots import (
     trade_off_figure,
     votes_figure,
 )
-from coupled_arena.ui.figure_panel import drawn
+from coupled_arena.ui.figure_panel import drawn, figure_panel
 
 _TITLE = "Experiments"
 _MOST_REPEATS = 1000
@@ -35,6 +38,24 @@ _INTRO = (
     "votes alone, and by those few votes with the judge's verdicts on the rest. Small rank-sets "
     "that still meet the baseline's are good; small ones that miss it are false certainty."
 )
+_READ = {
+    "trade-off": (
+        "A dot is an error level. To the right the rank-sets agree with those of all votes more "
+        "often; lower, they are narrower. Good methods lie to the lower right."
+    ),
+    "votes": (
+        "The same for few votes with the judge, a line for each number of votes: what more votes "
+        "would bring."
+    ),
+    "positions": (
+        "How often a model's rank-set has each position: the larger the dot, the more often. A "
+        "column whose dots lie elsewhere than the baseline's is wrong, however narrow."
+    ),
+    "rank-sets": (
+        "How often each model got which rank-set. Tall bars are stable rank-sets; bars of other "
+        "colours in other places disagree with all votes together."
+    ),
+}
 _OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
 _PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
 
@@ -64,10 +85,10 @@ class ExperimentsTab:
             run = gr.Button("Run", variant="primary", elem_id="run-experiment")
             stop = gr.Button("Stop", elem_id="stop-experiment")
         said = gr.Markdown(elem_id="experiment-said")
-        figures = [
-            gr.Plot(show_label=False, visible=False, elem_id=f"experiment-{name}")
-            for name in ("trade-off", "votes", "positions", "rank-sets")
-        ]
+        figures: list[Any] = []
+        for name, how_to_read in _READ.items():
+            with gr.Column(visible=False) as panel:
+                figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
         run.click(
             self._run,
             [self._judge, human, total, repeats, balanced, papers],
@@ -150,18 +171,48 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _figures(result: Resampling) -> list[Any]:
+    """Return, for each figure, whether to show it and what to show."""
     votes = result.plan.human[0]
-    several = len(result.plan.human) > 1
+    qualities, sets = _quality_table(result), _set_table(result)
     made = [
-        trade_off_figure(result, votes),
-        votes_figure(result) if several else None,
-        position_figure(result, votes),
-        rank_set_figure(result, votes),
+        (trade_off_figure(result, votes), qualities),
+        (votes_figure(result) if len(result.plan.human) > 1 else None, qualities),
+        (position_figure(result, votes), sets),
+        (rank_set_figure(result, votes), sets),
     ]
-    return [
-        gr.Plot(visible=False) if figure is None else gr.Plot(drawn(figure), visible=True)
-        for figure in made
-    ]
+    shown: list[Any] = []
+    for name, (figure, numbers) in zip(_READ, made, strict=True):
+        shown.append(gr.Column(visible=figure is not None))
+        if figure is None:
+            shown.append(gr.skip())
+            continue
+        figure.update_layout(meta={"paper": [], "file": f"experiment-{name}", "csv": numbers})
+        shown.append(drawn(figure))
+    return shown
+
+
+def _quality_table(result: Resampling) -> str:
+    names = [field.name for field in fields(RankSetQuality)]
+    return _csv(names, ([getattr(one, name) for name in names] for one in result.qualities))
+
+
+def _set_table(result: Resampling) -> str:
+    rows = (
+        [run.ranking.value, run.human, alpha, model, low, high, share]
+        for run in result.runs
+        for index, alpha in enumerate(result.plan.alphas)
+        for place, model in enumerate(result.models)
+        for (low, high), share in run.sets(index, place).items()
+    )
+    return _csv(["ranking", "human", "alpha", "model", "low", "high", "probability"], rows)
+
+
+def _csv(names: list[str], rows: Iterable[list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _words(result: Resampling) -> str:

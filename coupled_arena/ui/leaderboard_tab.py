@@ -19,7 +19,7 @@ from coupled_arena.ui.figures.modes import mode_figure
 from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
 
 _TITLE = "Leaderboard"
-_REFRESH = 1.0  # seconds between looks at the store's version while the tab is shown
+_REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
 _IS_DARK = "() => document.body.classList.contains('dark')"
 

@@ -11,7 +11,7 @@ import pytest
 
 from coupled_arena.errors import StoreError
 from coupled_arena.records import Mode, Outcome, Prompt, Source, new_id, pairwise
-from coupled_arena.store import comparisons
+from coupled_arena.store import comparisons, upkeep
 from coupled_arena.store.comparisons import Cells, Selection
 from coupled_arena.store.database import Store
 
@@ -33,9 +33,9 @@ def judge(store, name, battle, first, second, outcome):
             "raw, judged_at) values (?, ?, ?, ?, ?, ?, '', now())",
             [new_id(), battle.id, name, first, second, outcome],
         )
-        comparisons.refresh(cursor, "battle = $battle", {"battle": battle.id})
+        upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
 
-    store._write(work)
+    store.write(work)
 
 
 class World:

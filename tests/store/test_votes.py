@@ -138,7 +138,7 @@ ballots = st.lists(st.integers(2, 5), min_size=1, max_size=4).flatmap(
 )
 
 
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=15, deadline=None, database=None)
 @given(ballots=ballots)
 def test_pairs_say_what_records_say(new_battle, new_vote, ballots):
     expected = []

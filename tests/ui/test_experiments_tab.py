@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -39,7 +41,7 @@ def fill(page, votes, total):
     page.get_by_label("Comparisons of each subset").fill(total)
 
 
-def test_an_experiment_shows_its_figures(page):
+def test_an_experiment_shows_its_figures(page, tmp_path):
     fill(page, "10, 20", "40")
     page.click("#run-experiment")
     page.wait_for_function(
@@ -48,6 +50,13 @@ def test_an_experiment_shows_its_figures(page):
     for name in ("trade-off", "votes", "positions", "rank-sets"):
         page.wait_for_selector(f"#experiment-{name} .main-svg")
     assert "10 of 40 votes" in page.inner_text("#experiment-trade-off")
+    with page.expect_download() as download:
+        page.click("#experiment-rank-sets-foot [data-kind=csv]")
+    download.value.save_as(tmp_path / "sets.csv")
+    with (tmp_path / "sets.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["ranking"] == "baseline"]
+    shares = sum(float(row["probability"]) for row in rows)
+    assert shares == pytest.approx(2 * 7)  # of both models at seven error levels
 
 
 def test_an_experiment_can_be_stopped(page):

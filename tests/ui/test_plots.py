@@ -10,7 +10,7 @@ import pytest
 from coupled_arena.evidence import BoardSource, Method, read_evidence
 from coupled_arena.leaderboard import leaderboard
 from coupled_arena.records import Mode, Verdict, new_id
-from coupled_arena.store import comparisons
+from coupled_arena.store import upkeep
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from coupled_arena.ui.board_words import board_table, judge_words, mode_words
@@ -83,7 +83,7 @@ def judged():
                 "raw, judged_at) values (?, ?, ?, 0, 1, ?, '', now())",
                 values,
             )
-            comparisons.refresh(cursor, "battle = $battle", {"battle": battle.id})
+            upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
         yield store
 
 

@@ -64,7 +64,8 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
 
 
 def show(store: Store) -> None:
-    evidence = read_evidence(store, Selection(judge="judge"), draws=LIVE_DRAWS)
+    selection = Selection(judge="judge")
+    evidence = read_evidence(store, selection, draws=LIVE_DRAWS, judge_alone=False)
     for source in (BoardSource.HUMAN, BoardSource.PPR):
         leaderboard(evidence, source=source)
 

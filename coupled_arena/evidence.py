@@ -106,8 +106,15 @@ def read_evidence(
     selection: Selection = Selection(),
     method: Method = Method(),
     draws: int = DRAWS,
+    *,
+    judge_alone: bool = True,
 ) -> Evidence:
     """Count the comparisons as they are now and estimate what they allow.
+
+    Parameters
+    ----------
+    judge_alone : bool
+        Whether to estimate from the verdicts alone, too.
 
     Raises
     ------
@@ -120,7 +127,7 @@ def read_evidence(
         counts = comparisons.count(cursor, selection)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
         judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
-        estimates = _estimates(votes, judged, method)
+        estimates = _estimates(votes, judged, method, judge_alone=judge_alone)
         modes = _compare_modes(counts) if selection.mode is None else None
         if method.covariance is Covariance.CORRECTED and comparisons.clusters_overlap(cursor):
             for source, plain in estimates.items():
@@ -152,35 +159,40 @@ class LiveEvidence:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: dict[tuple[Selection, Method], Evidence] = {}
+        self._kept: dict[tuple[Selection, Method, bool], Evidence] = {}
         self._lock = threading.Lock()
 
     def get(
         self,
         selection: Selection = Selection(),
         method: Method = Method(),
+        *,
+        judge_alone: bool = False,
     ) -> Evidence:
         """Return the evidence of a selection; the same object until the store changes."""
+        key = (selection, method, judge_alone)
         # The whole of it under the lock: sessions that ask during a computation wait for its
         # result instead of repeating it.
         with self._lock:
-            kept = self._kept.pop((selection, method), None)
+            kept = self._kept.pop(key, None)
             if kept is None or kept.version != self._store.version():
-                kept = read_evidence(self._store, selection, method, LIVE_DRAWS)
-            self._kept[selection, method] = kept
+                kept = read_evidence(
+                    self._store, selection, method, LIVE_DRAWS, judge_alone=judge_alone
+                )
+            self._kept[key] = kept
             while len(self._kept) > self._MOST:
                 self._kept.pop(next(iter(self._kept)))
             return kept
 
 
 def _estimates(
-    votes: PairCounts, judged: JudgedCounts, method: Method
+    votes: PairCounts, judged: JudgedCounts, method: Method, *, judge_alone: bool
 ) -> dict[BoardSource, Estimate]:
     settings = method.weighting, method.covariance
     estimates: dict[BoardSource, Estimate] = {}
     if votes.comparisons.any():
         estimates[BoardSource.HUMAN] = estimate_from_votes(votes, *settings)
-    if judged.verdicts.comparisons.any():
+    if judge_alone and judged.verdicts.comparisons.any():
         estimates[BoardSource.JUDGE] = estimate_from_votes(judged.verdicts, *settings)
     if judged.votes.comparisons.any():
         estimates[BoardSource.PPR] = estimate(judged, *settings)
@@ -257,8 +269,7 @@ def _clustered(
         Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (modes.influence.pairs, modes.influence.models)
     )
-    gram, clusters = comparisons.cluster_gram(cursor, selection, modes.models, models)
     return modes.clustered(
         comparisons.cluster_squares(cursor, selection, modes.models, pairs),
-        (np.diag(gram), clusters),
+        comparisons.cluster_diagonal(cursor, selection, modes.models, models),
     )

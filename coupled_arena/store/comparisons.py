@@ -141,9 +141,6 @@ def cluster_gram(
         Prompts with a vote among these comparisons, or where votes do not matter, with any.
     """
     k = len(models)
-    sums = ", ".join(
-        f"sum(if(model_a = {i}, first, 0) + if(model_b = {i}, second, 0)) as s{i}" for i in range(k)
-    )
     products = ", ".join(f"sum(s{i} * s{j})" for i in range(k) for j in range(i + 1))
     row = _over_cells(
         cursor,
@@ -152,12 +149,37 @@ def cluster_gram(
         cells,
         f"""
         select count(*) filter (voted), {products}
-        from (select bool_or(voted) as voted, {sums} from added group by prompt_no)
+        from (select bool_or(voted) as voted, {_sums(k)} from added group by prompt_no)
         """,
     )[0]
     gram = np.zeros((k, k))
     gram[np.tril_indices(k)] = [value or 0.0 for value in row[1:]]
     return gram + np.tril(gram, -1).T, row[0]
+
+
+def cluster_diagonal(
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+) -> tuple[FloatArray, int]:
+    """Return the diagonal of `cluster_gram`, shape (k,), and the number of clusters: sooner."""
+    row = _over_cells(
+        cursor,
+        selection,
+        models,
+        cells,
+        f"""
+        select count(*) filter (voted), {", ".join(f"sum(s{i} * s{i})" for i in range(len(models)))}
+        from (
+            select bool_or(voted) as voted, {_sums(len(models))} from added group by prompt_no
+        )
+        """,
+    )[0]
+    return np.array([value or 0.0 for value in row[1:]]), row[0]
+
+
+def _sums(k: int) -> str:
+    return ", ".join(
+        f"sum(if(model_a = {i}, first, 0) + if(model_b = {i}, second, 0)) as s{i}" for i in range(k)
+    )
 
 
 def cluster_squares(

@@ -127,7 +127,9 @@ class LeaderboardTab:
             seen = values[self._seen]
             if seen and seen[:2] == (choice, self._store.version()):
                 return {self._seen: gr.skip()}
-            evidence = self._live.get(choice.selection, choice.method)
+            evidence = self._live.get(
+                choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
+            )
             counted = _counted(evidence)
             if seen and (seen[0], seen[2]) == (choice, counted):
                 return {self._seen: (choice, evidence.version, *seen[2:])}

@@ -228,9 +228,11 @@ def test_sums_over_prompts(world, name):
         selection = Selection(judge=name)
         gram, clusters = comparisons.cluster_gram(cursor, selection, models, cells)
         squares, prompts = comparisons.cluster_squares(cursor, selection, models, cells)
+        diagonal, same = comparisons.cluster_diagonal(cursor, selection, models, cells)
     assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
     assert squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
-    assert clusters == len(voted)
+    assert diagonal == pytest.approx(np.diag(gram), rel=1e-12)
+    assert clusters == same == len(voted)
     met = sum((s != 0) | (s.T != 0) for s in pairs.values())
     assert (prompts == met).all()
 

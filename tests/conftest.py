@@ -6,7 +6,7 @@ import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # all are read at import time
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-# Two workers share the processor: threads that wait by spinning would steal it from the other.
+# The app under test shares the processor: threads that wait by spinning would steal it.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import tomllib

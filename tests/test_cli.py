@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from coupled_arena.cli import main
-from coupled_arena.store import comparisons
+from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
 
@@ -283,7 +283,7 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
     def interrupted(*_):
         raise stop
 
-    monkeypatch.setattr(comparisons, "refresh", interrupted)
+    monkeypatch.setattr(upkeep, "refresh", interrupted)
     path, db = ranking_lines(tmp_path / "rows", ["tie"]), tmp_path / "arena.duckdb"
     code, _, err = call("import", path, "--db", db)
     assert (code, err) == (1, "Error: Interrupted. Nothing was imported.\n")

@@ -11,7 +11,7 @@ import pytest
 
 from coupled_arena.errors import StoreError
 from coupled_arena.records import Finish, Mode, Origin, Source
-from coupled_arena.store import comparisons, merging
+from coupled_arena.store import comparisons, merging, upkeep
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import export
@@ -506,7 +506,7 @@ def test_a_failure_half_way_leaves_nothing(store, lines, monkeypatch):
     def fail(*_):
         raise RuntimeError("half-way")
 
-    monkeypatch.setattr(comparisons, "refresh", fail)
+    monkeypatch.setattr(upkeep, "refresh", fail)
     with pytest.raises(RuntimeError, match="half-way"):
         import_files(store, [path])
     for table in ("battles", "turns", "replies", "votes", "models", "comparisons"):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # all are read at import time
+os.environ["HF_HUB_OFFLINE"] = "1"  # both are read at import time
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-# The app under test shares the processor: threads that wait by spinning would steal it.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import tomllib
 from pathlib import Path

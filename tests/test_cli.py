@@ -278,10 +278,10 @@ def test_a_bad_import_gets_one_clear_line(call, tmp_path, arguments, code, messa
             assert store.version() == (0, 0, 0)
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
 def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monkeypatch, stop):
     def interrupted(*_):
-        raise stop
+        raise stop("Query interrupted")
 
     monkeypatch.setattr(upkeep, "refresh", interrupted)
     path, db = ranking_lines(tmp_path / "rows", ["tie"]), tmp_path / "arena.duckdb"

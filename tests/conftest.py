@@ -53,3 +53,18 @@ def demo_models(demo_catalog, weights_cache):
 
     torch.set_num_threads(2)
     return {spec.name: load_model(spec, weights_cache) for spec in demo_catalog.enabled}
+
+
+@pytest.fixture
+def call(capsys):
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    from coupled_arena.cli import main
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return stopped.value.code or 0, printed.out, printed.err
+
+    return run

@@ -12,7 +12,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from coupled_arena.cli import main
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
@@ -26,19 +25,6 @@ def prompts(tmp_path):
     path = tmp_path / "prompts.txt"
     path.write_text("What is the capital of France?\n\nWrite a haiku about rain.\nAdd 17 and 25.\n")
     return path
-
-
-@pytest.fixture
-def call(capsys):
-    """Run the command line in this process: exit code, stdout, stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return stopped.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 def generation(prompts, db, *more):

@@ -7,26 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from coupled_arena.cli import main
 from coupled_arena.records import Mode
 from coupled_arena.store.database import Store
 from tests.stats.real_votes import FOLDER, golden, lines_of, needs_real_votes
 from tests.store.conftest import make_battle, make_vote
 
 JUDGE = FOLDER / "gpt-4-0125-preview.json"
-
-
-@pytest.fixture
-def call(capsys):
-    """Run the command line in this process: exit code, stdout, stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return stopped.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

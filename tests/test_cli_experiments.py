@@ -14,7 +14,6 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from coupled_arena.cli import main
 from coupled_arena.cli import shared as cli_shared
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.estimates import Covariance, Weighting
@@ -23,19 +22,6 @@ from coupled_arena.store.database import Store
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = ("x", "y", "z")
-
-
-@pytest.fixture
-def call(capsys):
-    """Run the command line in this process: exit code, stdout, stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return stopped.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 def fill(db, judges=("gpt",)):

@@ -15,6 +15,7 @@ from coupled_arena.cli.shared import (
     Json,
     Weightings,
     listed,
+    only_judge,
     reading,
     show,
 )
@@ -62,7 +63,7 @@ def leaderboard(
 
     with reading(settings) as store:
         if judge is None and source in ("ppr", "judge"):
-            judge = _only_judge(store)
+            judge = only_judge(store)
         board = read_leaderboard(
             store,
             Selection(
@@ -145,17 +146,6 @@ def _score_text(row: dict[str, Any]) -> str:
     if row["score"] is None:
         return "-"
     return f"{row['score']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
-
-
-def _only_judge(store: Any) -> str:
-    with store.cursor() as cursor:
-        rows = cursor.execute("select judge from judges order by judge").fetchall()
-    names = [name for (name,) in rows]
-    if len(names) == 1:
-        return names[0]
-    if names:
-        raise ArenaError(f"Choose a judge with --judge: {', '.join(names)}.")
-    raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
 
 
 def _modes_answer(modes: ModeComparison) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from coupled_arena.cli.shared import (
     Json,
     Weightings,
     listed,
+    only_judge,
     reading,
     show,
 )
@@ -220,16 +221,8 @@ def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
 
     from coupled_arena.evidence import read_evidence
 
-    if selection.judge is None:
-        with store.cursor() as cursor:
-            rows = cursor.execute("select judge from judges order by judge").fetchall()
-        names = [name for (name,) in rows]
-        if not names:
-            raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
-        if len(names) > 1:
-            raise ArenaError(f"Choose a judge with --judge: {', '.join(names)}.")
-        selection = replace(selection, judge=names[0])
-    return str(selection.judge), read_evidence(store, selection).judged
+    judge = selection.judge or only_judge(store)
+    return judge, read_evidence(store, replace(selection, judge=judge)).judged
 
 
 def _draw_plots(result: Resampling, folder: Path) -> list[str]:

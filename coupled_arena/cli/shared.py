@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from coupled_arena.errors import ArenaError
 from coupled_arena.settings import Settings
 
 Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
@@ -36,6 +37,19 @@ def reading(settings: Settings) -> Any:
     if age is not None:
         typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
     return store
+
+
+def only_judge(store: Any) -> str:
+    """Return the judge of a store that has one; where there are several, one must be named."""
+    from coupled_arena.store import comparisons
+
+    with store.cursor() as cursor:
+        names = comparisons.judges(cursor)
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise ArenaError(f"Choose a judge with --judge: {', '.join(names)}.")
+    raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
 
 
 def listed(text: str) -> tuple[str, ...]:

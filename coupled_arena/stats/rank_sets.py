@@ -78,8 +78,8 @@ class Separation:
     -----
     Two models alone are compared by the score test: the variance is the one that holds if they
     are equal, d²/n larger than the sample's at a difference of d in n comparisons. From 5 to 30
-    votes 95 % rank-sets then cover .93 to .99, with the sample's variance .81 to .96 (exactly,
-    with ties 0, .3 and .6 of the votes).
+    votes 95 % rank-sets of equal models then cover .935 or more, with the sample's variance as
+    little as .81 (exactly, with ties 0, .3 and .6 of the votes).
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:

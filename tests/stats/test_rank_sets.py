@@ -72,7 +72,7 @@ def test_votes_that_never_vary_separate_nobody(cutoff):
 
 
 @pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
-@pytest.mark.parametrize("n", [6, 7, 8, 10, 15, 20, 30])
+@pytest.mark.parametrize("n", [5, 6, 7, 8, 10, 15, 20, 30])
 def test_two_equal_models_are_seldom_separated(n, tie):
     """Exactly, over all outcomes: the score test holds its level up to what is discrete in it."""
     covered = 0.0
@@ -86,7 +86,7 @@ def test_two_equal_models_are_seldom_separated(n, tie):
             law = [(1 - tie) / 2, (1 - tie) / 2, tie]
             chance = multinomial.pmf([won, lost, n - won - lost], n, law)
             covered += chance * (sets.low.tolist() == [1, 1])
-    assert covered > 0.93
+    assert covered > 0.935
 
 
 def test_equal_models_share_a_rank():

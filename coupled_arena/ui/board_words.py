@@ -10,6 +10,7 @@ import numpy as np
 from coupled_arena.evidence import BoardSource, Evidence
 from coupled_arena.leaderboard import Leaderboard, Standing
 from coupled_arena.stats.coupling import ModeComparison
+from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
 from coupled_arena.ui.figures.rows import ranks, sizes
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
@@ -64,15 +65,19 @@ def mode_words(board: Leaderboard) -> str:
     ]
     if len(flips) > _MOST_FLIPS:
         said.append(f"{len(flips) - _MOST_FLIPS} more pairs change their order")
-    order = (
-        "By the estimates, rankings flip:" if flips else "Both rank the models in the same order."
-    )
+    compared = int(np.isfinite(modes.averages.difference).sum())
+    if flips:
+        order = "By the estimates, rankings flip:"
+    elif compared < 2:
+        order = f"Rankings need pairs with {MINIMUM_PER_PAIR} votes in both."
+    else:
+        order = "Both rank the models in the same order."
     return f"<p>{_ties(modes)} {order}</p>{_list(said)}"
 
 
 def _nothing(board: Leaderboard) -> str:
     selection = board.evidence.selection
-    if board.source is BoardSource.PPR and BoardSource.JUDGE in board.evidence.estimates:
+    if board.source is BoardSource.PPR and board.evidence.judged.verdicts.comparisons.any():
         return "This board needs battles that have both a vote and a verdict."
     if selection.voter:
         return "You have not voted on anything that this board shows."

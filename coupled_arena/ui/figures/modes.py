@@ -42,7 +42,7 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     for trace, name, values in ((traces[1], "independent", 2), (traces[2], "coupled", 1)):
         trace["hovertext"] = [f"{name} {each[values]:.1%}" for each in found]
     models = [s.model for s in board.standings]
-    said = [Row(model, "<i>not met in both</i>", known=False) for model in models]
+    said = [Row(model, "<i>too few in both</i>", known=False) for model in models]
     for row, c, i in found:
         p = p_values[row]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""

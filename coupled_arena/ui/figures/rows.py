@@ -226,7 +226,7 @@ def rate_axis(theme: Theme) -> dict[str, Any]:
         "range": [0, 1],
         "tickvals": [0, 0.25, 0.5, 0.75, 1],
         "tickformat": ".0%",
-        "title": axis_title("Win rate, each opponent weighing the same", theme),
+        "title": axis_title("Win rate", theme),
     }
 
 

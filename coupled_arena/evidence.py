@@ -225,9 +225,8 @@ def _grid(*shape: int) -> list[IntArray]:
 def _cells_of_votes(estimated: Estimate) -> Cells:
     influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
     a, b, outcome = _grid(*influence.shape[:3])
-    nobody = np.full_like(a, -1)
     first, second = influence.reshape(-1, 2).T
-    return Cells(a, b, first, second, human=outcome, verdict=nobody)
+    return Cells(a, b, first, second, human=outcome)
 
 
 def _cells_of_verdicts(estimated: Estimate) -> Cells:
@@ -264,7 +263,7 @@ def _clustered(
 ) -> ModeComparison:
     mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
     places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
-    label = {"human": outcome, "verdict": np.full_like(a, -1)} if voted else {"verdict": outcome}
+    label = {"human": outcome} if voted else {"verdict": outcome}
     pairs, models = (
         Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (modes.influence.pairs, modes.influence.models)

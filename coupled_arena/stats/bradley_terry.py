@@ -10,12 +10,9 @@ from dataclasses import dataclass
 
 import evalica
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from coupled_arena.stats.counts import IntArray, PairCounts
-
-FloatArray = NDArray[np.float64]
+from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 
 _SEED = 1952
 # In the order of OUTCOMES.

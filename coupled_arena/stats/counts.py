@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from coupled_arena.records import Outcome
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 OUTCOMES = tuple(Outcome)
 """The last axis of the counts: first, second, tie, both bad."""

@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
-from coupled_arena.stats.counts import OUTCOMES, IntArray, PairCounts
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
 from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
-
-FloatArray = NDArray[np.float64]
 
 _STARS = (0.05, 0.01, 0.001, 0.0001)
 

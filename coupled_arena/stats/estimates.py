@@ -26,11 +26,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coupled_arena.stats.counts import OUTCOMES, IntArray, JudgedCounts, PairCounts
-
-FloatArray = NDArray[np.float64]
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.influence import Influence
 
 MINIMUM_PER_PAIR = 5
 """Human comparisons that stratification needs in every pair: with two, 95 % sets cover .85."""
@@ -52,27 +50,6 @@ class Covariance(StrEnum):
 
     CORRECTED = "corrected"
     PUBLISHED = "published"
-
-
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """What one comparison adds to the error of the estimate, by its cell of the counts.
-
-    Attributes
-    ----------
-    labelled : ndarray of float64, shape (k, k, 4, 4, 2)
-        ``[a, b, h, g, role]``: of a comparison of a, shown first, and b, with vote h and
-        verdict g, for the model in the role: 0 is a, 1 is b.
-    unlabelled : ndarray of float64, shape (k, k, 4, 2)
-        ``[a, b, g, role]``: likewise without a vote.
-    """
-
-    labelled: FloatArray
-    unlabelled: FloatArray
-
-    def gram(self, counts: JudgedCounts) -> FloatArray:
-        """Return the covariance where no two comparisons depend on each other, shape (k, k)."""
-        return _gram(counts.labelled, self.labelled) + _gram(counts.unlabelled, self.unlabelled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,35 +301,8 @@ def _mean(
     elif weighting is not Weighting.COUNT:  # within strata, unbiased
         per_vote = per_vote * np.sqrt(s.n / np.maximum(s.n - 1, 1))
         per_verdict = per_verdict * np.sqrt(s.N / np.maximum(s.N - 1, 1))
-    influence = Influence(
-        _labelled_influence(per_vote, tuning, centre),
-        _unlabelled_influence(per_verdict * tuning, verdict_centre),
-    )
+    influence = Influence.of_means((per_vote, centre), (per_verdict, verdict_centre), tuning)
     return theta.sum((1, 2)), influence
-
-
-def _labelled_influence(weight: FloatArray, tuning: FloatArray, centre: FloatArray) -> FloatArray:
-    roles: list[FloatArray] = []
-    for position, win in enumerate(_INDICATORS):
-        w, t, c = (_as_shown(x, position)[..., None, None] for x in (weight, tuning, centre))
-        roles.append(w * (win[:, None] - t * win[None, :] - c))
-    return np.stack(roles, axis=-1)
-
-
-def _unlabelled_influence(weight: FloatArray, centre: FloatArray) -> FloatArray:
-    roles: list[FloatArray] = []
-    for position, win in enumerate(_INDICATORS):
-        w, c = (_as_shown(x, position)[..., None] for x in (weight, centre))
-        roles.append(w * (win - c))
-    return np.stack(roles, axis=-1)
-
-
-_INDICATORS = np.eye(len(OUTCOMES))[[_FIRST, _SECOND]]  # of a win, by role and outcome
-
-
-def _as_shown(cells: FloatArray, position: int) -> FloatArray:
-    """Return what concerns the model in one role, by (shown first, shown second)."""
-    return cells[:, :, 0] if position == 0 else cells[:, :, 1].T
 
 
 def _floor(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
@@ -367,13 +317,3 @@ def _floor(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
 def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
     others = ~np.eye(len(n), dtype=np.bool_)[..., None]
     return np.min(n, axis=(1, 2), where=others, initial=np.inf) / _stratum_weight(len(n), weighting)
-
-
-def _gram(counts: IntArray, influence: FloatArray) -> FloatArray:
-    """Return the sum over comparisons of s sᵀ, with s the influence on all models."""
-    k, kinds = len(counts), counts[0, 0].size
-    each = influence.reshape(k, k, kinds, 2)
-    products = (counts.reshape(k, k, kinds, 1) * each).swapaxes(2, 3) @ each  # [a, b, role, role]
-    gram = products[..., 0, 1] + products[..., 0, 1].T
-    gram[np.arange(k), np.arange(k)] += products[..., 0, 0].sum(1) + products[..., 1, 1].sum(0)
-    return gram

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, fdtri, ndtri, stdtrit
 
-from coupled_arena.stats.counts import IntArray
-from coupled_arena.stats.estimates import Covariance, Estimate, FloatArray
+from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.estimates import Covariance, Estimate
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000

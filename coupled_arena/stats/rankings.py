@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.stats.counts import OUTCOMES, IntArray, JudgedCounts
-from coupled_arena.stats.estimates import FloatArray, Influence
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.influence import Influence
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.estimates import (
     Covariance,
     Estimate,
-    FloatArray,
     Weighting,
     estimate,
     estimate_from_votes,

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.stats.counts import IntArray, JudgedCounts
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.estimates import (
     Covariance,
     Estimate,
-    FloatArray,
     Weighting,
     estimate,
     estimate_from_votes,

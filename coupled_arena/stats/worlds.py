@@ -15,8 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
-from coupled_arena.stats.counts import OUTCOMES, IntArray, JudgedCounts
-from coupled_arena.stats.estimates import FloatArray
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.rankings import Rankings
 
 _FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES

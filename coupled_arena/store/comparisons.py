@@ -77,15 +77,17 @@ class Counts:
 class Cells:
     """Numbers that belong to kinds of comparisons: what each adds to some sum.
 
-    All arrays have one length. A comparison is of the kind of a row if its columns agree; -1
-    stands for "no vote" or "no verdict", and a column left None does not matter.
+    A model compared with itself adds nothing.
+
+    All arrays have one length. A comparison is of the kind of a row if its columns agree; a
+    column left None does not matter, but without `verdict` each vote counts once, judged or not.
 
     Attributes
     ----------
     model_a, model_b : ndarray of int64
         Indices of the models shown first and second.
     mode, human, verdict : ndarray of int64 or None
-        Codes as in `Counts`.
+        Codes as in `Counts`; ``human`` -1 stands for "no vote".
     first, second : ndarray of float64
         What the comparison adds for the model shown first, and for the other.
     """
@@ -178,7 +180,8 @@ def cluster_diagonal(
 
 def _sums(k: int) -> str:
     return ", ".join(
-        f"sum(if(model_a = {i}, first, 0) + if(model_b = {i}, second, 0)) as s{i}" for i in range(k)
+        f"sum(case when model_a = {i} then first when model_b = {i} then second else 0 end) as s{i}"
+        for i in range(k)
     )
 
 
@@ -239,6 +242,7 @@ def _over_cells(
     """Run a query over ``added``: the selected comparisons with what they add."""
     keys = {name: getattr(cells, name) for name in _CODES if getattr(cells, name) is not None}
     table = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
+    rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
     also = "".join(
         f" and cells.{name} = {_CODES[name].replace(name, f'c.{name}')}" for name in keys
     )
@@ -253,12 +257,13 @@ def _over_cells(
             select
                 c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second,
                 {"c.human is not null" if "human" in keys else "true"} as voted
-            from (select * from comparisons where {where}) as c
+            from (select * from comparisons where {where} and {rows}) as c
             join (
                 select cell_table.*, l.model_no as no_a, r.model_no as no_b
                 from cell_table
                 join places as l on l.place = model_a
                 join places as r on r.place = model_b
+                where l.model_no <> r.model_no
             ) as cells
             on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -53,6 +53,10 @@ class Choice:
     alpha: float
     cutoff: Cutoff
     dark: bool
+
+    def counts_like(self, other: Choice) -> bool:
+        """Return whether the other choice differs in nothing but the error level or cut-off."""
+        return self == replace(other, alpha=self.alpha, cutoff=self.cutoff)
 
 
 class BoardControls:

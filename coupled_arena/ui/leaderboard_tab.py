@@ -137,14 +137,17 @@ class LeaderboardTab:
                 evidence, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
             )
             drawing = self._drawn(board, choice)
+            if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
+                drawing |= self._drawn_of_counts(board, choice)
             figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
             before = seen[3] if seen else {}
             for plot, _ in _figures(drawing):
                 if figures[plot.elem_id] == before.get(plot.elem_id):
-                    drawing[plot] = gr.skip()  # what an error level does not change
+                    drawing[plot] = gr.skip()
             return {self._seen: (choice, evidence.version, counted, before | figures), **drawing}
 
     def _drawn(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+        """Return what depends on the error level."""
         changed: dict[Any, Any] = {
             self._table: board_table(board),
             self._pictures: gr.Column(visible=not is_empty(board)),
@@ -152,13 +155,18 @@ class LeaderboardTab:
         if not is_empty(board):
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
             changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))
-            changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
-        estimates = board.evidence.estimates
-        powered = choice.selection.judge is not None and BoardSource.PPR in estimates
+        powered = BoardSource.PPR in board.evidence.estimates and choice.selection.judge is not None
         changed[self._judge] = gr.Column(visible=powered)
         if powered:
             changed[self._saved] = judge_words(board)
             changed[self._sizes] = drawn(size_figure(board, dark=choice.dark))
+        return changed
+
+    def _drawn_of_counts(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+        """Return what is the same at every error level."""
+        changed: dict[Any, Any] = {}
+        if not is_empty(board):
+            changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
         compared = board.evidence.modes is not None
         changed[self._modes] = gr.Column(visible=compared)
         if compared:

@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.leaderboard import HeadToHead, Leaderboard
-from coupled_arena.stats.coupling import FloatArray, ModeComparison, stars
+from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.coupling import ModeComparison, stars
 from coupled_arena.ui.figures.caption import count_caption, mode_caption
 from coupled_arena.ui.figures.rows import DASH
 from coupled_arena.ui.figures.theme import (

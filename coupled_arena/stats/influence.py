@@ -1,0 +1,74 @@
+"""What one comparison adds to the error of an estimate: covariances are sums of its products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
+
+_WINS = np.eye(len(OUTCOMES))[:2]  # indicator of a win, by role and outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """What one comparison adds to the error of the estimate, by its cell of the counts.
+
+    Attributes
+    ----------
+    labelled : ndarray of float64, shape (k, k, 4, 4, 2)
+        ``[a, b, h, g, role]``: of a comparison of a, shown first, and b, with vote h and
+        verdict g, for the model in the role: 0 is a, 1 is b.
+    unlabelled : ndarray of float64, shape (k, k, 4, 2)
+        ``[a, b, g, role]``: likewise without a vote.
+    """
+
+    labelled: FloatArray
+    unlabelled: FloatArray
+
+    @classmethod
+    def of_means(
+        cls,
+        vote: tuple[FloatArray, FloatArray],
+        verdict: tuple[FloatArray, FloatArray],
+        tuning: FloatArray,
+    ) -> Influence:
+        """Return the influence on weighted means of h - λg over votes and λg over verdicts.
+
+        Parameters
+        ----------
+        vote, verdict : (weight, centre)
+            Arrays of shape (k, k, 2), ``[model, opponent, position]`` with position 0 for being
+            shown first: the weight of one comparison in the model's mean, and the mean that is
+            taken from it.
+        tuning : ndarray of float64, shape (k, k, 2)
+            λ, 0 where a cell lacks verdicts.
+        """
+        labelled: list[FloatArray] = []
+        unlabelled: list[FloatArray] = []
+        for role, win in enumerate(_WINS):
+            w, c, per_verdict, mean, t = (_as_shown(x, role) for x in (*vote, *verdict, tuning))
+            change = win[:, None] - t[..., None, None] * win - c[..., None, None]
+            labelled.append(w[..., None, None] * change)
+            unlabelled.append((per_verdict * t)[..., None] * (win - mean[..., None]))
+        return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
+
+    def gram(self, counts: JudgedCounts) -> FloatArray:
+        """Return the covariance where no two comparisons depend on each other, shape (k, k)."""
+        return _gram(counts.labelled, self.labelled) + _gram(counts.unlabelled, self.unlabelled)
+
+
+def _as_shown(cells: FloatArray, role: int) -> FloatArray:
+    """Return what concerns the model in one role, by (shown first, shown second)."""
+    return cells[:, :, 0] if role == 0 else cells[:, :, 1].T
+
+
+def _gram(counts: IntArray, influence: FloatArray) -> FloatArray:
+    """Return the sum over comparisons of s sᵀ, with s the influence on all models."""
+    k, kinds = len(counts), counts[0, 0].size
+    each = influence.reshape(k, k, kinds, 2)
+    products = (counts.reshape(k, k, kinds, 1) * each).swapaxes(2, 3) @ each  # [a, b, role, role]
+    gram = products[..., 0, 1] + products[..., 0, 1].T
+    gram[np.arange(k), np.arange(k)] += products[..., 0, 0].sum(1) + products[..., 1, 1].sum(0)
+    return gram

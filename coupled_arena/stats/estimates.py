@@ -70,9 +70,18 @@ class Influence:
     labelled: FloatArray
     unlabelled: FloatArray
 
-    def gram(self, counts: JudgedCounts) -> FloatArray:
-        """Return the covariance where no two comparisons depend on each other, shape (k, k)."""
-        return _gram(counts.labelled, self.labelled) + _gram(counts.unlabelled, self.unlabelled)
+    def gram(self, counts: JudgedCounts, other: Influence | None = None) -> FloatArray:
+        """Return the covariance where no two comparisons depend on each other, shape (k, k).
+
+        Parameters
+        ----------
+        counts : JudgedCounts
+        other : Influence, optional
+            On other estimates: rows of the result are of this one's, columns of the other's.
+        """
+        other = other or self
+        labelled = _gram(counts.labelled, self.labelled, other.labelled)
+        return labelled + _gram(counts.unlabelled, self.unlabelled, other.unlabelled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,11 +378,11 @@ def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
     return np.min(n, axis=(1, 2), where=others, initial=np.inf) / _stratum_weight(len(n), weighting)
 
 
-def _gram(counts: IntArray, influence: FloatArray) -> FloatArray:
-    """Return the sum over comparisons of s sᵀ, with s the influence on all models."""
+def _gram(counts: IntArray, influence: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the sum over comparisons of s tᵀ, with s and t the influences on all models."""
     k, kinds = len(counts), counts[0, 0].size
-    each = influence.reshape(k, k, kinds, 2)
-    products = (counts.reshape(k, k, kinds, 1) * each).swapaxes(2, 3) @ each  # [a, b, role, role]
-    gram = products[..., 0, 1] + products[..., 0, 1].T
+    left, right = (each.reshape(k, k, kinds, 2) for each in (influence, other))
+    products = (counts.reshape(k, k, kinds, 1) * left).swapaxes(2, 3) @ right  # [a, b, role, role]
+    gram = products[..., 0, 1] + products[..., 1, 0].T
     gram[np.arange(k), np.arange(k)] += products[..., 0, 0].sum(1) + products[..., 1, 1].sum(0)
     return gram

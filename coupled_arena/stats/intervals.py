@@ -65,9 +65,9 @@ def wilson(
     certain = (rate == 0) | (rate == 1) | (variance == 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(certain, certain_size, rate * (1 - rate) / variance)
-    shrink = 1 + z**2 / size
-    centre = (rate + z**2 / (2 * size)) / shrink
-    half = z * np.sqrt(rate * (1 - rate) / size + (z / (2 * size)) ** 2) / shrink
+        shrink = 1 + z**2 / size
+        centre = (rate + z**2 / (2 * size)) / shrink
+        half = z * np.sqrt(rate * (1 - rate) / size + (z / (2 * size)) ** 2) / shrink
     # Rounding may put a bound just beyond the rate it coincides with, at 0 and at 1.
     low, high = np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)
     return np.where(nothing, 0.0, low), np.where(nothing, 1.0, high)

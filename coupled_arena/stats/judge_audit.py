@@ -160,7 +160,7 @@ class Agreement:
         alone = ratio(self.human_alone + self.judge_alone - self.n * bias**2, self.n**2)
         shrunk = np.ones_like(bias) if variance is None else ratio(alone, variance)
         shrunk = np.where(np.isfinite(shrunk), shrunk, 1.0)
-        judge, human, n = (shrunk * table for table in (self.judge_alone, self.human_alone, self.n))
+        judge, human, n = shrunk * np.stack([self.judge_alone, self.human_alone, self.n])
         return paired_difference(judge, human, n, critical)
 
     def tau_max_interval(

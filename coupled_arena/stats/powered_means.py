@@ -143,7 +143,7 @@ class PoweredMeans:
 
     def human_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return Wilson's interval of people's win-rates, shape (k,) each; NaN where unknown."""
-        critical = critical_value(alpha, self._degrees)
+        critical = critical_value(alpha, self.degrees)
         variance = np.diag(self.covariance)[: len(self.models)]
         return _known(self.human, wilson(self.human, variance, _floats(self.size), critical))
 
@@ -154,101 +154,16 @@ class PoweredMeans:
         tuned = self.power_tuning != 0
         free = np.where(tuned, np.maximum(self.size - 2, 0.5), self.size)
         variance = np.diag(weights @ self.covariance @ weights.T) * ratio(self.size, free)
-        degrees = free if self._degrees is None else np.minimum(free, self._degrees)
+        degrees = free if self.degrees is None else np.minimum(free, self.degrees)
         critical = np.where(
-            tuned, critical_value(alpha, degrees), critical_value(alpha, self._degrees)
+            tuned, critical_value(alpha, degrees), critical_value(alpha, self.degrees)
         )
         return _known(self.human, wilson(self.powered, variance, _floats(self.size), critical))
 
-    def difference(self, model: int, other: int, alpha: float) -> Difference:
-        """Return how much more often one model is preferred than another.
-
-        λ and λ' are those that minimise the variance of the difference together; comparisons of
-        the two models with each other tie their errors.
-
-        Raises
-        ------
-        ValueError
-            A model has no comparison that counts.
-        """
-        if not np.isfinite(self.human[[model, other]]).all():
-            raise ValueError("Without votes there is no difference.")
-        signs, weights = self.joint_tuning(model, other)
-        human = float(signs @ self.human)
-        powered = human + float(weights @ self.correction)
-        plain = np.concatenate([signs, np.zeros_like(signs)])
-        both = np.concatenate([signs, weights])
-        return Difference(
-            self.models[model],
-            self.models[other],
-            human,
-            *self._bounds(human, plain, alpha),
-            powered,
-            *self._bounds(powered, both, alpha),
-            float(weights[model]),
-            -float(weights[other]),
-        )
-
-    def explained(self, contrast: FloatArray) -> float:
-        """Return the share of the variance of Σ c_m b_m that the judge can explain.
-
-        Parameters
-        ----------
-        contrast : ndarray of float64, shape (k,)
-            c; for one model this is its `rho_squared`.
-        """
-        k, at = len(self.models), np.flatnonzero(contrast)
-        cross = (self.independent[k:, :k] @ contrast)[at]
-        variance = contrast @ self.independent[:k, :k] @ contrast
-        gained = cross @ np.linalg.pinv(self.echo[np.ix_(at, at)]) @ cross
-        return float(gained / variance) if variance > 0 else float("nan")
-
-    def joint_tuning(self, model: int, other: int) -> tuple[FloatArray, FloatArray]:
-        """Return the contrast of two models, and the judge's weights λ and -λ', shape (k,) each."""
-        k = len(self.models)
-        signs, weights = np.zeros(k), np.zeros(k)
-        signs[[model, other]] = 1.0, -1.0
-        heard = [m for m in (model, other) if self.judge_only[m] >= FEWEST_VERDICTS]
-        cross, square = self.independent[k:, :k] @ signs, self.independent[k:, k:]
-        weights[heard] = -np.linalg.pinv(square[np.ix_(heard, heard)]) @ cross[heard]
-        return signs, weights
-
     @property
-    def _degrees(self) -> int | None:
+    def degrees(self) -> int | None:
+        """Degrees of freedom of the covariance; None where there are many."""
         return None if self.clusters is None else self.clusters - 1
-
-    def _bounds(self, centre: float, weights: FloatArray, alpha: float) -> tuple[float, float]:
-        variance = float(weights @ self.covariance @ weights)
-        n = int(self.size[(weights != 0)[: len(self.models)]].min())
-        # The mean, and each weight of the judge, were taken from the same votes.
-        free = n - 1 - int((weights[len(self.models) :] != 0).sum())
-        degrees = free if self._degrees is None else min(free, self._degrees)
-        if degrees < 1:
-            return -1.0, 1.0
-        # A difference that never varied among the votes has no variance to be judged by.
-        if variance <= 1e-12 * float(weights**2 @ np.diag(self.covariance)):
-            return float("nan"), float("nan")
-        half = float(critical_value(alpha, degrees)) * float(np.sqrt(variance * n / free))
-        return max(centre - half, -1.0), min(centre + half, 1.0)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Win-rate of a model less that of another, by people alone and with the judge.
-
-    Bounds are NaN where the difference never varied. `tuning` and `other_tuning` are λ and λ'.
-    """
-
-    model: str
-    other: str
-    human: float
-    human_low: float
-    human_high: float
-    powered: float
-    powered_low: float
-    powered_high: float
-    tuning: float
-    other_tuning: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,11 +180,11 @@ class _Scores:
         kept = own.labelled * ties.labelled
         size = kept.sum((1, 2))
         human = ratio(kept[:, 0].sum(1), size)
-        share = ratio(size, own.labelled.sum((1, 2)))[:, None]
+        share = ratio(size, own.labelled.sum((1, 2)))[:, None, None]
         said = own.labelled.sum(1)
         judge_score = ratio(said[:, 0], said @ ties.verdicts)[:, None]
-        y = ties.labelled * (WIN[:, None] - human[:, None, None]) / share[..., None]
-        f = ties.verdicts * (WIN - judge_score) / share
+        y = ratio(ties.labelled * (WIN[:, None] - human[:, None, None]), share)
+        f = ratio(ties.verdicts * (WIN - judge_score), share[:, 0])
         return cls(human, size.astype(np.int64), np.nan_to_num(y), np.nan_to_num(f))
 
     def moments(self, own: ModelCounts) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -118,8 +118,14 @@ class Agreement:
 
     @property
     def tau_max(self) -> FloatArray:
-        """1 / (1 - ρ²): what one vote is worth at most, with verdicts without end."""
-        return efficiency(self.rho_squared, np.zeros(len(self.n)))
+        """1 / (1 - ρ²): what one vote is worth at most, with verdicts without end.
+
+        It is 1 for a judge that always says the same, whatever its correlation might be called.
+        """
+        idle = (self.judge_score == 0) | (self.judge_score == 1)
+        varied = (self.b > 0) & (self.b < 1)
+        explained = np.where(idle & varied, 0.0, self.rho_squared)
+        return efficiency(explained, np.zeros(len(self.n)))
 
     @property
     def power_tuning_limit(self) -> FloatArray:

@@ -105,7 +105,11 @@ class PoweredMeans:
             human=scores.human,
             correction=correction,
             power_tuning=np.where(heard, np.nan_to_num(weight), 0.0),
-            rho_squared=ratio(covariance**2, variance_f * variance_y),
+            rho_squared=np.where(
+                (variance_f == 0) & (variance_y > 0),
+                0.0,
+                ratio(covariance**2, variance_f * variance_y),
+            ),
             votes=votes,
             judge_only=judge_only,
             size=scores.size,
@@ -138,8 +142,8 @@ class PoweredMeans:
         """
         if clusters == self.votes.sum() // 2:
             return replace(self, covariance=gram)
-        inflation = (clusters / (clusters - 1)) ** 2 if clusters > 1 else 1.0
-        return replace(self, covariance=gram * inflation, clusters=clusters)
+        grouped = replace(self, clusters=clusters)
+        return replace(grouped, covariance=gram * grouped.inflation)
 
     def human_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return Wilson's interval of people's win-rates, shape (k,) each; NaN where unknown."""
@@ -159,6 +163,12 @@ class PoweredMeans:
             tuned, critical_value(alpha, degrees), critical_value(alpha, self.degrees)
         )
         return _known(self.human, wilson(self.powered, variance, _floats(self.size), critical))
+
+    @property
+    def inflation(self) -> float:
+        """What residuals of few clusters are short of, as a factor of variances."""
+        g = self.clusters
+        return (g / (g - 1)) ** 2 if g is not None and g > 1 else 1.0
 
     @property
     def degrees(self) -> int | None:

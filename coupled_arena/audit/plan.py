@@ -33,7 +33,8 @@ class Question:
         True difference of the two; by default the one that is estimated now.
     alpha : float
     verdicts_per_vote : float
-        Verdicts on comparisons that nobody votes on, for each vote.
+        Verdicts on comparisons that nobody votes on, for each vote; fewer where the votes that
+        are there allow it.
     price : float or None
         Of one verdict.
     """
@@ -131,18 +132,20 @@ def _plan(evidence: AuditEvidence, question: Question, weights: FloatArray) -> P
     else:
         lead = question.lead if question.lead is not None else float(weights @ means.human)
         goal = variance_for_power(lead, question.alpha, question.power)
+    votes_there = _touching(evidence.votes, weights)
     found = needs(
         variance=float(weights @ means.covariance[:k, :k] @ weights),
         votes=_touching(evidence.judged.votes, weights),
         explained=explained(means, weights),
         goal=goal,
         verdicts_per_vote=question.verdicts_per_vote,
+        votes_there=votes_there,
     )
     return Plan(
         question=question,
         judge=evidence.selection.judge or "",
         needs=found,
-        votes_there=_touching(evidence.votes, weights),
+        votes_there=votes_there,
         verdicts_there=_touching(evidence.judged.verdicts, weights),
         lead=lead,
     )

@@ -30,14 +30,14 @@ def _worth(audit: Audit) -> Iterator[str]:
     if not limits or not now:
         return
     there = (
-        f"with the {audit.judge_only:,} verdicts there are on other comparisons, "
+        f"; with the {audit.judge_only:,} verdicts there are on other comparisons, "
         f"{10 * median(now):.0f}"
         if audit.judge_only
-        else "so far it has judged no others than people did"
+        else ""
     )
     yield (
         f"10 human votes with {audit.judge} are worth {10 * median(limits):.0f} at most, however "
-        f"many verdicts it gives; {there}."
+        f"many verdicts it gives{there}."
     )
     ranges = "; ".join(
         f"{10 * low:.1f} to {10 * high:.1f} with {_TIES[ties]}"
@@ -126,23 +126,30 @@ def _plan(plan: Plan) -> Iterator[str]:
     needs, judge = plan.needs, plan.judge
     limit = f"{10 * needs.tau_max:.1f}" if math.isfinite(needs.tau_max) else "any number"
     yield (
-        f"{plan.aim} takes {needs.votes_alone:,} votes by people alone, or {needs.votes:,} with "
-        f"{judge} and {plan.question.verdicts_per_vote:g} verdicts on other comparisons for each "
+        f"{plan.aim} takes {_count(needs.votes_alone, 'vote')} by people alone, or "
+        f"{needs.votes:,} with {judge} and {needs.verdicts_per_vote:.3g} verdicts on other comparisons for each "
         f"vote: 10 votes are then worth {10 * needs.tau:.1f}, and with verdicts without end "
         f"{limit}."
     )
-    there = f"There are {plan.votes_there:,} votes and {plan.verdicts_there:,} verdicts"
+    there = (
+        f"There are {_count(plan.votes_there, 'vote')} and {_count(plan.verdicts_there, 'verdict')}"
+    )
     if not plan.votes_to_cast_alone:
         yield f"{there}: enough without the judge."
         return
     yield (
-        f"{there}. Still needed are {plan.votes_to_cast_alone:,} votes without the judge; with it "
-        f"{plan.votes_to_cast:,} votes and {plan.verdicts_to_buy:,} verdicts."
+        f"{there}. Still needed: {_count(plan.votes_to_cast_alone, 'vote')} without the judge; "
+        f"with it {_count(plan.votes_to_cast, 'vote')} and "
+        f"{_count(plan.verdicts_to_buy, 'verdict')}."
     )
     saved = plan.votes_to_cast_alone - plan.votes_to_cast
     if plan.cost is not None:
         each = f", {plan.cost / saved:,.2g} for each vote saved" if saved else ""
         yield f"These verdicts cost {plan.cost:,.2f}{each}."
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _listed(names: list[str]) -> str:

@@ -29,6 +29,8 @@ class Needs:
         Human votes with the judge, each of which has a verdict too.
     verdicts : int
         The judge's verdicts, on those comparisons and on others.
+    verdicts_per_vote : float
+        r: those on others, for each vote.
     tau : float
         What a vote is worth with so many verdicts.
     tau_max : float
@@ -38,6 +40,7 @@ class Needs:
     votes_alone: int
     votes: int
     verdicts: int
+    verdicts_per_vote: float
     tau: float
     tau_max: float
 
@@ -83,22 +86,29 @@ def variance_for_power(difference: float, alpha: float, power: float) -> float:
 
 
 def needs(
-    variance: float, votes: int, explained: float, goal: float, verdicts_per_vote: float
+    variance: float,
+    votes: int,
+    explained: float,
+    goal: float,
+    verdicts_per_vote: float,
+    votes_there: int = 0,
 ) -> Needs:
     """Return what it takes to reach a variance.
 
     Parameters
     ----------
     variance : float
-        Of the estimate by people alone, with the votes there are.
+        Of the estimate by people alone, with so many votes as these:
     votes : int
-        How many these are.
     explained : float
         ρ²: the share of it that the judge can explain.
     goal : float
         The variance to reach.
     verdicts_per_vote : float
         r: verdicts on comparisons that nobody votes on, for each vote.
+    votes_there : int
+        Votes that were cast already: if they are more than r verdicts a vote call for, fewer
+        verdicts do.
 
     Raises
     ------
@@ -109,16 +119,23 @@ def needs(
         raise ValueError("Too few votes yet to plan from: nothing in them varies.")
     if not 0 <= verdicts_per_vote < math.inf:
         raise ValueError(f"There cannot be {verdicts_per_vote:g} verdicts for each vote.")
-    per_vote = 1 / verdicts_per_vote if verdicts_per_vote else math.inf
-    tau, tau_max = (
-        float(efficiency(np.array(explained), np.array(ratio))) for ratio in (per_vote, 0.0)
-    )
     alone = votes * variance / goal
+    tau, r = _worth(explained, verdicts_per_vote), verdicts_per_vote
     with_judge = math.ceil(alone / tau)
+    if with_judge < votes_there < alone:
+        with_judge, tau = votes_there, alone / votes_there
+        heard = (1 - 1 / tau) / explained
+        r = heard / (1 - heard)
     return Needs(
         votes_alone=math.ceil(alone),
         votes=with_judge,
-        verdicts=math.ceil(with_judge * (1 + verdicts_per_vote)),
+        verdicts=math.ceil(with_judge * (1 + r)),
+        verdicts_per_vote=r,
         tau=tau,
-        tau_max=tau_max,
+        tau_max=_worth(explained, math.inf),
     )
+
+
+def _worth(explained: float, verdicts_per_vote: float) -> float:
+    ratio = np.divide(1, verdicts_per_vote) if verdicts_per_vote else math.inf
+    return float(efficiency(np.array(explained), np.array(ratio)))

@@ -31,12 +31,12 @@ def _worth(audit: Audit) -> Iterator[str]:
         return
     there = (
         f"; with the {audit.judge_only:,} verdicts there are on other comparisons, "
-        f"{10 * median(now):.0f}"
+        f"{10 * median(now):.3g}"
         if audit.judge_only
         else ""
     )
     yield (
-        f"10 human votes with {audit.judge} are worth {10 * median(limits):.0f} at most, however "
+        f"10 human votes with {audit.judge} are worth {10 * median(limits):.3g} at most, however "
         f"many verdicts it gives{there}."
     )
     ranges = "; ".join(
@@ -127,9 +127,9 @@ def _plan(plan: Plan) -> Iterator[str]:
     limit = f"{10 * needs.tau_max:.1f}" if math.isfinite(needs.tau_max) else "any number"
     yield (
         f"{plan.aim} takes {_count(needs.votes_alone, 'vote')} by people alone, or "
-        f"{needs.votes:,} with {judge} and {needs.verdicts_per_vote:.3g} verdicts on other comparisons for each "
-        f"vote: 10 votes are then worth {10 * needs.tau:.1f}, and with verdicts without end "
-        f"{limit}."
+        f"{needs.votes:,} with {judge} and {needs.verdicts_per_vote:.3g} verdicts on other "
+        f"comparisons for each vote: 10 votes are then worth {10 * needs.tau:.1f}, and with "
+        f"verdicts without end {limit}."
     )
     there = (
         f"There are {_count(plan.votes_there, 'vote')} and {_count(plan.verdicts_there, 'verdict')}"

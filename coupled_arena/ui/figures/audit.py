@@ -57,7 +57,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
-        "title": axis_title("Judge prefers the model less, more often than people", theme),
+        "title": axis_title("Judge below people, above people", theme),
     }
     return row_figure([_rule(0, audit, theme.faint), dots], said, theme, head, axis)
 
@@ -81,7 +81,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     now["hovertext"] = [f"now {10 * row.tau:.1f}" for _, row in known if row.tau is not None]
     head = Head(
         file="judge-efficiency",
-        title="What 10 votes are worth with the judge",
+        title="Worth of 10 votes",
         lines=(
             *audit_caption(audit),
             key(
@@ -102,8 +102,8 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     said = _said(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
     axis = {
-        "range": [9.6, 1.03 * widest],
-        "title": axis_title("Human votes", theme),
+        "range": [9.6, 1.1 * widest],
+        "title": axis_title("Human votes without the judge", theme),
     }
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
     return row_figure(traces, said, theme, head, axis)
@@ -128,7 +128,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     agreed["hovertext"] = [f"agreement {x:.1%}" for _, _, x in pairs]
     head = Head(
         file="judge-agreement",
-        title="Agreement, and what guessing cannot reach",
+        title="Agreement",
         lines=(
             *audit_caption(audit),
             key(
@@ -173,7 +173,7 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     head = Head(
         file="judge-win-rates",
-        title="Win rates with and without the judge",
+        title="Win rates with the judge",
         lines=(
             *audit_caption(audit),
             f"{audit.judge_only:,} more comparisons with a verdict alone",

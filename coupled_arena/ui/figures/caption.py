@@ -50,7 +50,7 @@ def audit_caption(audit: Audit) -> tuple[str, ...]:
     ties = "ties as losses" if evidence.ties is Ties.LOSS else "ties dropped"
     return _lines(
         [
-            f"{shortened(audit.judge)} against people's votes",
+            f"judge {shortened(audit.judge)} against people's votes",
             f"{audit.comparisons:,} comparisons with both",
             _MODES[evidence.selection.mode],
             *_filters(evidence.selection),

@@ -283,5 +283,5 @@ def _warnings(audit: Audit) -> Iterator[str]:
         )
     if evidence.silent:
         yield f"Without a verdict of {audit.judge}: {', '.join(evidence.silent)}."
-    if evidence.orders.unreadable:
-        yield f"{evidence.orders.unreadable} answers of the judge are unreadable and not counted."
+    if unreadable := evidence.orders.unreadable:
+        yield f"Answers of the judge that are unreadable and not counted: {unreadable}."

@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -380,7 +381,7 @@ def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
 
 def _gram(counts: IntArray, influence: FloatArray, other: FloatArray) -> FloatArray:
     """Return the sum over comparisons of s tᵀ, with s and t the influences on all models."""
-    k, kinds = len(counts), counts[0, 0].size
+    k, kinds = len(counts), math.prod(counts.shape[2:])
     left, right = (each.reshape(k, k, kinds, 2) for each in (influence, other))
     products = (counts.reshape(k, k, kinds, 1) * left).swapaxes(2, 3) @ right  # [a, b, role, role]
     gram = products[..., 0, 1] + products[..., 1, 0].T

@@ -119,18 +119,19 @@ def make_plan(evidence: AuditEvidence, question: Question) -> Plan:
     if model == other:
         raise ArenaError(f"{question.model} cannot be separated from itself. Name two models.")
     try:
-        return _plan(evidence, question, contrast(evidence.means, model, other))
+        return _plan(evidence, question, model, other)
     except ValueError as error:
         raise ArenaError(str(error)) from error
 
 
-def _plan(evidence: AuditEvidence, question: Question, weights: FloatArray) -> Plan:
+def _plan(evidence: AuditEvidence, question: Question, model: int, other: int | None) -> Plan:
     means, k = evidence.means, len(evidence.means.models)
-    lead = None
-    if question.other is None:
+    weights, lead = contrast(means, model, other), None
+    if other is None:
         goal = variance_for_width(question.width, question.alpha)
     else:
-        lead = question.lead if question.lead is not None else float(weights @ means.human)
+        estimated = float(means.human[model] - means.human[other])
+        lead = estimated if question.lead is None else question.lead
         goal = variance_for_power(lead, question.alpha, question.power)
     votes_there = _touching(evidence.votes, weights)
     found = needs(

@@ -41,7 +41,7 @@ def difference(means: PoweredMeans, model: int, other: int, alpha: float) -> Dif
     if not np.isfinite(means.human[[model, other]]).all():
         raise ValueError("Without votes there is no difference.")
     signs, tuning = contrast(means, model, other), joint_tuning(means, model, other)
-    human = float(signs @ means.human)
+    human = float(means.human[model] - means.human[other])
     powered = human + float(tuning @ means.correction)
     return Difference(
         means.models[model],

@@ -75,13 +75,13 @@ def variance_for_power(difference: float, alpha: float, power: float) -> float:
     ValueError
         There is no difference, or the power is not between `alpha` and 1.
     """
+    if not alpha < power < 1:
+        raise ValueError(f"The power lies between alpha and 1, not at {power:g}.")
     if not 0 < abs(difference) < 1:
         raise ValueError(
             f"Models that differ by {difference:g} cannot be separated: "
             "give a difference between 0 and 1."
         )
-    if not alpha < power < 1:
-        raise ValueError(f"The power lies between alpha and 1, not at {power:g}.")
     return (difference / (float(critical_value(alpha)) + float(ndtri(power)))) ** 2
 
 

@@ -158,6 +158,18 @@ def test_hardly_any_votes(ties, cells):
             difference(means, 0, 1, 0.05)
 
 
+def test_a_model_without_votes_leaves_the_others_alone():
+    counts = drawn_counts(np.random.default_rng(8), k=4)
+    labelled = counts.labelled.copy()
+    labelled[3], labelled[:, 3] = 0, 0
+    means = PoweredMeans.of(counts_of(labelled, counts.unlabelled), Ties.LOSS)
+    others = PoweredMeans.of(counts_of(labelled, counts.unlabelled).of("abc"), Ties.LOSS)
+    assert np.isnan(means.human).tolist() == [False, False, False, True]
+    lead = difference(means, 0, 1, 0.05)
+    assert lead.human == difference(others, 0, 1, 0.05).human
+    assert lead.powered_low < lead.powered < lead.powered_high
+
+
 def truth_of(law, ties):
     own = ModelCounts.of(JudgedCounts(tuple("abc"), (law * 1e12).astype(np.int64), NOTHING))
     kept = own.labelled * ties.labelled

@@ -5,19 +5,20 @@ What it says at one error level is a `coupled_arena.leaderboard.Leaderboard`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 
+from coupled_arena.live import Kept
 from coupled_arena.records import Mode
 from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling import ModeComparison, compare_modes
 from coupled_arena.stats.estimates import (
     Covariance,
     Estimate,
+    Influence,
     Weighting,
     estimate,
     estimate_from_votes,
@@ -155,12 +156,9 @@ def read_evidence(
 class LiveEvidence:
     """Evidence that is gathered again only when the store has changed; for any thread."""
 
-    _MOST = 32  # selections kept: what visitors look at now
-
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: dict[tuple[Selection, Method, bool], Evidence] = {}
-        self._lock = threading.Lock()
+        self._kept: Kept[tuple[Selection, Method, bool], Evidence] = Kept(store)
 
     def get(
         self,
@@ -170,19 +168,12 @@ class LiveEvidence:
         judge_alone: bool = False,
     ) -> Evidence:
         """Return the evidence of a selection; the same object until the store changes."""
-        key = (selection, method, judge_alone)
-        # The whole of it under the lock: sessions that ask during a computation wait for its
-        # result instead of repeating it.
-        with self._lock:
-            kept = self._kept.pop(key, None)
-            if kept is None or kept.version != self._store.version():
-                kept = read_evidence(
-                    self._store, selection, method, LIVE_DRAWS, judge_alone=judge_alone
-                )
-            self._kept[key] = kept
-            while len(self._kept) > self._MOST:
-                self._kept.pop(next(iter(self._kept)))
-            return kept
+        return self._kept.get(
+            (selection, method, judge_alone),
+            lambda: read_evidence(
+                self._store, selection, method, LIVE_DRAWS, judge_alone=judge_alone
+            ),
+        )
 
 
 def _estimates(
@@ -234,8 +225,8 @@ def _cells_of_verdicts(estimated: Estimate) -> Cells:
     return Cells(votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human)
 
 
-def _cells_of_both(estimated: Estimate) -> Cells:
-    influence = estimated.influence
+def cells_of(influence: Influence) -> Cells:
+    """Return what comparisons with a verdict add, as rows that the store can match."""
     a, b, human, verdict = _grid(*influence.labelled.shape[:4])
     c, d, alone = _grid(*influence.unlabelled.shape[:3])
     values = np.concatenate(
@@ -254,7 +245,7 @@ def _cells_of_both(estimated: Estimate) -> Cells:
 _CELLS = {
     BoardSource.HUMAN: _cells_of_votes,
     BoardSource.JUDGE: _cells_of_verdicts,
-    BoardSource.PPR: _cells_of_both,
+    BoardSource.PPR: lambda estimated: cells_of(estimated.influence),
 }
 
 

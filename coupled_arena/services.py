@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coupled_arena.arena.battle import Arena, ArenaRules
+from coupled_arena.audit.evidence import LiveAudits
 from coupled_arena.errors import ModelError, SettingsError, StoreError
 from coupled_arena.evidence import LiveEvidence
 from coupled_arena.generation.catalog import ModelSpec
@@ -35,6 +36,7 @@ class Services:
     worker: EngineWorker
     arena: Arena
     evidence: LiveEvidence
+    audits: LiveAudits
 
 
 @contextmanager
@@ -56,7 +58,8 @@ def open_services(settings: Settings) -> Iterator[Services]:
         )
         try:
             arena = Arena(models, worker, store, rules)
-            yield Services(settings, store, models, worker, arena, LiveEvidence(store))
+            evidence, audits = LiveEvidence(store), LiveAudits(store)
+            yield Services(settings, store, models, worker, arena, evidence, audits)
         finally:
             worker.close()
 

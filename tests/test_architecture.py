@@ -18,16 +18,19 @@ ARROWS = {
     "generation": VALUES,
     "store": VALUES,
     "settings": VALUES | {"generation"},
-    "evidence": VALUES | {"stats", "store"},
+    "live": VALUES | {"store"},
+    "evidence": VALUES | {"stats", "store", "live"},
     "leaderboard": VALUES | {"stats", "store", "evidence"},
+    "audit": VALUES | {"stats", "store", "live", "evidence"},
     "arena": VALUES | {"generation", "store"},
     "experiment": VALUES | {"generation", "store"},
-    "services": VALUES | {"settings", "generation", "store", "arena", "evidence"},
+    "services": VALUES | {"settings", "generation", "store", "arena", "evidence", "audit"},
     "ui": VALUES
-    | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "services"},
+    | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
+    | {"services"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
-    | {"services", "ui"},
+    | {"audit", "services", "ui"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.board import leaderboard
 from coupled_arena.cli.data import export, import_
 from coupled_arena.cli.experiments import resample, simulate
@@ -32,6 +33,8 @@ app.add_typer(models_app, name="models")
 app.command("import")(import_)
 app.command()(export)
 app.command()(leaderboard)
+app.command()(audit)
+app.command()(plan)
 app.command()(resample)
 app.command()(simulate)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,9 +55,18 @@ class Influence:
             unlabelled.append((per_verdict * t)[..., None] * (win - mean[..., None]))
         return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
 
-    def gram(self, counts: JudgedCounts) -> FloatArray:
-        """Return the covariance where no two comparisons depend on each other, shape (k, k)."""
-        return _gram(counts.labelled, self.labelled) + _gram(counts.unlabelled, self.unlabelled)
+    def gram(self, counts: JudgedCounts, other: Influence | None = None) -> FloatArray:
+        """Return the covariance where no two comparisons depend on each other, shape (k, k).
+
+        Parameters
+        ----------
+        counts : JudgedCounts
+        other : Influence, optional
+            On other estimates: rows of the result are of this one's, columns of the other's.
+        """
+        other = other or self
+        labelled = _gram(counts.labelled, self.labelled, other.labelled)
+        return labelled + _gram(counts.unlabelled, self.unlabelled, other.unlabelled)
 
 
 def _as_shown(cells: FloatArray, role: int) -> FloatArray:
@@ -64,11 +74,11 @@ def _as_shown(cells: FloatArray, role: int) -> FloatArray:
     return cells[:, :, 0] if role == 0 else cells[:, :, 1].T
 
 
-def _gram(counts: IntArray, influence: FloatArray) -> FloatArray:
-    """Return the sum over comparisons of s sᵀ, with s the influence on all models."""
-    k, kinds = len(counts), counts[0, 0].size
-    each = influence.reshape(k, k, kinds, 2)
-    products = (counts.reshape(k, k, kinds, 1) * each).swapaxes(2, 3) @ each  # [a, b, role, role]
-    gram = products[..., 0, 1] + products[..., 0, 1].T
+def _gram(counts: IntArray, influence: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the sum over comparisons of s tᵀ, with s and t the influences on all models."""
+    k, kinds = len(counts), math.prod(counts.shape[2:])
+    left, right = (each.reshape(k, k, kinds, 2) for each in (influence, other))
+    products = (counts.reshape(k, k, kinds, 1) * left).swapaxes(2, 3) @ right  # [a, b, role, role]
+    gram = products[..., 0, 1] + products[..., 1, 0].T
     gram[np.arange(k), np.arange(k)] += products[..., 0, 0].sum(1) + products[..., 1, 1].sum(0)
     return gram

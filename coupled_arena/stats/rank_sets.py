@@ -17,6 +17,7 @@ from scipy.special import chdtri, fdtri, ndtri, stdtrit
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.estimates import Covariance, Estimate
+from coupled_arena.stats.intervals import critical_value, wilson
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
@@ -204,32 +205,18 @@ def rank_sets(
 def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, FloatArray]:
     """Return the bounds of an interval for each model's win-rate by itself, within [0, 1].
 
-    Wilson's score interval [1]_ at the number of comparisons at which a single proportion would
-    be as uncertain as the estimate is: never of zero width, never beyond 0 or 1, and the normal
-    interval where there are many votes.
+    Wilson's, see `coupled_arena.stats.intervals.wilson`: the normal interval where there are many
+    votes.
 
     Returns
     -------
     low, high : ndarray of float64, shape (k,)
 
-    References
-    ----------
-    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
-       J. Am. Stat. Assoc. 22, 209-212 (1927).
+    Raises
+    ------
+    ValueError
+        `alpha` is not between 0 and 1.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
-    degrees = _degrees(estimate)
-    if degrees is not None and degrees < 1:
-        return np.zeros_like(estimate.theta), np.ones_like(estimate.theta)
-    z = _quantile(1 - alpha / 2, degrees)
-    rate = np.clip(estimate.theta, 0, 1)
     variance = np.diag(estimate.covariance) + estimate.floor
-    certain = (rate == 0) | (rate == 1) | (variance == 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(certain, estimate.certain_size, rate * (1 - rate) / variance)
-    shrink = 1 + z**2 / size
-    centre = (rate + z**2 / (2 * size)) / shrink
-    half = z * np.sqrt(rate * (1 - rate) / size + (z / (2 * size)) ** 2) / shrink
-    # Rounding may put a bound just beyond the rate it coincides with, at 0 and at 1.
-    return np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)
+    critical = critical_value(alpha, _degrees(estimate))
+    return wilson(estimate.theta, variance, estimate.certain_size, critical)

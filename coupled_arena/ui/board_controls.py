@@ -22,7 +22,7 @@ _SOURCES = [
     ("Judge", BoardSource.JUDGE.value),
     ("Prediction-powered", BoardSource.PPR.value),
 ]
-_MODES = [
+MODES = [
     ("All battles", ""),
     ("Coupled", Mode.COUPLED.value),
     ("Independent", Mode.INDEPENDENT.value),
@@ -79,7 +79,7 @@ class BoardControls:
             self.judge = gr.Dropdown([], label="Judge", scale=1, elem_id="board-judge")
         with gr.Row():
             self.mode = gr.Radio(
-                _MODES, value="", label="Battles", scale=3, min_width=280, elem_id="board-mode"
+                MODES, value="", label="Battles", scale=3, min_width=280, elem_id="board-mode"
             )
             self.alpha = gr.Slider(
                 LOWEST_ALPHA,
@@ -93,12 +93,12 @@ class BoardControls:
             )
         with gr.Accordion("Method and filters", open=False):
             with gr.Row():
-                self.weighting = _dropdown(_WEIGHTINGS, "Weighting", "board-weighting")
-                self.covariance = _dropdown(_COVARIANCES, "Covariance", "board-covariance")
-                self.cutoff = _dropdown(_CUTOFFS, "Cut-off of rank-sets", "board-cutoff")
+                self.weighting = dropdown(_WEIGHTINGS, "Weighting", "board-weighting")
+                self.covariance = dropdown(_COVARIANCES, "Covariance", "board-covariance")
+                self.cutoff = dropdown(_CUTOFFS, "Cut-off of rank-sets", "board-cutoff")
             with gr.Row():
-                self.category = _dropdown([("Any category", "")], "Category", "board-category")
-                self.language = _dropdown([("Any language", "")], "Language", "board-language")
+                self.category = dropdown([("Any category", "")], "Category", "board-category")
+                self.language = dropdown([("Any language", "")], "Language", "board-language")
                 self.mine = gr.Checkbox(
                     label="My votes only",
                     info="A board of your own: only what you voted on in this browser.",
@@ -157,16 +157,18 @@ class BoardControls:
         return {
             self.judged: gr.Row(visible=bool(judges)),
             self.judge: gr.Dropdown(choices=judges, value=judge),
-            self.category: gr.Dropdown(choices=_with_any("category", categories)),
-            self.language: gr.Dropdown(choices=_with_any("language", languages)),
+            self.category: gr.Dropdown(choices=with_any("category", categories)),
+            self.language: gr.Dropdown(choices=with_any("language", languages)),
         }
 
 
-def _dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dropdown:
+def dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dropdown:
+    """Return a choice of (label, value), the first one chosen."""
     return gr.Dropdown(
         choices, value=choices[0][1], label=label, elem_id=elem_id, min_width=220, filterable=False
     )
 
 
-def _with_any(what: str, values: list[str]) -> list[tuple[str, str]]:
+def with_any(what: str, values: list[str]) -> list[tuple[str, str]]:
+    """Return choices that begin with one for all of them."""
     return [(f"Any {what}", ""), *((value, value) for value in values)]

@@ -12,6 +12,7 @@ from coupled_arena.arena.library import read_library
 from coupled_arena.errors import SettingsError
 from coupled_arena.services import Services
 from coupled_arena.settings import resource
+from coupled_arena.ui.audit_tab import AuditTab
 from coupled_arena.ui.battle_tab import BattleTab
 from coupled_arena.ui.compare_tab import CompareTab
 from coupled_arena.ui.data_tab import DataTab
@@ -36,6 +37,9 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Leaderboard", id="leaderboard"):
                 board = LeaderboardTab(services.store, services.evidence)
                 board.build()
+            with gr.Tab("Audit", id="audit"):
+                audit = AuditTab(services.store, services.audits)
+                audit.build()
             with gr.Tab("Experiments", id="experiments"):
                 experiments = ExperimentsTab(services.store, services.evidence)
                 experiments.build()
@@ -45,6 +49,7 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Data", id="data"):
                 DataTab(services.store).build()
         board.live_only_while_shown(page, tabs)
+        audit.read_when_shown(page, tabs)
         experiments.offer_judges_when_shown(tabs)
     return page
 

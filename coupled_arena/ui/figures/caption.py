@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from html import escape
 
+from coupled_arena.audit.report import Audit
 from coupled_arena.evidence import BoardSource
 from coupled_arena.leaderboard import Leaderboard
 from coupled_arena.records import Mode
+from coupled_arena.stats.model_counts import Ties
+from coupled_arena.store.comparisons import Selection
 from coupled_arena.ui.figures.theme import shortened
 
 _LINE = 50  # characters
@@ -20,12 +23,16 @@ _MODES = {
 
 def caption(board: Leaderboard) -> tuple[str, ...]:
     """Return the settings of a board, as plotly's markup."""
-    return _lines([*_whose(board), _MODES[board.mode], *_filters(board), *_method(board)])
+    return _lines(
+        [*_whose(board), _MODES[board.mode], *_filters(board.evidence.selection), *_method(board)]
+    )
 
 
 def count_caption(board: Leaderboard) -> tuple[str, ...]:
     """Return the settings that counts depend on: no method, no error level."""
-    return _lines([*_whose(board), _MODES[board.mode], *_filters(board), "plain counts"])
+    return _lines(
+        [*_whose(board), _MODES[board.mode], *_filters(board.evidence.selection), "plain counts"]
+    )
 
 
 def mode_caption(board: Leaderboard) -> tuple[str, ...]:
@@ -34,7 +41,23 @@ def mode_caption(board: Leaderboard) -> tuple[str, ...]:
     whose = "people's votes" if voted else f"verdicts of {_judge(board)}"
     clustered = f"{board.evidence.method.covariance} covariance"
     stars = "stars: p < .05 * .01 ** .001 *** .0001 ****"
-    return _lines([whose, _number(board), *_filters(board), clustered, stars])
+    return _lines([whose, _number(board), *_filters(board.evidence.selection), clustered, stars])
+
+
+def audit_caption(audit: Audit) -> tuple[str, ...]:
+    """Return the settings of an audit."""
+    evidence = audit.evidence
+    ties = "ties as losses" if evidence.ties is Ties.LOSS else "ties dropped"
+    return _lines(
+        [
+            f"judge {shortened(audit.judge)} against people's votes",
+            f"{audit.comparisons:,} comparisons with both",
+            _MODES[evidence.selection.mode],
+            *_filters(evidence.selection),
+            ties,
+            f"alpha {audit.alpha:g}",
+        ]
+    )
 
 
 def _whose(board: Leaderboard) -> list[str]:
@@ -62,8 +85,7 @@ def _judge(board: Leaderboard) -> str:
     return shortened(board.evidence.selection.judge or "the judge")
 
 
-def _filters(board: Leaderboard) -> list[str]:
-    selection = board.evidence.selection
+def _filters(selection: Selection) -> list[str]:
     return [
         *([f"category {escape(selection.category)}"] if selection.category else []),
         *([f"language {escape(selection.language)}"] if selection.language else []),

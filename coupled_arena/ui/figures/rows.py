@@ -43,20 +43,14 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     known = _known(board.standings)
     rates = [min(max(place.win_rate, 0.0), 1.0) for _, _, place in known]
-    dots = {
-        **marks(rates, [row for row, _, _ in known], theme.accent),
-        "error_x": {
-            "type": "data",
-            "array": [place.high - rate for rate, (_, _, place) in zip(rates, known, strict=True)],
-            "arrayminus": [
-                rate - place.low for rate, (_, _, place) in zip(rates, known, strict=True)
-            ],
-            "thickness": 5,
-            "width": 0,
-            "color": theme.pale,
-        },
-        "hovertext": [_describe(standing, place) for _, standing, place in known],
-    }
+    dots = interval_dots(
+        [
+            (row, rate, place.low, place.high)
+            for rate, (row, _, place) in zip(rates, known, strict=True)
+        ],
+        theme,
+    )
+    dots["hovertext"] = [_describe(standing, place) for _, standing, place in known]
     level = f"{100 * (1 - board.alpha):.4g}%"
     head = Head(
         file="win-rates",
@@ -192,6 +186,23 @@ def marks(x: Sequence[float], y: Sequence[float], colour: str, **marker: Any) ->
         "cliponaxis": False,
         "hoverinfo": "text",
         "marker": {"size": 11, "color": colour, **marker},
+    }
+
+
+def interval_dots(
+    points: Sequence[tuple[float, float, float, float]], theme: Theme
+) -> dict[str, Any]:
+    """Return a trace of dots on their intervals (row, value, low, high)."""
+    return {
+        **marks([value for _, value, _, _ in points], [row for row, *_ in points], theme.accent),
+        "error_x": {
+            "type": "data",
+            "array": [high - value for _, value, _, high in points],
+            "arrayminus": [value - low for _, value, low, _ in points],
+            "thickness": 5,
+            "width": 0,
+            "color": theme.pale,
+        },
     }
 
 

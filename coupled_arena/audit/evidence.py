@@ -1,0 +1,174 @@
+"""Counts of votes and verdicts from the store, and what the statistics make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coupled_arena.evidence import cells_of
+from coupled_arena.live import Kept
+from coupled_arena.records import Mode
+from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
+from coupled_arena.stats.influence import Influence
+from coupled_arena.stats.judge_audit import Agreement
+from coupled_arena.stats.model_counts import ModelCounts, Ties, influence
+from coupled_arena.stats.powered_means import PoweredMeans
+from coupled_arena.store import comparisons, habits
+from coupled_arena.store.comparisons import Cells, Counts, Selection
+from coupled_arena.store.database import Store
+from coupled_arena.store.habits import Lengths, Orders
+
+
+@dataclass(frozen=True, eq=False)
+class AuditEvidence:
+    """What the comparisons of one selection say of a judge, before an error level is chosen.
+
+    Attributes
+    ----------
+    selection : Selection
+        With a judge.
+    ties : Ties
+    judged : JudgedCounts
+        Of the k models that the judge has said anything of.
+    votes : PairCounts
+        All people's votes on these models, with and without a verdict.
+    tables : mapping of Ties to Agreement
+        The 2x2 tables, with ties as losses and dropped.
+    means : PoweredMeans
+    bias_variance, rho_variance : ndarray of float64, shape (k,)
+        Of the judge's bias and of artanh ρ.
+    silent : tuple of str
+        Models that the judge has said nothing of.
+    orders : Orders
+    lengths : Lengths
+    mixed : tuple of Mode
+        The modes that the comparisons come from.
+    version : tuple of int
+        `Store.version` before anything was read.
+    """
+
+    selection: Selection
+    ties: Ties
+    judged: JudgedCounts
+    votes: PairCounts
+    tables: Mapping[Ties, Agreement]
+    means: PoweredMeans
+    bias_variance: FloatArray
+    rho_variance: FloatArray
+    silent: tuple[str, ...]
+    orders: Orders
+    lengths: Lengths
+    mixed: tuple[Mode, ...]
+    version: tuple[int, ...]
+
+    @property
+    def table(self) -> Agreement:
+        """The 2x2 tables in force."""
+        return self.tables[self.ties]
+
+
+def read_audit_evidence(
+    store: Store, selection: Selection, ties: Ties = Ties.LOSS
+) -> AuditEvidence:
+    """Count votes and verdicts as they are now.
+
+    Raises
+    ------
+    StoreError
+        The selection names a judge or model that the store does not know.
+    """
+    version = store.version()
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # counts and cluster sums of one moment
+        counts = comparisons.count(cursor, selection)
+        votes, judged, silent = _heard(counts)
+        own = ModelCounts.of(judged)
+        tables = {kind: Agreement.of(own, kind) for kind in Ties}
+        means = PoweredMeans.of(judged, ties)
+        bias_and_rho = _influences(tables[ties], ties)
+        variances = [np.diag(each.gram(judged)) for each in bias_and_rho]
+        if judged.models and comparisons.clusters_overlap(cursor):
+            twice = judged.models * 2
+            powered = _stacked([means.human_influence, means.judge_influence])
+            gram, clusters = comparisons.cluster_gram(cursor, selection, twice, powered)
+            means = means.clustered(gram, clusters)
+            cells = _stacked(bias_and_rho)
+            squares, _ = comparisons.cluster_diagonal(cursor, selection, twice, cells)
+            variances = np.split(squares * means.inflation, 2)
+        orders, lengths = habits.orders(cursor, selection), habits.lengths(cursor, selection)
+        cursor.execute("commit")
+    return AuditEvidence(
+        selection=selection,
+        ties=ties,
+        judged=judged,
+        votes=votes,
+        tables=tables,
+        means=means,
+        bias_variance=variances[0],
+        rho_variance=variances[1],
+        silent=silent,
+        orders=orders,
+        lengths=lengths,
+        mixed=_mixed(counts),
+        version=version,
+    )
+
+
+class LiveAudits:
+    """Audits that are made again only when the store has changed; for any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: Kept[tuple[Selection, Ties], AuditEvidence] = Kept(store)
+
+    def get(self, selection: Selection, ties: Ties) -> AuditEvidence:
+        """Return what `read_audit_evidence` does; the same object until the store changes."""
+        return self._kept.get(
+            (selection, ties), lambda: read_audit_evidence(self._store, selection, ties)
+        )
+
+
+def _heard(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
+    """Return votes and verdicts of the models that have a verdict, and the other models."""
+    every = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+    spoken = every.verdicts.comparisons.any(axis=1)
+    at = np.flatnonzero(spoken)
+    judged = every.of([counts.models[i] for i in at])
+    votes = counts.votes.sum((0, 1))[np.ix_(at, at)]
+    silent = tuple(counts.models[i] for i in np.flatnonzero(~spoken))
+    return PairCounts(judged.models, votes), judged, silent
+
+
+def _influences(table: Agreement, ties: Ties) -> list[Influence]:
+    nothing = np.zeros((len(table.n), 3))
+    return [
+        influence(table.bias_influence(ties), nothing),
+        influence(table.rho_influence(ties), nothing),
+    ]
+
+
+def _mixed(counts: Counts) -> tuple[Mode, ...]:
+    sizes = counts.labelled.sum((1, 2, 3, 4)) + counts.unlabelled.sum((1, 2, 3))
+    return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
+
+
+def _stacked(influences: Sequence[Influence]) -> Cells:
+    """Return rows for several numbers of each model: those of the second follow all the first."""
+    k = len(influences[0].labelled)
+    rows = [cells_of(each) for each in influences]
+
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(each, name) for each in rows])
+
+    shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
+    return Cells(
+        model_a=column("model_a") + shift,
+        model_b=column("model_b") + shift,
+        first=column("first"),
+        second=column("second"),
+        human=column("human"),
+        verdict=column("verdict"),
+    )

@@ -1,0 +1,216 @@
+"""The ``audit`` and ``plan`` commands: what a judge is worth, and what more votes would take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, listed, only_judge, reading, show
+from coupled_arena.errors import ArenaError
+from coupled_arena.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.audit.plan import Plan
+    from coupled_arena.audit.report import Audit, ModelAudit
+    from coupled_arena.stats.differences import Difference
+    from coupled_arena.store.comparisons import Selection
+
+Judge = Annotated[str | None, typer.Option(help="The judge; needed where there are several.")]
+Modes = Annotated[
+    Literal["all", "coupled", "independent"], typer.Option(help="Which battles count.")
+]
+Category = Annotated[str | None, typer.Option(help="Only prompts of this category.")]
+Language = Annotated[str | None, typer.Option(help="Only prompts in this language.")]
+Alpha = Annotated[float, typer.Option(help="Error level, not the confidence.")]
+TiesOption = Annotated[
+    Literal["loss", "drop"], typer.Option(help="Ties count as wins for neither, or are left out.")
+]
+
+
+def audit(
+    judge: Judge = None,
+    ties: TiesOption = "loss",
+    mode: Modes = "all",
+    alpha: Alpha = 0.05,
+    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
+    category: Category = None,
+    language: Language = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a judge's verdicts are worth beside people's votes, model by model."""
+    settings = load_settings(config, db=db)
+    _check_level(alpha)
+    from coupled_arena.audit.report import read_audit
+    from coupled_arena.stats.model_counts import Ties
+
+    with reading(settings) as store:
+        selection = _selection(store, judge, mode, models, category, language)
+        report = read_audit(store, selection, Ties(ties), alpha)
+    show(audit_answer(report), as_json, lambda: audit_text(report))
+
+
+def plan(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Whose win-rate.")],
+    against: Annotated[str | None, typer.Option(help="Separate it from this model.")] = None,
+    width: Annotated[float, typer.Option(help="Width of the interval, from end to end.")] = 0.05,
+    lead: Annotated[
+        float | None, typer.Option(help="True difference of the two.  [default: as estimated]")
+    ] = None,
+    power: Annotated[
+        float, typer.Option(help="Probability that a two-sided test separates the two.")
+    ] = 0.8,
+    verdicts_per_vote: Annotated[
+        float, typer.Option(help="Verdicts on other comparisons, for each vote.")
+    ] = 10,
+    price: Annotated[float | None, typer.Option(help="Of one verdict.")] = None,
+    judge: Judge = None,
+    ties: TiesOption = "loss",
+    mode: Modes = "all",
+    alpha: Alpha = 0.05,
+    category: Category = None,
+    language: Language = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Say how many more votes a win-rate or a difference takes, with and without a judge."""
+    settings = load_settings(config, db=db)
+    _check_level(alpha)
+    from coupled_arena.audit.evidence import read_audit_evidence
+    from coupled_arena.audit.plan import Question, make_plan
+    from coupled_arena.audit.words import plan_words
+    from coupled_arena.stats.model_counts import Ties
+
+    with reading(settings) as store:
+        selection = _selection(store, judge, mode, None, category, language)
+        evidence = read_audit_evidence(store, selection, Ties(ties))
+    question = Question(model, against, width, power, lead, alpha, verdicts_per_vote, price)
+    made = make_plan(evidence, question)
+    show(plan_answer(made), as_json, lambda: "\n".join(plan_words(made)))
+
+
+def audit_answer(audit: Audit) -> dict[str, Any]:
+    """Return an audit as JSON values."""
+    from coupled_arena.audit.words import audit_words
+
+    evidence = audit.evidence
+    return {
+        "judge": audit.judge,
+        "models": [_row(row) for row in audit.models],
+        "differences": [_difference(each) for each in audit.differences],
+        "ties": evidence.ties.value,
+        "mode": evidence.selection.mode.value if evidence.selection.mode else "all",
+        "alpha": audit.alpha,
+        "comparisons": audit.comparisons,
+        "judge_only_comparisons": audit.judge_only,
+        "clusters": evidence.means.clusters,
+        "tau_max_range": {ties.value: list(pair) for ties, pair in audit.tau_max_range.items()},
+        "largest_bias": audit.largest_bias,
+        "smallest_gap": audit.smallest_gap,
+        "order_is_safe": audit.order_is_safe,
+        "row_agreement": audit.row_agreement,
+        "row_agreement_strict": audit.row_agreement_strict,
+        "first_by_people": audit.first_by_people,
+        "orders": asdict(evidence.orders),
+        "lengths": asdict(evidence.lengths),
+        "words": list(audit_words(audit)),
+        "warnings": list(audit.warnings),
+    }
+
+
+def plan_answer(made: Plan) -> dict[str, Any]:
+    """Return a plan as JSON values."""
+    from coupled_arena.audit.words import plan_words
+
+    return {
+        "judge": made.judge,
+        **asdict(made.question),
+        "lead": made.lead,
+        **{name: _number(value) for name, value in asdict(made.needs).items()},
+        "votes_there": made.votes_there,
+        "verdicts_there": made.verdicts_there,
+        "votes_to_cast_alone": made.votes_to_cast_alone,
+        "votes_to_cast": made.votes_to_cast,
+        "verdicts_to_buy": made.verdicts_to_buy,
+        "cost": made.cost,
+        "words": list(plan_words(made)),
+    }
+
+
+def audit_text(audit: Audit) -> str:
+    """Return an audit for people."""
+    from coupled_arena.audit.words import audit_words
+
+    width = max((len(row.model) for row in audit.models), default=5)
+    level = f"({100 * (1 - audit.alpha):.4g}% interval)"
+    lines = [
+        f"{'Model':<{width}}{'n':>8}     b     p     q    Bias {level:<17}  Agree  Balanced  "
+        f"rho2  Vote worth: now, at most {level}"
+    ]
+    lines += [f"{row.model:<{width}}{_cells(row)}" for row in audit.models]
+    lines.append(f"ties {audit.evidence.ties}, alpha {audit.alpha:g}")
+    return "\n".join([*lines, *audit_words(audit), *audit.warnings])
+
+
+def _cells(row: ModelAudit) -> str:
+    bias = f"({_shown(row.bias_low, '+.3f')} to {_shown(row.bias_high, '+.3f')})"
+    most = f"({_shown(row.tau_max_low)} to {_shown(row.tau_max_high)})"
+    return (
+        f"{row.n:>8,} {_shown(row.b, '.3f')} {_shown(row.p, '.3f')} {_shown(row.q, '.3f')}  "
+        f"{_shown(row.judge_bias, '+.3f'):>6} {bias:<18} {_shown(row.agreement, '.3f'):>6}  "
+        f"{_shown(row.balanced_agreement, '.3f'):>8} {_shown(row.rho_squared, '.3f'):>6} "
+        f"{_shown(row.tau):>5}{'':7}{_shown(row.tau_max):>5}    {most}"
+    )
+
+
+def _shown(value: float | None, form: str = ".2f") -> str:
+    return f"{'-':>5}" if value is None else format(value, form)
+
+
+def _row(row: ModelAudit) -> dict[str, Any]:
+    values = asdict(row)
+    values["lambda"] = values.pop("power_tuning")
+    values["lambda_limit"] = values.pop("power_tuning_limit")
+    return values
+
+
+def _difference(each: Difference) -> dict[str, Any]:
+    values = {name: _number(value) for name, value in asdict(each).items()}
+    values["lambda"] = values.pop("tuning")
+    values["other_lambda"] = values.pop("other_tuning")
+    return values
+
+
+def _number(value: Any) -> Any:
+    """JSON has no NaN, and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _selection(
+    store: Any,
+    judge: str | None,
+    mode: str,
+    models: str | None,
+    category: str | None,
+    language: str | None,
+) -> Selection:
+    from coupled_arena.records import Mode
+    from coupled_arena.store.comparisons import Selection
+
+    return Selection(
+        judge=judge or only_judge(store),
+        mode=None if mode == "all" else Mode(mode),
+        models=listed(models) if models else None,
+        category=category,
+        language=language,
+    )
+
+
+def _check_level(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")

@@ -1,0 +1,119 @@
+"""Score intervals of proportions: never of zero width, never beyond what is possible."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from coupled_arena.stats.counts import FloatArray
+
+_HALVINGS = 60  # of an interval of length 2: to the last bit of a float64
+
+
+def critical_value(alpha: float, degrees: int | FloatArray | None = None) -> FloatArray:
+    """Return the two-sided critical value of Student's t, or of the normal law.
+
+    Parameters
+    ----------
+    alpha : float
+        Error level, between 0 and 1.
+    degrees : int or ndarray of float64, optional
+        Degrees of freedom; with less than one nothing can be concluded, and the value is infinite.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is not between 0 and 1.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+    if degrees is None:
+        return np.asarray(ndtri(1 - alpha / 2))
+    return np.where(np.less(degrees, 1), np.inf, stdtrit(np.maximum(degrees, 1), 1 - alpha / 2))
+
+
+def wilson(
+    rate: FloatArray, variance: FloatArray, certain_size: FloatArray, critical: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's score interval [1]_ around rates that need not be plain proportions.
+
+    Its number of trials is the one at which a single proportion would be as uncertain as the
+    rate is.
+
+    Parameters
+    ----------
+    rate, variance : ndarray of float64, shape (k,)
+        NaN gives NaN.
+    certain_size : ndarray of float64, shape (k,)
+        Trials behind a rate that never varied.
+    critical : ndarray of float64, shape () or (k,)
+        See `critical_value`.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (k,)
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+       J. Am. Stat. Assoc. 22, 209-212 (1927).
+    """
+    nothing = np.isinf(critical)
+    z = np.where(nothing, 0.0, critical)
+    rate = np.clip(rate, 0, 1)
+    certain = (rate == 0) | (rate == 1) | (variance == 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(certain, certain_size, rate * (1 - rate) / variance)
+        shrink = 1 + z**2 / size
+        centre = (rate + z**2 / (2 * size)) / shrink
+        half = z * np.sqrt(rate * (1 - rate) / size + (z / (2 * size)) ** 2) / shrink
+    # Rounding may put a bound just beyond the rate it coincides with, at 0 and at 1.
+    low, high = np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)
+    return np.where(nothing, 0.0, low), np.where(nothing, 1.0, high)
+
+
+def paired_difference(
+    more: FloatArray, less: FloatArray, size: FloatArray, critical: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the score interval [1]_ of the difference of two proportions of the same trials.
+
+    Parameters
+    ----------
+    more, less : ndarray of float64, shape (k,)
+        Trials in which the first alone happened, and the second alone; fractions are fine.
+    size : ndarray of float64, shape (k,)
+        All trials.
+    critical : ndarray of float64, shape () or (k,)
+        See `critical_value`.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (k,)
+        Of P(first) - P(second).
+
+    References
+    ----------
+    .. [1] T. Tango, "Equivalence test and confidence interval for the difference in proportions
+       for the paired-sample design", Stat. Med. 17, 891-908 (1998).
+    """
+    upper = _largest_difference(more, less, size, critical)
+    return -_largest_difference(less, more, size, critical), upper
+
+
+def _largest_difference(
+    more: FloatArray, less: FloatArray, size: FloatArray, critical: FloatArray
+) -> FloatArray:
+    """Return the largest difference that the score test does not refuse, by bisection."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = (more - less) / size
+    low, high = observed, np.ones_like(observed)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        b = (2 * size - more + less) * middle - more - less
+        c = -less * middle * (1 - middle)
+        # 4 size times the chance that the second alone happens, most likely at this difference.
+        second = np.sqrt(np.maximum(b**2 - 8 * size * c, 0)) - b
+        spread = np.sqrt(np.maximum(second / 2 + size * middle * (1 - middle), 0))
+        kept = size * middle - (more - less) <= critical * spread
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return np.where(np.isfinite(observed), low, np.nan)

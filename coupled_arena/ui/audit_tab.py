@@ -1,0 +1,256 @@
+"""The audit tab: how far to believe a judge, and what more votes would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.audit.evidence import LiveAudits
+from coupled_arena.audit.plan import Question, make_plan
+from coupled_arena.audit.report import Audit, audit
+from coupled_arena.errors import ArenaError
+from coupled_arena.records import Mode
+from coupled_arena.stats.model_counts import Ties
+from coupled_arena.store import comparisons
+from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.database import Store
+from coupled_arena.ui.audit_tables import audit_table, difference_table, plan_text, said
+from coupled_arena.ui.board_controls import (
+    HIGHEST_ALPHA,
+    LOWEST_ALPHA,
+    MODES,
+    dropdown,
+    with_any,
+)
+from coupled_arena.ui.events import FREE, QUIET, told
+from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figures.audit import (
+    agreement_figure,
+    bias_figure,
+    efficiency_figure,
+    powered_figure,
+)
+
+_TITLE = "Audit"
+_NARROW = 340  # pixels; below twice this the figures stand one above the other
+_IS_DARK = "() => document.body.classList.contains('dark')"
+_TIES = [("Ties as losses", Ties.LOSS.value), ("Ties left out", Ties.DROP.value)]
+_INTERVAL = ("An interval of its win rate", "")
+_PLANNER = (
+    "## How many more votes\n"
+    "What an interval of a given width takes, or a test that separates two models with probability "
+    "0.8 at their present distance, if more votes and verdicts are like those there are."
+)
+_EMPTY = (
+    '<p class="hint">There are no verdicts here yet. Let a judge judge the battles, or import '
+    "verdicts with <code>coupled-arena import FILE --judge NAME</code>.</p>"
+)
+_FIGURES = {
+    "bias": (
+        bias_figure,
+        "How much more often the judge prefers a model than people do, on the same comparisons. "
+        "An interval that misses zero is a bias that luck does not explain. Biases larger than "
+        "half the distance between models can turn their order around.",
+    ),
+    "efficiency": (
+        efficiency_figure,
+        "What ten human votes with the judge's verdicts are worth, in votes without it. The ring: "
+        "with the verdicts there are now on comparisons that nobody voted on. The dot: with "
+        "verdicts without end. Where the judge agrees with people no more often than people prefer "
+        "the model, the dot cannot pass the dotted line, however good the method.",
+    ),
+    "agreement": (
+        agreement_figure,
+        "Agreement is how often judge and people say the same of a model. Where a model nearly "
+        "always loses, always saying so agrees, and helps nobody. Balanced agreement is the mean "
+        "over the model's wins and its other comparisons: guessing has one half, however it "
+        "guesses.",
+    ),
+    "powered": (
+        powered_figure,
+        "How often people prefer the model, each comparison weighing the same, with intervals for "
+        "one model by itself: by their votes alone, and corrected by the verdicts on comparisons "
+        "that nobody voted on. A shorter bar is what the judge brings. The leaderboard weighs "
+        "opponents equally instead, so its win rates may differ.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Everything that decides what the audit shows."""
+
+    selection: Selection
+    ties: Ties
+    alpha: float
+    dark: bool
+
+
+class AuditTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store, audits: LiveAudits) -> None:
+        self._store = store
+        self._audits = audits
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        self._dark = gr.Checkbox(visible=False)
+        self._build_controls()
+        self._said = gr.HTML(elem_id="audit-said", apply_default_css=False)
+        with gr.Column(visible=False) as self._body:
+            self._plots = self._build_figures()
+            self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
+            with gr.Accordion("Differences between neighbours", open=False):
+                self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
+            self._build_planner()
+        changed = [self._alpha.release, *(each.input for each in self._chosen)]
+        wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
+        gr.on(changed, self._refresh, **wiring, trigger_mode="always_last", **FREE)
+
+    def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Read the store whenever the tab is selected."""
+        page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+        offered = [self._judge, self._category, self._language]
+        tabs.select(self._show, self._inputs, [*self._outputs, *offered], **FREE)
+
+    def _build_controls(self) -> None:
+        with gr.Row():
+            self._judge = gr.Dropdown([], label="Judge", elem_id="audit-judge", min_width=220)
+            self._ties = gr.Radio(
+                _TIES, value=Ties.LOSS.value, label="Ties", elem_id="audit-ties", min_width=280
+            )
+            self._mode = gr.Radio(
+                MODES, value="", label="Battles", elem_id="audit-mode", min_width=280
+            )
+        with gr.Accordion("Error level and filters", open=False), gr.Row():
+            self._alpha = gr.Slider(
+                LOWEST_ALPHA,
+                HIGHEST_ALPHA,
+                value=0.05,
+                step=0.01,
+                label="Error level alpha",
+                min_width=280,
+                elem_id="audit-alpha",
+            )
+            self._category = dropdown([("Any category", "")], "Category", "audit-category")
+            self._language = dropdown([("Any language", "")], "Language", "audit-language")
+
+    def _build_figures(self) -> dict[str, gr.Plot]:
+        plots: dict[str, gr.Plot] = {}
+        for names in (("efficiency", "bias"), ("agreement", "powered")):
+            with gr.Row():
+                for name in names:
+                    with gr.Column(min_width=_NARROW):
+                        plots[name] = figure_panel(f"audit-{name}", _FIGURES[name][1])
+        return plots
+
+    def _build_planner(self) -> None:
+        gr.Markdown(_PLANNER)
+        with gr.Row():
+            self._model = gr.Dropdown([], label="Model", elem_id="plan-model", min_width=200)
+            self._other = gr.Dropdown(
+                [_INTERVAL], value="", label="Aim", elem_id="plan-other", min_width=200
+            )
+            self._width = gr.Number(0.05, label="Width of the interval", step=0.01, min_width=160)
+            self._per_vote = gr.Number(10, label="Verdicts for each vote", minimum=0, min_width=160)
+            self._price = gr.Number(None, label="Price of a verdict", minimum=0, min_width=160)
+        self._plan = gr.HTML(elem_id="plan", apply_default_css=False)
+        asked = [self._model, self._other, self._width, self._per_vote, self._price]
+        gr.on(
+            [each.input for each in asked],
+            self._plan_again,
+            {*self._inputs, *asked},
+            self._plan,
+            trigger_mode="always_last",
+            **FREE,
+        )
+
+    @property
+    def _chosen(self) -> list[Any]:
+        return [self._judge, self._ties, self._mode, self._category, self._language]
+
+    @property
+    def _inputs(self) -> set[Any]:
+        return {self._dark, self._alpha, *self._chosen}
+
+    @property
+    def _outputs(self) -> list[Any]:
+        shown = [self._said, self._body, *self._plots.values(), self._table, self._leads]
+        return [*shown, self._model, self._other, self._plan]
+
+    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+        if event.value != _TITLE:
+            return {self._said: gr.skip()}
+        with told(), self._store.cursor() as cursor:
+            judges = comparisons.judges(cursor)
+            categories = comparisons.categories(cursor)
+            languages = comparisons.languages(cursor)
+        judge = values[self._judge] if values[self._judge] in judges else next(iter(judges), None)
+        return {
+            self._judge: gr.Dropdown(judges, value=judge),
+            self._category: gr.Dropdown(with_any("category", categories)),
+            self._language: gr.Dropdown(with_any("language", languages)),
+            **self._refresh({**values, self._judge: judge}),
+        }
+
+    def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        if not values[self._judge]:
+            return {self._said: _EMPTY, self._body: gr.Column(visible=False)}
+        with told():
+            choice = self._read(values)
+            found = audit(self._audits.get(choice.selection, choice.ties), choice.alpha)
+            if not found.comparisons:
+                return {self._said: said(found), self._body: gr.Column(visible=False)}
+            return self._drawn(found, choice)
+
+    def _drawn(self, found: Audit, choice: Choice) -> dict[Any, Any]:
+        models = [row.model for row in found.models]
+        others = [_INTERVAL, *((f"Separate from {model}", model) for model in models)]
+        return {
+            self._said: said(found),
+            self._body: gr.Column(visible=True),
+            **{
+                plot: drawn(_FIGURES[name][0](found, dark=choice.dark))
+                for name, plot in self._plots.items()
+            },
+            self._table: audit_table(found),
+            self._leads: difference_table(found),
+            self._model: gr.Dropdown(models, value=models[0]),
+            self._other: gr.Dropdown(others, value=""),
+            self._plan: "",
+        }
+
+    def _plan_again(self, values: dict[Any, Any]) -> str:
+        if not (values[self._judge] and values[self._model]):
+            return ""
+        choice = self._read(values)
+        question = Question(
+            model=values[self._model],
+            other=values[self._other] or None,
+            width=float(values[self._width] or 0),
+            alpha=choice.alpha,
+            verdicts_per_vote=float(values[self._per_vote] or 0),
+            price=values[self._price],
+        )
+        try:
+            return plan_text(make_plan(self._audits.get(choice.selection, choice.ties), question))
+        except ArenaError as error:
+            return f'<p class="hint">{escape(str(error))}</p>'
+
+    def _read(self, values: dict[Any, Any]) -> Choice:
+        mode = values[self._mode]
+        return Choice(
+            selection=Selection(
+                judge=values[self._judge],
+                mode=Mode(mode) if mode else None,
+                category=values[self._category] or None,
+                language=values[self._language] or None,
+            ),
+            ties=Ties(values[self._ties]),
+            alpha=min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
+            dark=bool(values[self._dark]),
+        )

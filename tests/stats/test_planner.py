@@ -1,0 +1,70 @@
+"""How many votes: known formulas, and experiments of the size that was planned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from coupled_arena.stats.planner import needs, variance_for_power, variance_for_width
+
+
+def test_a_proportion_without_a_judge():
+    """The textbook's n = z² b(1-b) / (w/2)² for b = .4 and w = .1: 369."""
+    b, votes = 0.4, 50
+    goal = variance_for_width(0.1, 0.05)
+    found = needs(b * (1 - b) / votes, votes, 0.25, goal, 10)
+    assert found.votes_alone == math.ceil(norm.ppf(0.975) ** 2 * b * (1 - b) / 0.05**2) == 369
+
+
+def test_the_judge_s_share():
+    found = needs(0.0025, 100, 0.5, 0.001, 4)
+    assert found.votes_alone == 250
+    assert found.tau == pytest.approx(1 / (1 - 0.5 / 1.25))
+    assert found.tau_max == pytest.approx(2)
+    assert (found.votes, found.verdicts) == (150, 750)
+    assert needs(0.0025, 100, 0.5, 0.001, 0).votes == 250
+
+
+def test_votes_that_are_there_save_verdicts():
+    found = needs(0.0025, 100, 0.5, 0.001, 1e6, votes_there=200)
+    assert found.votes == 200
+    assert found.tau == pytest.approx(1.25)
+    assert 1 / (1 - 0.5 / (1 + 1 / found.verdicts_per_vote)) == pytest.approx(1.25)
+    assert found.verdicts == math.ceil(200 * (1 + found.verdicts_per_vote))
+    assert needs(0.0025, 100, 0.5, 0.001, 1e6, votes_there=300).votes == 126
+
+
+def test_a_judge_that_is_always_right():
+    assert needs(0.0025, 100, 1.0, 0.001, 4).tau_max == math.inf
+
+
+def test_the_power_is_the_one_asked_for():
+    """Tests of that many votes find the difference in 80 % of 20,000 draws, within three SE."""
+    rng, b, lead, repeats = np.random.default_rng(1), 0.45, 0.08, 20_000
+    variance = 2 * b * (1 - b) / 100  # of a difference, both with 100 votes
+    n = needs(variance, 100, 0, variance_for_power(lead, 0.05, 0.8), 0).votes_alone
+    wins = rng.binomial(n, [b + lead / 2, b - lead / 2], size=(repeats, 2)) / n
+    spread = np.sqrt((wins * (1 - wins)).sum(1) / n)
+    found = (np.abs(wins[:, 0] - wins[:, 1]) > norm.ppf(0.975) * spread).mean()
+    # A difference of .08 changes b(1-b) by 2 lead²/4 of itself: less than the tolerance.
+    assert found == pytest.approx(0.8, abs=3 * np.sqrt(0.16 / repeats) + 0.005)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: variance_for_width(0, 0.05), "width"),
+        (lambda: variance_for_width(0.1, 2), "alpha"),
+        (lambda: variance_for_power(0, 0.05, 0.8), "cannot be separated"),
+        (lambda: variance_for_power(0.1, 0.05, 0.01), "power"),
+        (lambda: needs(0.0, 5, 0.1, 0.01, 1), "Too few votes"),
+        (lambda: needs(0.1, 5, math.nan, 0.01, 1), "Too few votes"),
+        (lambda: needs(0.1, 5, 0.1, 0.01, -1), "verdicts for each vote"),
+    ],
+)
+def test_what_cannot_be_planned(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

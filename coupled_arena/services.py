@@ -11,17 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coupled_arena.arena.battle import Arena, ArenaRules
+from coupled_arena.court.live import LiveJudge
 from coupled_arena.errors import ModelError, SettingsError, StoreError
 from coupled_arena.evidence import LiveEvidence
 from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.settings import Settings
+from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.prompt import read_prompt
+from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
 
 _log = logging.getLogger(__name__)
+OPENAI = "https://api.openai.com/v1"
+_LIVE_PATIENCE = 15.0  # seconds until an outage is told; the question is asked again later
 _SNAPSHOT_SHARE = 20  # at most one part in so many of the time goes into snapshots
 
 
@@ -35,6 +40,7 @@ class Services:
     worker: EngineWorker
     arena: Arena
     evidence: LiveEvidence
+    live_judge: LiveJudge | None
 
 
 @contextmanager
@@ -56,9 +62,59 @@ def open_services(settings: Settings) -> Iterator[Services]:
         )
         try:
             arena = Arena(models, worker, store, rules)
-            yield Services(settings, store, models, worker, arena, LiveEvidence(store))
+            with _live_judge(settings.judge, store) as live:
+                yield Services(settings, store, models, worker, arena, LiveEvidence(store), live)
         finally:
             worker.close()
+
+
+def build_judge(settings: JudgeSettings, *, patience: float | None = None) -> Judge:
+    """Return the judge of the settings; it is asked nothing yet.
+
+    Raises
+    ------
+    SettingsError
+        It has neither a name nor a model, or no key, or its prompt cannot be read.
+    """
+    name, model = settings.name or settings.model, settings.model or settings.name
+    if not name or not model:
+        raise SettingsError("Name the judge with --judge, or as name under [judge].")
+    key = settings.key.get_secret_value() if settings.key else ""
+    if not key and not settings.base_url:
+        raise SettingsError(
+            "The judge has no key: set COUPLED_ARENA_JUDGE_KEY, or give the --base-url of a "
+            "server that needs none."
+        )
+    spec = JudgeSpec(
+        name=name,
+        model=model,
+        prompt=read_prompt(settings.prompt or resource("data/judge_prompt.txt")),
+        temperature=None if settings.temperature == "server" else settings.temperature,
+        max_tokens=settings.max_tokens,
+        swap=settings.swap,
+        both_bad=settings.both_bad,
+    )
+    return Judge(
+        spec,
+        base_url=settings.base_url or OPENAI,
+        key=key,
+        timeout=settings.timeout,
+        patience=settings.patience if patience is None else patience,
+    )
+
+
+@contextmanager
+def _live_judge(settings: JudgeSettings, store: Store) -> Iterator[LiveJudge | None]:
+    if not settings.judges_live:
+        yield None
+        return
+    judge = build_judge(settings, patience=min(settings.patience, _LIVE_PATIENCE))
+    live = LiveJudge(judge, store, settings.concurrency)
+    _log.info("%s judges battles as they are voted on", live.name)
+    try:
+        yield live
+    finally:
+        live.close()
 
 
 def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:

@@ -17,17 +17,21 @@ ARROWS = {
     "stats": VALUES,
     "generation": VALUES,
     "store": VALUES,
+    "judging": VALUES,
+    "interrupts": set(),
     "settings": VALUES | {"generation"},
     "evidence": VALUES | {"stats", "store"},
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "arena": VALUES | {"generation", "store"},
-    "experiment": VALUES | {"generation", "store"},
-    "services": VALUES | {"settings", "generation", "store", "arena", "evidence"},
+    "experiment": VALUES | {"generation", "store", "interrupts"},
+    "court": VALUES | {"judging", "store", "interrupts"},
+    "services": VALUES
+    | {"settings", "generation", "store", "arena", "evidence", "judging", "court"},
     "ui": VALUES
     | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "services"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
-    | {"services", "ui"},
+    | {"services", "ui", "judging", "court"},
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -71,6 +75,16 @@ def test_statistics_know_only_arrays(path):
 def test_only_settings_reads_the_environment():
     readers = {room(path) for path in modules() if "environ" in path.read_text()}
     assert readers <= {"settings", "cli"}  # cli sets what Gradio reads at import
+
+
+def test_only_the_judge_talks_to_an_api():
+    clients = {"openai", "httpx", "requests", "aiohttp", "socket"}
+    talkers = {
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if clients & {name.split(".")[0] for name in imported(path)}
+    }
+    assert talkers == {"judging/judge.py", "judging/retry.py"}  # the latter reads its errors
 
 
 def test_no_module_prints():

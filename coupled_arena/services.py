@@ -1,4 +1,8 @@
-"""The one place that builds models, engine, store and arena from the settings."""
+"""The one place that builds models, engine, store, arena and judge from the settings.
+
+What takes seconds to load (torch above all) is loaded by the functions that need it: a judge can
+be built without.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from coupled_arena.arena.battle import Arena, ArenaRules
 from coupled_arena.court.live import LiveJudge
 from coupled_arena.errors import ModelError, SettingsError, StoreError
-from coupled_arena.evidence import LiveEvidence
 from coupled_arena.generation.catalog import ModelSpec
-from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
-from coupled_arena.generation.lockstep import LockstepEngine
-from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.judging.judge import Judge, JudgeSpec
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
+
+if TYPE_CHECKING:
+    from coupled_arena.arena.battle import Arena
+    from coupled_arena.evidence import LiveEvidence
+    from coupled_arena.generation.huggingface import HuggingFaceModel
+    from coupled_arena.generation.worker import EngineWorker
 
 _log = logging.getLogger(__name__)
 OPENAI = "https://api.openai.com/v1"
@@ -52,6 +58,11 @@ def open_services(settings: Settings) -> Iterator[Services]:
     ArenaError
         The store cannot be opened, or fewer models load than a battle needs.
     """
+    from coupled_arena.arena.battle import Arena, ArenaRules
+    from coupled_arena.evidence import LiveEvidence
+    from coupled_arena.generation.lockstep import LockstepEngine
+    from coupled_arena.generation.worker import EngineWorker
+
     with Store.open(settings.db) as store, _snapshots(store, settings):
         models = load_enabled(settings)
         worker = EngineWorker(LockstepEngine(models))
@@ -144,6 +155,8 @@ def load_named(settings: Settings, names: Iterable[str]) -> dict[str, HuggingFac
 
 
 def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+    from coupled_arena.generation.huggingface import load_model
+
     started = time.perf_counter()
     _log.info("Loading %s", spec.name)
     model = load_model(spec, cache)

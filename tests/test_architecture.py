@@ -28,7 +28,8 @@ ARROWS = {
     "services": VALUES
     | {"settings", "generation", "store", "arena", "evidence", "judging", "court"},
     "ui": VALUES
-    | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "services"},
+    | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "services"}
+    | {"court"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"services", "ui", "judging", "court"},

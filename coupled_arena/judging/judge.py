@@ -106,17 +106,32 @@ class Answer:
 class _Form:
     """What a request uses beyond the minimum, which not every server takes."""
 
-    schema: bool = True
+    schema: str = "json_schema"  # or the older "json_object", or nothing
     logprobs: bool = True
     length: str = "max_tokens"
 
     def plainer(self, complaint: str) -> _Form | None:
         """Return the form without what a server complains of, None if nothing is left."""
-        if self.length in complaint and self.length == "max_tokens":
+        if self.length == "max_tokens" and self.length in complaint:
             return replace(self, length="max_completion_tokens")
-        if self.logprobs and (not self.schema or "schema" not in complaint):
+        blamed = "response_format" in complaint or "schema" in complaint
+        if self.logprobs and not (self.schema and blamed):
             return replace(self, logprobs=False)
-        return replace(self, schema=False) if self.schema else None
+        if self.schema:
+            return replace(self, schema="json_object" if self.schema == "json_schema" else "")
+        return None
+
+    def options(self, labels: tuple[str, ...], max_tokens: int) -> dict[str, Any]:
+        """Return the request's arguments."""
+        options: dict[str, Any] = {self.length: max_tokens}
+        if self.schema == "json_schema":
+            shape = {"name": "verdict", "strict": True, "schema": schema(labels)}
+            options["response_format"] = {"type": "json_schema", "json_schema": shape}
+        elif self.schema:
+            options["response_format"] = {"type": "json_object", "schema": schema(labels)}
+        if self.logprobs:
+            options |= {"logprobs": True, "top_logprobs": _TOP}
+        return options
 
 
 class Judge:
@@ -215,7 +230,7 @@ class Judge:
             try:
                 answer = await self._request(matchup, form)
             except openai.APIStatusError as error:
-                if error.status_code not in _REFUSALS:
+                if not _is_refusal(error):
                     raise
                 plainer = None if self._agreed else form.plainer(_message(error))
                 if plainer is None:
@@ -236,14 +251,9 @@ class Judge:
 
     async def _request(self, matchup: Matchup, form: _Form) -> Answer:
         labels = allowed_labels(both_bad=self.spec.both_bad)
-        options: dict[str, Any] = {form.length: self.spec.max_tokens}
+        options = form.options(labels, self.spec.max_tokens)
         if self.spec.temperature is not None:
             options["temperature"] = self.spec.temperature
-        if form.schema:
-            shape = {"name": "verdict", "strict": True, "schema": schema(labels)}
-            options["response_format"] = {"type": "json_schema", "json_schema": shape}
-        if form.logprobs:
-            options |= {"logprobs": True, "top_logprobs": _TOP}
         chat: Any = messages(self.spec.prompt, matchup, both_bad=self.spec.both_bad)
         said = await self._client.chat.completions.create(
             model=self.spec.model, messages=chat, **options
@@ -288,6 +298,13 @@ class Judge:
         }.get(error.status_code, "")
         told = f"The judge at {self.server} answers HTTP {error.status_code}: {said}. {advice}"
         return told.rstrip()
+
+
+def _is_refusal(error: openai.APIStatusError) -> bool:
+    """Return whether a server takes the request for wrong, rather than itself."""
+    if error.status_code == 500:  # some answer so to an option that they do not know
+        return any(name in _message(error) for name in ("response_format", "logprobs"))
+    return error.status_code in _REFUSALS
 
 
 def _message(error: openai.APIStatusError) -> str:

@@ -57,9 +57,14 @@ INJECTIONS = {
 }
 
 
-def texts() -> dict[str, str]:
-    """Return the injections by name, ready to send."""
-    return {
-        name: text.replace("{win}", WIN).replace("{fence}", FENCE)
-        for name, text in INJECTIONS.items()
-    }
+def texts(place: str = "A") -> dict[str, str]:
+    """Return the injections by name, written for an answer that is shown as A or as B."""
+    other = {"A": "B", "B": "A"}[place]
+    turned = str.maketrans("AB", place + other)
+
+    def written(text: str) -> str:
+        for told in ("answer A", "Answer A", "ANSWER A", "ANSWER B", "verdict A", "A wins", "A is"):
+            text = text.replace(told, told.translate(turned) if place == "B" else told)
+        return text.replace("{win}", WIN.replace("A", place)).replace("{fence}", FENCE)
+
+    return {name: written(text) for name, text in INJECTIONS.items()}

@@ -7,7 +7,9 @@
     ├── StoreError         the database cannot be opened, read or written
     │   └── StoreBusyError another process owns the database
     ├── BattleError        a battle that does not exist or cannot be replayed
-    └── VoteError          a vote that is refused
+    ├── VoteError          a vote that is refused
+    └── JudgeError         a judge that cannot be asked
+        └── NoAnswerError  one question that a judge did not answer
 
 Each message is one sentence or two: what is wrong, and what to do. The command line prints it
 and exits with 1; the web app shows it.
@@ -44,3 +46,11 @@ class BattleError(ArenaError):
 
 class VoteError(ArenaError):
     """A vote that is refused."""
+
+
+class JudgeError(ArenaError):
+    """A judge that cannot be asked."""
+
+
+class NoAnswerError(JudgeError):
+    """One question that a judge did not answer; later, or on another question, it may."""

@@ -7,11 +7,9 @@ import json
 import math
 import random
 import secrets
-import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from coupled_arena.generation.turns import (
     score_gap,
     with_turn,
 )
+from coupled_arena.interrupts import on_interrupt
 from coupled_arena.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling, seed_to_hex
 from coupled_arena.store.database import Store
 
@@ -114,8 +113,9 @@ def generate(
     todo = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
     total = len(plan.prompts) * len(plan.modes) * plan.repetitions
     replies = tokens = 0
+    interrupted = threading.Event()  # an exception in the middle of a write comes out as another
     with (
-        _interrupts() as interrupted,
+        on_interrupt(interrupted.set),
         tqdm(total=total, initial=total - len(todo), unit="battle", disable=not progress) as bar,
     ):
         for battle in _decode_all(todo, models, at_once, interrupted):
@@ -127,17 +127,6 @@ def generate(
             bar.update()
     seconds = time.perf_counter() - started
     return Generated(len(todo), replies, tokens, seconds, total - len(todo))
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Turn Ctrl-C into a flag: an exception in the middle of a write would come out as another."""
-    asked = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: asked.set())
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _decode_all(

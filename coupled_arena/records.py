@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +41,13 @@ class Origin(StrEnum):
     ARENA = "arena"  # the battle tab
     GENERATE = "generate"  # a batch run
     IMPORT = "import"
+
+
+class Swap(StrEnum):
+    """In which order a judge is shown two answers."""
+
+    BOTH = "both"  # it is asked twice, once in either
+    RANDOM = "random"  # once, in an order that follows from the battle
 
 
 class Outcome(StrEnum):
@@ -185,6 +193,55 @@ class Verdict:
     raw: str
     probability: float | None = None
     judged_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+NOT_ASKED = "identical answers: not asked"
+"""What stands for the judge's answer in a verdict on equal answers: a tie without a question."""
+
+
+@dataclass(frozen=True)
+class Matchup:
+    """What two models of a battle said, in the order in which a judge is to see it.
+
+    Attributes
+    ----------
+    first_place, second_place : int
+        Indices in ``Battle.models`` of the models shown as A and B.
+    questions, first, second : tuple of str
+        One text a turn.
+    attempt : int
+        How many verdicts the judge has given on exactly this, all of them unreadable.
+    """
+
+    battle: str
+    first_place: int
+    second_place: int
+    questions: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    attempt: int = 0
+
+    @property
+    def identical(self) -> bool:
+        """Whether both gave the same text in every turn."""
+        return self.first == self.second
+
+    def verdict(
+        self, judge: str, outcome: Outcome | None, raw: str, probability: float | None = None
+    ) -> Verdict:
+        """Return a judge's answer to this; asked again, it has the same id."""
+        identity = (judge, self.battle, self.first_place, self.second_place, self.attempt)
+        digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=16)
+        return Verdict(
+            digest.hexdigest(),
+            self.battle,
+            judge,
+            self.first_place,
+            self.second_place,
+            outcome,
+            raw,
+            probability,
+        )
 
 
 def new_id() -> str:

@@ -1,4 +1,8 @@
-"""The one place that builds models, engine, store and arena from the settings."""
+"""The one place that builds models, engine, store, arena and judge from the settings.
+
+What takes seconds to load (torch above all) is loaded by the functions that need it: a judge can
+be built without.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,27 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from coupled_arena.arena.battle import Arena, ArenaRules
-from coupled_arena.audit.evidence import LiveAudits
+from coupled_arena.court.live import LiveJudge
 from coupled_arena.errors import ModelError, SettingsError, StoreError
-from coupled_arena.evidence import LiveEvidence
 from coupled_arena.generation.catalog import ModelSpec
-from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
-from coupled_arena.generation.lockstep import LockstepEngine
-from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.settings import Settings
+from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.prompt import read_prompt
+from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
 
+if TYPE_CHECKING:
+    from coupled_arena.arena.battle import Arena
+    from coupled_arena.audit.evidence import LiveAudits
+    from coupled_arena.evidence import LiveEvidence
+    from coupled_arena.generation.huggingface import HuggingFaceModel
+    from coupled_arena.generation.worker import EngineWorker
+
 _log = logging.getLogger(__name__)
+OPENAI = "https://api.openai.com/v1"
+_LIVE_PATIENCE = 15.0  # seconds until an outage is told; the question is asked again later
 _SNAPSHOT_SHARE = 20  # at most one part in so many of the time goes into snapshots
 
 
@@ -37,6 +48,7 @@ class Services:
     arena: Arena
     evidence: LiveEvidence
     audits: LiveAudits
+    live_judge: LiveJudge | None
 
 
 @contextmanager
@@ -48,6 +60,12 @@ def open_services(settings: Settings) -> Iterator[Services]:
     ArenaError
         The store cannot be opened, or fewer models load than a battle needs.
     """
+    from coupled_arena.arena.battle import Arena, ArenaRules
+    from coupled_arena.audit.evidence import LiveAudits
+    from coupled_arena.evidence import LiveEvidence
+    from coupled_arena.generation.lockstep import LockstepEngine
+    from coupled_arena.generation.worker import EngineWorker
+
     with Store.open(settings.db) as store, _snapshots(store, settings):
         models = load_enabled(settings)
         worker = EngineWorker(LockstepEngine(models))
@@ -58,10 +76,60 @@ def open_services(settings: Settings) -> Iterator[Services]:
         )
         try:
             arena = Arena(models, worker, store, rules)
-            evidence, audits = LiveEvidence(store), LiveAudits(store)
-            yield Services(settings, store, models, worker, arena, evidence, audits)
+            boards = LiveEvidence(store), LiveAudits(store)
+            with _live_judge(settings.judge, store) as live:
+                yield Services(settings, store, models, worker, arena, *boards, live)
         finally:
             worker.close()
+
+
+def build_judge(settings: JudgeSettings, *, patience: float | None = None) -> Judge:
+    """Return the judge of the settings; it is asked nothing yet.
+
+    Raises
+    ------
+    SettingsError
+        It has neither a name nor a model, or no key, or its prompt cannot be read.
+    """
+    name, model = settings.name or settings.model, settings.model or settings.name
+    if not name or not model:
+        raise SettingsError("Name the judge with --judge, or as name under [judge].")
+    key = settings.key.get_secret_value() if settings.key else ""
+    if not key and not settings.base_url:
+        raise SettingsError(
+            "The judge has no key: set COUPLED_ARENA_JUDGE_KEY, or give the --base-url of a "
+            "server that needs none."
+        )
+    spec = JudgeSpec(
+        name=name,
+        model=model,
+        prompt=read_prompt(settings.prompt or resource("data/judge_prompt.txt")),
+        temperature=None if settings.temperature == "server" else settings.temperature,
+        max_tokens=settings.max_tokens,
+        swap=settings.swap,
+        both_bad=settings.both_bad,
+    )
+    return Judge(
+        spec,
+        base_url=settings.base_url or OPENAI,
+        key=key,
+        timeout=settings.timeout,
+        patience=settings.patience if patience is None else patience,
+    )
+
+
+@contextmanager
+def _live_judge(settings: JudgeSettings, store: Store) -> Iterator[LiveJudge | None]:
+    if not settings.judges_live:
+        yield None
+        return
+    judge = build_judge(settings, patience=min(settings.patience, _LIVE_PATIENCE))
+    live = LiveJudge(judge, store, settings.concurrency)
+    _log.info("%s judges battles as they are voted on", live.name)
+    try:
+        yield live
+    finally:
+        live.close()
 
 
 def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:
@@ -91,6 +159,8 @@ def load_named(settings: Settings, names: Iterable[str]) -> dict[str, HuggingFac
 
 
 def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+    from coupled_arena.generation.huggingface import load_model
+
     started = time.perf_counter()
     _log.info("Loading %s", spec.name)
     model = load_model(spec, cache)

@@ -6,6 +6,7 @@ This is the only module that reads the environment:
 COUPLED_ARENA_CONFIG     TOML file with settings and a catalog
 COUPLED_ARENA_DB         database file
 COUPLED_ARENA_CACHE      folder for fetched and unpacked weights
+COUPLED_ARENA_JUDGE_KEY  the judge's API key; else OPENAI_API_KEY
 ======================== ====================================================
 """
 
@@ -14,13 +15,21 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from coupled_arena.errors import SettingsError
 from coupled_arena.generation.catalog import Catalog, first_problem, read_catalog
-from coupled_arena.records import Sampling
+from coupled_arena.records import Sampling, Swap
 
 _PACKAGE = Path(__file__).parent
 
@@ -63,6 +72,46 @@ class BattleSettings(_Checked):
     most_at_once: int = Field(default=64, ge=1)
 
 
+class JudgeSettings(_Checked):
+    """The ``[judge]`` table: see `judging.judge.JudgeSpec` and `judging.judge.Judge`.
+
+    A name stands for the model of that name unless ``model`` says otherwise, and the other way
+    round. ``live``: judge battles of the app once they are voted on, where the judge is named and
+    has a key or a server of its own. Prices are per million tokens, in any currency.
+    """
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
+    model: str | None = None
+    base_url: str | None = Field(default=None, pattern="^https?://[^/]")
+    key: SecretStr | None = None
+    prompt: Path | None = None
+    swap: Swap = Swap.BOTH
+    both_bad: bool = False
+    temperature: Annotated[float, Field(ge=0, le=10)] | Literal["server"] = 0.0
+    max_tokens: int = Field(default=256, ge=1)
+    concurrency: int = Field(default=8, ge=1, le=256)
+    timeout: float = Field(default=60, gt=0)
+    patience: float = Field(default=180, ge=0)
+    price_in: float = Field(default=0, ge=0)
+    price_out: float = Field(default=0, ge=0)
+    live: bool = True
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _is_a_key(cls, key: object) -> object:
+        """Refuse what cannot stand in a header, without telling what it is."""
+        text = key.strip() if isinstance(key, str) else key
+        if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+            raise ValueError("a key is one line of letters, digits and signs")
+        return text
+
+    @property
+    def judges_live(self) -> bool:
+        """Whether the app judges battles by itself."""
+        named = self.name or self.model
+        return self.live and named is not None and bool(self.key or self.base_url)
+
+
 class Settings(_Checked):
     """All settings of a run."""
 
@@ -74,6 +123,7 @@ class Settings(_Checked):
     snapshot_seconds: float = Field(default=15, gt=0)
     sampling: SamplingSettings = SamplingSettings()
     battle: BattleSettings = BattleSettings()
+    judge: JudgeSettings = JudgeSettings()
     models: list[dict[str, Any]] = []
     base: Path = Path()
 
@@ -123,7 +173,7 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     config : Path, optional
         TOML file; else ``COUPLED_ARENA_CONFIG``, else defaults.
     **given
-        Top-level settings from the command line; None means not given.
+        Settings from the command line; None means not given. A table changes the entries it has.
 
     Raises
     ------
@@ -139,13 +189,32 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     if named:
         path = Path(named).expanduser()
         values = {**read_toml(path), "base": path.resolve().parent}
-    for source in (environment, given):
-        values |= {name: value for name, value in source.items() if value is not None}
+    for source in (environment, {"judge": _judge_key(values)}, given):
+        for name, value in source.items():
+            if value is not None:
+                values[name] = _changed(values.get(name), value)
     try:
         settings = Settings(**values)
     except ValidationError as error:
         origin = f"{named}: " if named else ""
-        raise SettingsError(origin + first_problem(error)) from error
+        raise SettingsError(origin + first_problem(error)) from None  # it may hold the key
     return settings.model_copy(
         update={"db": settings.db.expanduser(), "cache": settings.cache.expanduser()}
     )
+
+
+def _changed(before: Any, after: Any) -> Any:
+    if not isinstance(after, dict):
+        return after
+    given = {name: value for name, value in after.items() if value is not None}
+    return before | given if isinstance(before, dict) else given
+
+
+def _judge_key(values: dict[str, Any]) -> dict[str, str] | None:
+    """Return the judge's key where the environment has one; other programs' as a last resort."""
+    named = values.get("judge")
+    in_file = isinstance(named, dict) and "key" in named
+    key = os.environ.get("COUPLED_ARENA_JUDGE_KEY")
+    if not key and not in_file:
+        key = os.environ.get("OPENAI_API_KEY")
+    return {"key": key} if key else None

@@ -17,20 +17,24 @@ ARROWS = {
     "stats": VALUES,
     "generation": VALUES,
     "store": VALUES,
+    "judging": VALUES,
+    "interrupts": set(),
     "settings": VALUES | {"generation"},
     "live": VALUES | {"store"},
     "evidence": VALUES | {"stats", "store", "live"},
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "audit": VALUES | {"stats", "store", "live", "evidence"},
     "arena": VALUES | {"generation", "store"},
-    "experiment": VALUES | {"generation", "store"},
-    "services": VALUES | {"settings", "generation", "store", "arena", "evidence", "audit"},
+    "experiment": VALUES | {"generation", "store", "interrupts"},
+    "court": VALUES | {"judging", "store", "interrupts"},
+    "services": VALUES
+    | {"settings", "generation", "store", "arena", "evidence", "audit", "judging", "court"},
     "ui": VALUES
     | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
-    | {"services"},
+    | {"services", "court"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
-    | {"audit", "services", "ui"},
+    | {"audit", "services", "ui", "judging", "court"},
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -74,6 +78,16 @@ def test_statistics_know_only_arrays(path):
 def test_only_settings_reads_the_environment():
     readers = {room(path) for path in modules() if "environ" in path.read_text()}
     assert readers <= {"settings", "cli"}  # cli sets what Gradio reads at import
+
+
+def test_only_the_judge_talks_to_an_api():
+    clients = {"openai", "httpx", "requests", "aiohttp", "socket"}
+    talkers = {
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if clients & {name.split(".")[0] for name in imported(path)}
+    }
+    assert talkers == {"judging/judge.py", "judging/retry.py"}  # the latter reads its errors
 
 
 def test_no_module_prints():

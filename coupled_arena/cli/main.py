@@ -17,6 +17,7 @@ from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.board import leaderboard
 from coupled_arena.cli.data import export, import_
 from coupled_arena.cli.experiments import resample, simulate
+from coupled_arena.cli.judging import judge
 from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, presets
@@ -32,6 +33,7 @@ models_app = typer.Typer(help="List the configured models, or fetch their weight
 app.add_typer(models_app, name="models")
 app.command("import")(import_)
 app.command()(export)
+app.command()(judge)
 app.command()(leaderboard)
 app.command()(audit)
 app.command()(plan)

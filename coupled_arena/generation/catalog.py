@@ -159,5 +159,6 @@ def first_problem(error: ValidationError) -> str:
     if problem["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         return f"there is no setting {where!r}; see the README for those there are."
     message = problem["msg"].removeprefix("Value error, ")
-    given = f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else ""
+    tellable = isinstance(problem["input"], str | int | float) and not where.endswith("key")
+    given = f", not {problem['input']!r}" if tellable else ""
     return f"{where}: {message}{given}." if where else f"{message}."

@@ -44,8 +44,9 @@ _QUERIES = {
     "verdicts": """
         select
             seq, verdict, battle, judge, first_place, second_place,
-            outcome, raw, probability, judged_at
+            outcome, raw, probability, judged_at, model, prompt_hash, sampling
         from verdicts
+        left join judges using (judge)
         where battle in (select battle from told)
     """,
 }

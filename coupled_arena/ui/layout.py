@@ -17,6 +17,7 @@ from coupled_arena.ui.battle_tab import BattleTab
 from coupled_arena.ui.compare_tab import CompareTab
 from coupled_arena.ui.data_tab import DataTab
 from coupled_arena.ui.experiments_tab import ExperimentsTab
+from coupled_arena.ui.judge_notice import JudgeNotice
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
 from coupled_arena.ui.visitor import VisitorCookie
 
@@ -31,6 +32,8 @@ def build(services: Services) -> gr.Blocks:
     settings = services.settings
     with gr.Blocks(title="Coupled Arena", fill_width=True) as page:
         gr.Markdown(_TITLE)
+        if services.live_judge:
+            JudgeNotice(services.live_judge).build()
         with gr.Tabs() as tabs:
             with gr.Tab("Battle", id="battle"):
                 BattleTab(services.arena, library, settings.battle.models_at_once).build()

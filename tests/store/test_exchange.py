@@ -50,6 +50,10 @@ def filled(store, new_battle, new_vote):
     store.cast(new_vote(battle, 1, 1, id="new", both_bad=True, cast_at=MOMENT))
     with store.cursor() as cursor:
         cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) "
+            "values ('judge', 'strong', 'abc', '{\"swap\": \"both\"}')"
+        )
+        cursor.execute(
             """
             insert into verdicts
                 (verdict, battle, judge, first_place, second_place, raw, judged_at)
@@ -129,6 +133,9 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
             "raw": 'I "cannot",\nsay',
             "probability": None,
             "judged_at": "2026-03-01T02:03:04.567891Z",
+            "model": "strong",
+            "prompt_hash": "abc",
+            "sampling": '{"swap": "both"}',
         }
     ]
 

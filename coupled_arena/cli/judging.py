@@ -1,0 +1,131 @@
+"""The command that lets a model judge what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, show
+from coupled_arena.errors import ArenaError
+from coupled_arena.settings import JudgeSettings, Settings, load_settings
+
+Swaps = Literal["both", "random"]
+_Limit = Annotated[int | None, typer.Option(min=1, help="Most battles to judge.")]
+_Total = Annotated[
+    int | None, typer.Option("--max-tokens-total", min=1, help="Stop before this many tokens.")
+]
+_Money = Annotated[
+    float | None, typer.Option("--budget", min=0, help="Stop before this much money; needs prices.")
+]
+
+
+def judge(
+    judge: Annotated[str | None, typer.Option(help="Name that the verdicts go under.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model, as its server calls it.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible server, usually ending in /v1.")
+    ] = None,
+    swap: Annotated[
+        Swaps | None, typer.Option(help="Ask in both orders, or once in a random one.")
+    ] = None,
+    limit: _Limit = None,
+    concurrency: Annotated[int | None, typer.Option(help="Questions in flight.")] = None,
+    prompt: Annotated[Path | None, typer.Option(help="Text file on how to judge.")] = None,
+    both_bad: Annotated[
+        bool | None, typer.Option("--both-bad", help="Allow the verdict that both are bad.")
+    ] = None,
+    temperature: Annotated[
+        str | None, typer.Option(help="0 by default; 'server' leaves it to the server.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Longest answer, thinking included.  [default: 256]")
+    ] = None,
+    max_tokens_total: _Total = None,
+    budget: _Money = None,
+    price_in: Annotated[float | None, typer.Option(help="Per million tokens read.")] = None,
+    price_out: Annotated[float | None, typer.Option(help="Per million tokens written.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for an answer.")] = None,
+    patience: Annotated[
+        float | None, typer.Option(help="Seconds for all attempts at a question.")
+    ] = None,
+    again_unreadable: Annotated[
+        bool, typer.Option("--again-unreadable", help="Ask again what had no readable answer.")
+    ] = False,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Let a model judge the stored battles; interrupted, the same command goes on.
+
+    Its key comes from COUPLED_ARENA_JUDGE_KEY, or OPENAI_API_KEY. Every pair of a battle's models
+    is judged; identical answers are a tie that nobody is asked about.
+    """
+    given = {
+        "name": judge,
+        "model": model,
+        "base_url": base_url,
+        "swap": swap,
+        "concurrency": concurrency,
+        "prompt": prompt,
+        "both_bad": both_bad,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "price_in": price_in,
+        "price_out": price_out,
+        "timeout": timeout,
+        "patience": patience,
+    }
+    settings = load_settings(config, db=db, judge=given)
+    table = settings.judge
+    if budget is not None and not (table.price_in or table.price_out):
+        raise ArenaError("A budget in money needs --price-in and --price-out, per million tokens.")
+    from coupled_arena.court.bulk import judge_stored
+    from coupled_arena.judging.budget import Budget
+    from coupled_arena.services import build_judge
+    from coupled_arena.store.database import Store
+
+    _check_there(settings)
+    with Store.open(settings.db) as store:
+        done = judge_stored(
+            build_judge(_known(table, store)),
+            store,
+            again=again_unreadable,
+            limit=limit,
+            concurrency=table.concurrency,
+            budget=Budget(max_tokens_total, budget, table.price_in, table.price_out),
+        )
+    show(asdict(done), as_json, lambda: _text(done))
+    if done.stopped == "interrupted":
+        raise ArenaError("Interrupted. All verdicts received are stored; the same command goes on.")
+    if done.failed:
+        raise ArenaError(f"{done.trouble} {done.left} verdicts are left: run this again for them.")
+
+
+def _known(table: JudgeSettings, store: Any) -> JudgeSettings:
+    """Return the settings with the model that the store knows the judge by, if none is named."""
+    from coupled_arena.store.verdicts import binding
+
+    if table.model or not table.name:
+        return table
+    with store.cursor() as cursor:
+        bound = binding(cursor, table.name)
+    return table.model_copy(update={"model": bound[0]}) if bound and bound[1] else table
+
+
+def _check_there(settings: Settings) -> None:
+    if not settings.db.exists():
+        raise ArenaError(f"There is no database {settings.db}. Check --db.")
+
+
+def _text(done: Any) -> str:
+    rate = done.asked / done.seconds if done.seconds else 0.0
+    return (
+        f"{done.judge} gave {done.verdicts} verdicts ({done.identical} ties of identical answers, "
+        f"{done.unreadable} unreadable answers) in {done.seconds:.1f} s, {rate:.1f} asked a "
+        f"second; {done.skipped} were there already, {done.left} are left"
+        f"{f' (stopped by {done.stopped})' if done.stopped else ''}. "
+        f"{done.tokens_in:,} tokens read, {done.tokens_out:,} written, cost {done.cost:.4f}."
+    )

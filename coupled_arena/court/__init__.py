@@ -1,0 +1,1 @@
+"""Judges at work on the stored battles: in bulk, and live in the background."""

@@ -1,0 +1,214 @@
+"""One pass of a judge over what it has not judged: no verdict is lost, none is paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from coupled_arena.errors import JudgeError, NoAnswerError, StoreError
+from coupled_arena.judging.budget import Budget, Purse
+from coupled_arena.judging.judge import Judge
+from coupled_arena.records import NOT_ASKED, Matchup, Outcome, Verdict
+from coupled_arena.store import verdicts
+from coupled_arena.store.database import Store
+
+_BATCH = 500  # verdicts in one transaction
+_BEHIND = 0.25  # seconds that a verdict waits for others to be written with
+_BEHIND_AT_MOST = 4 * _BATCH  # verdicts not written yet, before nothing more is asked
+_FEWEST_FAILURES = 3  # in a row, before a run ends
+_AROUND = 1500  # characters of a question besides the judge's prompt and the texts
+
+
+@dataclass
+class Tally:
+    """What a run has done so far.
+
+    Attributes
+    ----------
+    asked : int
+        Verdicts that an answer gave, unreadable ones included.
+    identical : int
+        Ties of identical answers, which the judge was not asked about.
+    failed : int
+        Questions without an answer; they are still to be asked.
+    tokens_in, tokens_out, cost
+        What the answers used, and their price.
+    stopped : str or None
+        Why it ended before everything was judged.
+    """
+
+    asked: int = 0
+    identical: int = 0
+    unreadable: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    stopped: str | None = None
+
+
+def _silent(tally: Tally, settled: int) -> None: ...
+
+
+@dataclass
+class Run:
+    """One pass of a judge over what it has not judged.
+
+    Attributes
+    ----------
+    progress : callable
+        Called with the tally and the number of questions that have just been settled.
+    """
+
+    judge: Judge
+    store: Store
+    concurrency: int = 8
+    budget: Budget = field(default_factory=Budget)
+    progress: Callable[[Tally, int], None] = _silent
+
+    def __post_init__(self) -> None:
+        self.tally = Tally()
+        self.trouble: str | None = None  # what the last unanswered question met
+        self._pages: Iterator[list[Matchup]] = iter(())
+        self._waiting: deque[Matchup] = deque()
+        self._in_a_row = 0
+        self._error: JudgeError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._workers: list[asyncio.Task[None]] = []
+        self._reading = asyncio.Lock()
+        self._stopping = asyncio.Event()
+        self._given: asyncio.Queue[Verdict | None] = asyncio.Queue()
+        overhead = len(self.judge.spec.prompt.text) + _AROUND
+        self._purse = Purse(self.budget, overhead, self.judge.spec.max_tokens)
+
+    async def over(self, pages: Iterator[list[Matchup]]) -> Tally:
+        """Judge pages of matchups, once, and write each verdict within a second.
+
+        Raises
+        ------
+        JudgeError
+            The judge cannot be asked, or did not answer several times in a row. All verdicts
+            that were received are stored.
+        StoreError
+            The database cannot be written.
+        """
+        begun = time.perf_counter()
+        self._pages = pages
+        self._loop = asyncio.get_running_loop()
+        try:
+            async with self.judge, asyncio.TaskGroup() as group:
+                group.create_task(self._write())
+                async with asyncio.TaskGroup() as asking:
+                    new = asking.create_task
+                    self._workers = [new(self._work()) for _ in range(self.concurrency)]
+                self._given.put_nowait(None)
+        except* StoreError as several:
+            raise several.exceptions[0] from None
+        self.tally.seconds = time.perf_counter() - begun
+        if self._error:
+            raise self._error
+        return self.tally
+
+    def stop(self, why: str) -> None:
+        """Ask nothing more; once again: do not wait for answers either. For any thread."""
+        if self._loop is None:
+            self._stop(why)
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: it is over already
+            self._loop.call_soon_threadsafe(self._stop, why)
+
+    def _stop(self, why: str) -> None:
+        if self._stopping.is_set():
+            for worker in self._workers:
+                worker.cancel()
+        self.tally.stopped = self.tally.stopped or why
+        self._stopping.set()
+
+    async def _work(self) -> None:
+        while not self._stopping.is_set() and (matchup := await self._next()):
+            if matchup.identical:
+                self.tally.identical += 1
+                self._give(matchup.verdict(self.judge.spec.name, Outcome.TIE, NOT_ASKED))
+                continue
+            while self._given.qsize() > _BEHIND_AT_MOST:  # a slow disk
+                await asyncio.sleep(_BEHIND)
+            reserved = self._purse.reserve(matchup)
+            if reserved is None:
+                self._end("budget")
+                return
+            await self._ask(matchup, reserved)
+
+    async def _ask(self, matchup: Matchup, reserved: float) -> None:
+        answer = None
+        try:
+            answer = await self.judge.ask(matchup, self._stopping)
+        except NoAnswerError as error:
+            self._failed(error)
+        except JudgeError as error:
+            self._end("error", error)
+        finally:
+            self._purse.settle(matchup, reserved, answer)
+        if answer is None:
+            return
+        self._in_a_row = 0
+        self.tally.asked += 1
+        self.tally.unreadable += answer.outcome is None
+        self.tally.tokens_in, self.tally.tokens_out = self._purse.tokens_in, self._purse.tokens_out
+        self.tally.cost = self._purse.cost
+        name = self.judge.spec.name
+        self._give(matchup.verdict(name, answer.outcome, answer.raw, answer.probability))
+
+    def _failed(self, error: NoAnswerError) -> None:
+        if self._stopping.is_set():
+            return
+        self.trouble = str(error)
+        self.tally.failed += 1
+        self._in_a_row += 1
+        self.progress(self.tally, 1)
+        if self._in_a_row >= max(_FEWEST_FAILURES, self.concurrency):
+            self._end("error", error)
+
+    def _end(self, why: str, error: JudgeError | None = None) -> None:
+        self.tally.stopped = self.tally.stopped or why
+        self._error = self._error or error
+        self._stopping.set()
+
+    async def _next(self) -> Matchup | None:
+        async with self._reading:
+            if not self._waiting:
+                self._waiting.extend(await asyncio.to_thread(next, self._pages, ()))
+            if not self._waiting:
+                return None
+            matchup = self._waiting.popleft()
+            if matchup.identical and self._waiting and _reversed(matchup, self._waiting[0]):
+                self._waiting.popleft()
+                self.progress(self.tally, 1)
+            return matchup
+
+    def _give(self, verdict: Verdict) -> None:
+        # Without waiting: nothing that was received may be lost when its worker is cancelled.
+        self._given.put_nowait(verdict)
+        self.progress(self.tally, 1)
+
+    async def _write(self) -> None:
+        verdict = await self._given.get()
+        while verdict:
+            batch = [verdict]
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_BEHIND):
+                    while len(batch) < _BATCH and (verdict := await self._given.get()):
+                        batch.append(verdict)
+            await asyncio.to_thread(verdicts.add, self.store, batch)
+            if verdict:
+                verdict = await self._given.get()
+
+
+def _reversed(one: Matchup, other: Matchup) -> bool:
+    return (one.battle, one.first_place, one.second_place) == (
+        *(other.battle, other.second_place, other.first_place),
+    )

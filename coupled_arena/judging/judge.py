@@ -1,0 +1,341 @@
+"""The judge: the only client of a network in this package, through the ``openai`` SDK.
+
+Nothing that leaves this module (answers, errors, representations) holds the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import openai
+from openai.types.chat import ChatCompletion
+from openai.types.chat.chat_completion import Choice
+
+from coupled_arena.errors import JudgeError, NoAnswerError
+from coupled_arena.judging.answer import (
+    LABELS,
+    Token,
+    allowed_labels,
+    label_probability,
+    read_label,
+    schema,
+)
+from coupled_arena.judging.prompt import LAYOUT, JudgePrompt, messages
+from coupled_arena.judging.retry import is_passing, pause
+from coupled_arena.records import Matchup, Outcome, Swap
+
+_KEPT = 16_384  # characters of an answer that are stored
+_TOLD = 200  # characters of a server's message that are shown
+_TOP = 5  # alternatives of a token; the most that all servers grant
+_REFUSALS = {400, 413, 422}
+# What the SDK stumbles over, or this module, in a body that is not what it should be.
+_MALFORMED = (
+    openai.APIResponseValidationError,
+    *(ValueError, TypeError, AttributeError, IndexError, RecursionError),
+)
+_PROBE = Matchup("", 0, 1, ("What is 2 + 2?",), ("4",), ("5",))
+
+
+@dataclass(frozen=True)
+class JudgeSpec:
+    """Who judges: verdicts of two that differ in anything here are never pooled.
+
+    Attributes
+    ----------
+    temperature : float or None
+        None leaves it to the server, for models that take no temperature.
+    max_tokens : int
+        Longest answer, thinking included.
+    both_bad : bool
+        Whether the judge may say that neither answer is of any use.
+    """
+
+    name: str
+    model: str
+    prompt: JudgePrompt
+    temperature: float | None = 0.0
+    max_tokens: int = 256
+    swap: Swap = Swap.BOTH
+    both_bad: bool = False
+
+    @property
+    def sampling(self) -> str:
+        """All of it that is not model or prompt, as JSON."""
+        return json.dumps(
+            {
+                "temperature": self.temperature,
+                "max_tokens": self.max_tokens,
+                "swap": self.swap.value,
+                "both_bad": self.both_bad,
+                "layout": LAYOUT,
+            },
+            sort_keys=True,
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a judge answered.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        None: unreadable.
+    raw : str
+        The answer, cut if it is long.
+    probability : float or None
+        Of this verdict among all verdicts, where the server tells.
+    tokens_in, tokens_out : int
+        As counted by the server, 0 where it does not.
+    """
+
+    outcome: Outcome | None
+    raw: str
+    probability: float | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a request uses beyond the minimum, which not every server takes."""
+
+    schema: str = "json_schema"  # or the older "json_object", or nothing
+    logprobs: bool = True
+    length: str = "max_tokens"
+
+    def plainer(self, complaint: str) -> _Form | None:
+        """Return the form without what a server complains of, None if nothing is left."""
+        if self.length == "max_tokens" and self.length in complaint:
+            return replace(self, length="max_completion_tokens")
+        blamed = "response_format" in complaint or "schema" in complaint
+        if self.logprobs and not (self.schema and blamed):
+            return replace(self, logprobs=False)
+        if self.schema:
+            return replace(self, schema="json_object" if self.schema == "json_schema" else "")
+        return None
+
+    def options(self, labels: tuple[str, ...], max_tokens: int) -> dict[str, Any]:
+        """Return the request's arguments."""
+        options: dict[str, Any] = {self.length: max_tokens}
+        if self.schema == "json_schema":
+            shape = {"name": "verdict", "strict": True, "schema": schema(labels)}
+            options["response_format"] = {"type": "json_schema", "json_schema": shape}
+        elif self.schema:
+            options["response_format"] = {"type": "json_object", "schema": schema(labels)}
+        if self.logprobs:
+            options |= {"logprobs": True, "top_logprobs": _TOP}
+        return options
+
+
+class Judge:
+    """Asks one model for verdicts; use it as an async context manager, inside one event loop.
+
+    Parameters
+    ----------
+    spec : JudgeSpec
+    base_url : str
+        Where the server's API begins, usually ending in ``/v1``.
+    key : str
+        Blank for servers that need none.
+    timeout : float
+        Seconds for one attempt, from the request to the answer's last byte.
+    patience : float
+        Seconds for all attempts at one question.
+    """
+
+    def __init__(
+        self,
+        spec: JudgeSpec,
+        *,
+        base_url: str,
+        key: str = "",
+        timeout: float = 60.0,
+        patience: float = 180.0,
+    ) -> None:
+        self.spec = spec
+        self._url = base_url
+        self._key = key
+        self._timeout = timeout
+        self._patience = patience
+        self._form = _Form()
+        self._agreed = False  # whether the server has taken a request in this form
+        self._jitter = random.Random()
+
+    async def __aenter__(self) -> Self:
+        # The SDK insists on a key.
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._url,
+            max_retries=0,
+            timeout=self._timeout,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
+
+    @property
+    def server(self) -> str:
+        """The server as messages name it: its URL without a user and password."""
+        parts = urlsplit(self._url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+    async def ask(self, matchup: Matchup, stopping: asyncio.Event | None = None) -> Answer:
+        """Ask for a verdict, again and again while the trouble may pass.
+
+        Parameters
+        ----------
+        stopping : asyncio.Event, optional
+            Once it is set nothing is attempted again.
+
+        Raises
+        ------
+        NoAnswerError
+            This question had no answer in time, or one that is no answer of such an API.
+        JudgeError
+            No question will have an answer: the key, the model or the address is wrong.
+        """
+        stopping = stopping or asyncio.Event()
+        begun, attempt = time.monotonic(), 0
+        while True:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await self._negotiate(matchup)
+            except _MALFORMED:
+                raise NoAnswerError(
+                    f"What {self.server} answers is not of an OpenAI-compatible API: check the "
+                    "base URL, which usually ends in /v1."
+                ) from None
+            except (openai.OpenAIError, TimeoutError) as error:
+                if not is_passing(error):
+                    raise JudgeError(self._explain(error)) from None
+                wait = pause(error, attempt, self._jitter)
+                left = begun + self._patience - time.monotonic()
+                if stopping.is_set() or wait > left:
+                    raise NoAnswerError(self._explain(error)) from None
+            attempt += 1
+            await _sleep(wait, stopping)
+
+    async def _negotiate(self, matchup: Matchup) -> Answer:
+        """Ask in the richest form that the server takes."""
+        form = self._form
+        while True:
+            try:
+                answer = await self._request(matchup, form)
+            except openai.APIStatusError as error:
+                if not _is_refusal(error):
+                    raise
+                plainer = None if self._agreed else form.plainer(_message(error))
+                if plainer is None:
+                    return await self._refused(matchup, error)
+                form = plainer
+            else:
+                if not self._agreed:
+                    self._form, self._agreed = form, True
+                return answer
+
+    async def _refused(self, matchup: Matchup, error: openai.APIStatusError) -> Answer:
+        """Take a refusal for the answer, if the server refuses only this question."""
+        if matchup is _PROBE:
+            raise error
+        if not self._agreed:
+            await self._negotiate(_PROBE)
+        return Answer(None, self._cleaned(f"refused: {_message(error)}"))
+
+    async def _request(self, matchup: Matchup, form: _Form) -> Answer:
+        labels = allowed_labels(both_bad=self.spec.both_bad)
+        options = form.options(labels, self.spec.max_tokens)
+        if self.spec.temperature is not None:
+            options["temperature"] = self.spec.temperature
+        chat: Any = messages(self.spec.prompt, matchup, both_bad=self.spec.both_bad)
+        said = await self._client.chat.completions.create(
+            model=self.spec.model, messages=chat, **options
+        )
+        return self._read(said, labels)
+
+    def _read(self, said: ChatCompletion, labels: tuple[str, ...]) -> Answer:
+        if not isinstance(said, ChatCompletion):
+            raise TypeError("no chat completion")
+        choice = said.choices[0]
+        content = str(choice.message.content or choice.message.refusal or "")
+        label = read_label(content, labels)
+        probability = None
+        if label and (tokens := _tokens(choice)):
+            probability = label_probability(content, label, labels, tokens)
+        usage = said.usage
+        return Answer(
+            LABELS[label] if label else None,
+            self._cleaned(content),
+            probability,
+            tokens_in=int(usage.prompt_tokens or 0) if usage else 0,
+            tokens_out=int(usage.completion_tokens or 0) if usage else 0,
+        )
+
+    def _cleaned(self, text: str) -> str:
+        """Return a server's text without the key, of storable length and characters."""
+        if self._key:
+            text = text.replace(self._key, "***")
+        text = text.encode("utf-8", errors="replace").decode("utf-8")
+        return text if len(text) <= _KEPT else f"{text[:_KEPT]} … ({len(text):,} characters)"
+
+    def _explain(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError | openai.APITimeoutError):
+            return f"The judge at {self.server} gave no answer within {self._timeout:.0f} s."
+        if not isinstance(error, openai.APIStatusError):
+            return f"The judge at {self.server} cannot be reached: check address and network."
+        said = self._cleaned(_message(error))[:_TOLD].rstrip(". ")
+        advice = {
+            401: "Set its key in COUPLED_ARENA_JUDGE_KEY.",
+            403: "Set a key in COUPLED_ARENA_JUDGE_KEY that may use this model.",
+            404: f"Check the model's name ({self.spec.model}) and the base URL.",
+        }.get(error.status_code, "")
+        told = f"The judge at {self.server} answers HTTP {error.status_code}: {said}. {advice}"
+        return told.rstrip()
+
+
+def _is_refusal(error: openai.APIStatusError) -> bool:
+    """Return whether a server takes the request for wrong, rather than itself."""
+    if error.status_code == 500:  # some answer so to an option that they do not know
+        return any(name in _message(error) for name in ("response_format", "logprobs"))
+    return error.status_code in _REFUSALS
+
+
+def _message(error: openai.APIStatusError) -> str:
+    """Return what a server says of an error, on one line."""
+    body: Any = error.body
+    if isinstance(body, dict):
+        body = body.get("message") or body.get("detail") or body.get("error") or body
+    text = str(body or error.response.text)
+    if text.lstrip().startswith("<"):
+        text = error.response.reason_phrase  # a page of HTML for people
+    return " ".join(text.split())
+
+
+def _tokens(choice: Choice) -> list[Token]:
+    """Return the tokens of an answer where the server tells them, as it should."""
+    try:
+        told = choice.logprobs.content or [] if choice.logprobs else []
+        return [
+            (
+                token.token,
+                {other.token: float(other.logprob) for other in token.top_logprobs or []}
+                | {token.token: float(token.logprob)},
+            )
+            for token in told
+        ]
+    except (TypeError, ValueError, AttributeError):
+        return []
+
+
+async def _sleep(seconds: float, stopping: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(stopping.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.prompt import JudgePrompt
+from coupled_arena.store.database import Store
+from tests.judging.scripted import KEY
+from tests.store.conftest import make_battle
+
+
+@pytest.fixture
+def store():
+    with Store.in_memory() as opened:
+        yield opened
+
+
+@pytest.fixture
+def fill(store):
+    """Store so many battles of two models."""
+
+    def filled(battles, *models, **changes):
+        made = [make_battle(*models, **changes) for _ in range(battles)]
+        for battle in made:
+            store.add_battle(battle)
+        return made
+
+    return filled
+
+
+@pytest.fixture
+def judge_at():
+    """Build a judge that asks a scripted server."""
+
+    def built(server, name="ann", timeout=5.0, patience=5.0, **spec):
+        prompt = JudgePrompt("Judge well.", "0" * 64)
+        return Judge(
+            JudgeSpec(name, "strong", prompt, **spec),
+            base_url=server.url,
+            key=KEY,
+            timeout=timeout,
+            patience=patience,
+        )
+
+    return built

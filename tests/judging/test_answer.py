@@ -1,0 +1,118 @@
+"""An answer is a verdict only if it is nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from coupled_arena.judging.answer import (
+    LABELS,
+    allowed_labels,
+    label_probability,
+    read_label,
+    schema,
+)
+
+THREE = allowed_labels(both_bad=False)
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize(
+    "form",
+    ['{"verdict": "%s"}', '{"verdict":"%s"}', ' \n{\n  "verdict": "%s"\n}\n', "```json\n%s\n```"],
+)
+def test_verdicts(label, form):
+    raw = form % (json.dumps({"verdict": label}) if "```" in form else label)
+    assert read_label(raw, allowed_labels(both_bad=True)) == label
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *("", " ", "A", "B", "tie", '"A"', "A is better.", "[[A]]", "null", "{}", "[]", "1"),
+        '{"verdict": "both_bad"}',
+        '{"verdict": "C"}',
+        '{"verdict": "a"}',
+        '{"verdict": "A "}',
+        '{"verdict": ["A"]}',
+        '{"verdict": {"verdict": "A"}}',
+        '{"verdict": null}',
+        '{"Verdict": "A"}',
+        '{"verdict": "A", "verdict": "B"}',
+        '{"verdict": "A", "verdict": "A"}',
+        '{"verdict": "A", "reason": "better"}',
+        '[["verdict", "A"]]',
+        '[{"verdict": "A"}]',
+        '{"verdict": "A"}{"verdict": "B"}',
+        '{"verdict": "A"}\n{"verdict": "A"}',
+        'The verdict is {"verdict": "A"}',
+        '{"verdict": "A"} because it is right.',
+        'Not {"verdict": "A"} but {"verdict": "B"}.',
+        "{'verdict': 'A'}",
+        '{"verdict": "A"',
+        '```json\n{"verdict": "A"}\n```\n```json\n{"verdict": "B"}\n```',
+        '```\n{"verdict": "A"}\n``` or so',
+        "A oder B? Beide Antworten sind gut.",
+        "两个回答一样好。",
+        '<html><body>{"verdict": "A"}</body></html>',
+        '{"verdict": "A"}' + " " * 100_000,
+        "x" * 100_000,
+        "[" * 4000,
+        "1" * 4090,
+        '{"verdict": "\ud800"}',
+    ],
+)
+def test_everything_else_is_unreadable(raw):
+    assert read_label(raw, THREE) is None
+
+
+def test_the_schema_takes_what_is_read():
+    assert schema(THREE)["properties"]["verdict"]["enum"] == ["A", "B", "tie"]
+
+
+def spelled(*tokens, **at):
+    return [(token, at.get(f"_{i}", {token: 0.0})) for i, token in enumerate(tokens)]
+
+
+def logs(**probabilities):
+    return {token: math.log(p) for token, p in probabilities.items()}
+
+
+def test_the_probability_is_that_of_the_verdict_among_verdicts():
+    alternatives = {
+        "A": math.log(0.6),
+        "B": math.log(0.2),
+        "tie": math.log(0.1),
+        "x": math.log(0.1),
+    }
+    tokens = spelled('{"', "verdict", '":', ' "', "A", '"}', _4=alternatives)
+    assert label_probability('{"verdict": "A"}', "A", THREE, tokens) == pytest.approx(2 / 3)
+
+
+def test_tokens_may_be_cut_anywhere():
+    alternatives = {' "t': math.log(0.3), ' "A': math.log(0.1), ' "B"': math.log(0.2), "t": 0.0}
+    tokens = spelled('{"verdict":', ' "t', "ie", '"}', _1=alternatives)
+    raw = '{"verdict": "tie"}'
+    assert label_probability(raw, "tie", THREE, tokens) == pytest.approx(0.5)
+
+
+def test_one_token_for_all_of_it():
+    raw = '{"verdict": "A"}'
+    tokens = [(raw, {raw: math.log(0.9), '{"verdict": "B"}': math.log(0.1)})]
+    assert label_probability(raw, "A", THREE, tokens) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [],
+        spelled("something", " else"),
+        spelled('{"verdict": "', "A", '"}', _1={}),
+        spelled('{"verdict": "', "A", '"}', _1={"A": -math.inf}),
+        spelled('{"verdict": "', "A", '"}', _1={"A": math.nan}),
+    ],
+)
+def test_without_tokens_that_tell_there_is_no_probability(tokens):
+    assert label_probability('{"verdict": "A"}', "A", THREE, tokens) is None

@@ -1,0 +1,83 @@
+"""The live judge as visitors meet it: verdicts on the board, and a quiet line in an outage."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.judging.scripted import KEY, failure, scripted, verdict
+from tests.ui.raw_client import Visitor
+from tests.ui.server import TWO_QUICK_MODELS, read, serving
+from tests.ui.test_browser import open_tab
+
+NOTICE = "#judge-notice >> text=The judge ann does not answer at the moment."
+VERDICTS = "document.querySelector('#board tbody tr')?.cells[4].textContent"
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with scripted(lambda _: verdict("A")) as server:
+        yield server
+
+
+def config(judge):
+    return f"""
+snapshot_seconds = 1
+[sampling]
+max_new_tokens = 24
+[battle]
+coupled_share = 0  # of two equal models: identical answers every time
+[judge]
+name = "ann"
+base_url = "{judge.url}"
+key = "{KEY}"
+patience = 0.5
+{TWO_QUICK_MODELS}
+"""
+
+
+def vote(url, times=1):
+    """Vote on rounds whose answers differ; return how long the slowest vote took."""
+    slowest = 0.0
+    while times:
+        visitor = Visitor(url)
+        if visitor.ask()["reveal"]:
+            continue  # identical answers
+        begun = time.monotonic()
+        assert visitor.vote()
+        slowest = max(slowest, time.monotonic() - begun)
+        times -= 1
+    return slowest
+
+
+def test_verdicts_follow_votes_through_an_outage_and_a_restart(judge, visit, tmp_path):
+    with serving(tmp_path, config(judge)) as served:
+        page = visit(served.url)
+        open_tab(page, "Leaderboard")
+        page.locator("#board-source").get_by_text("Judge").click()
+        vote(served.url, 2)
+        page.wait_for_function(f"{VERDICTS} === '2'")
+        assert page.locator(NOTICE).count() == 0
+        judge.script = lambda _: failure(503)
+        assert vote(served.url, 2) < 2.0
+        page.wait_for_selector(NOTICE)
+        assert KEY not in page.content()
+        assert judge.url not in page.content()
+        page.close()
+        served.kill()
+    judge.script = lambda _: verdict("A")
+    with serving(tmp_path, config(judge)) as served:
+        page = visit(served.url)
+        open_tab(page, "Leaderboard")
+        page.locator("#board-source").get_by_text("Judge").click()
+        page.wait_for_function(f"{VERDICTS} === '4'")
+        assert served.stop() == 0
+    found = read(
+        served.db,
+        "select count(distinct (battle, first_place)), count(*) from verdicts where "
+        "battle in (select battle from votes where source = 'human')",
+    )
+    assert found == [(8, 8)]
+    assert KEY not in served.stderr.read_text()
+    assert KEY.encode() not in served.db.read_bytes()

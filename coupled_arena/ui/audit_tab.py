@@ -159,11 +159,10 @@ class AuditTab:
             self._per_vote = gr.Number(10, label="Verdicts for each vote", minimum=0, min_width=160)
             self._price = gr.Number(None, label="Price of a verdict", minimum=0, min_width=160)
         self._plan = gr.HTML(elem_id="plan", apply_default_css=False)
-        asked = [self._model, self._other, self._width, self._per_vote, self._price]
         gr.on(
-            [each.input for each in asked],
+            [each.input for each in self._asked],
             self._plan_again,
-            {*self._inputs, *asked},
+            self._inputs,
             self._plan,
             trigger_mode="always_last",
             **FREE,
@@ -174,8 +173,12 @@ class AuditTab:
         return [self._judge, self._ties, self._mode, self._category, self._language]
 
     @property
+    def _asked(self) -> list[Any]:
+        return [self._model, self._other, self._width, self._per_vote, self._price]
+
+    @property
     def _inputs(self) -> set[Any]:
-        return {self._dark, self._alpha, *self._chosen}
+        return {self._dark, self._alpha, *self._chosen, *self._asked}
 
     @property
     def _outputs(self) -> list[Any]:
@@ -205,11 +208,14 @@ class AuditTab:
             found = audit(self._audits.get(choice.selection, choice.ties), choice.alpha)
             if not found.comparisons:
                 return {self._said: said(found), self._body: gr.Column(visible=False)}
-            return self._drawn(found, choice)
+            return self._drawn(found, choice, values)
 
-    def _drawn(self, found: Audit, choice: Choice) -> dict[Any, Any]:
+    def _drawn(self, found: Audit, choice: Choice, values: dict[Any, Any]) -> dict[Any, Any]:
         models = [row.model for row in found.models]
         others = [_INTERVAL, *((f"Separate from {model}", model) for model in models)]
+        model = values[self._model] if values[self._model] in models else models[0]
+        other = values[self._other] if values[self._other] in models else ""
+        asked = {**values, self._model: model, self._other: other}
         return {
             self._said: said(found),
             self._body: gr.Column(visible=True),
@@ -219,9 +225,9 @@ class AuditTab:
             },
             self._table: audit_table(found),
             self._leads: difference_table(found),
-            self._model: gr.Dropdown(models, value=models[0]),
-            self._other: gr.Dropdown(others, value=""),
-            self._plan: "",
+            self._model: gr.Dropdown(models, value=model),
+            self._other: gr.Dropdown(others, value=other),
+            self._plan: self._plan_again(asked),
         }
 
     def _plan_again(self, values: dict[Any, Any]) -> str:

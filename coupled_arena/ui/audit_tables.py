@@ -22,12 +22,12 @@ def said(audit: Audit) -> str:
 
 
 def audit_table(audit: Audit) -> str:
-    """Return a row of numbers for each model."""
+    """Return a row of numbers for each model; the figures have the interval of the last."""
     level = f"{100 * (1 - audit.alpha):.4g}% interval"
     names = [
         *("Model", "Both", "Verdict alone", "b", "p", "q", "Agrees", "Balanced"),
         *("Bias", level, "Possible bias", "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"),
-        *("\N{GREEK SMALL LETTER LAMDA}", "Vote worth now", "At most", level),
+        *("\N{GREEK SMALL LETTER LAMDA}", "Vote worth now", "At most"),
     ]
     return _table(names, (_row(row) for row in audit.models))
 
@@ -59,7 +59,6 @@ def _row(row: ModelAudit) -> list[str]:
         _shown(row.power_tuning, ".2f"),
         _shown(row.tau, ".2f"),
         f"<b>{_shown(row.tau_max, '.2f')}</b>",
-        _range(row.tau_max_low, row.tau_max_high, ".2f"),
     ]
 
 

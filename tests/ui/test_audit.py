@@ -139,6 +139,7 @@ def test_the_tab_in_a_browser(served, visit, tmp_path):
     download.value.save_as(tmp_path / "worth.csv")
     with (tmp_path / "worth.csv").open() as file:
         assert {row["model"] for row in csv.DictReader(file)} == {"left", "right"}
+    page.wait_for_selector("#plan >> text=A 95% interval of width 0.05")
     price = page.get_by_label("Price of a verdict")
     price.fill("0.01")
     price.press("Tab")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
@@ -118,24 +119,28 @@ class LeaderboardTab:
         return self._controls.offer(values)
 
     # One function for two events would share one queue.
-    def _redraw(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
-        return self._refresh(values, request)
+    def _redraw(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
+        yield from self._refresh(values, request)
 
-    def _refresh(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+    def _refresh(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
+        """Yield the table as soon as it is known, then the figures."""
         with told():
             choice = self._controls.read(values, request)
             seen = values[self._seen]
             if seen and seen[:2] == (choice, self._store.version()):
-                return {self._seen: gr.skip()}
+                yield {self._seen: gr.skip()}
+                return
             evidence = self._live.get(
                 choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
             )
             counted = _counted(evidence)
             if seen and (seen[0], seen[2]) == (choice, counted):
-                return {self._seen: (choice, evidence.version, *seen[2:])}
+                yield {self._seen: (choice, evidence.version, *seen[2:])}
+                return
             board = leaderboard(
                 evidence, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
             )
+            yield {self._table: board_table(board)}
             drawing = self._drawn(board, choice)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
                 drawing |= self._drawn_of_counts(board, choice)
@@ -144,14 +149,11 @@ class LeaderboardTab:
             for plot, _ in _figures(drawing):
                 if figures[plot.elem_id] == before.get(plot.elem_id):
                     drawing[plot] = gr.skip()
-            return {self._seen: (choice, evidence.version, counted, before | figures), **drawing}
+            yield {self._seen: (choice, evidence.version, counted, before | figures), **drawing}
 
     def _drawn(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
         """Return what depends on the error level."""
-        changed: dict[Any, Any] = {
-            self._table: board_table(board),
-            self._pictures: gr.Column(visible=not is_empty(board)),
-        }
+        changed: dict[Any, Any] = {self._pictures: gr.Column(visible=not is_empty(board))}
         if not is_empty(board):
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
             changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))

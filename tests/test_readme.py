@@ -47,8 +47,10 @@ def test_commands_and_their_options_exist(command, capsys):
 
 
 def test_the_example_configuration_is_right(tmp_path):
-    (example,) = blocks("toml")
+    judge, example = blocks("toml")
     path = tmp_path / "arena.toml"
+    path.write_text(judge)
+    assert load_settings(path).judge.name == "gpt"
     path.write_text(example)
     catalog = load_settings(path).catalog
     assert catalog.problems == ()

@@ -9,7 +9,7 @@ import time
 import openai
 
 _PASSING = {408, 409, 425, 429}
-_FIRST, _LONGEST = 0.5, 30.0  # seconds between attempts
+_FIRST, _LONGEST = 0.5, 10.0  # seconds between attempts
 
 
 def is_passing(error: Exception) -> bool:

@@ -4,22 +4,55 @@ from __future__ import annotations
 
 import os
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # both are read at import time
+os.environ["HF_HUB_OFFLINE"] = "1"  # all are read at import time
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# The workers, the apps they start and the browser share the processor. Several threads of torch
+# spin while they wait for each other, and become ten times slower once one of them has to wait.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import tomllib
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Two workers share the files. What takes longest comes first, so that both end at the same time.
+VISIT_ONE_APP = [f"tests/ui/test_{name}.py" for name in ("blindness", "browser", "crowd")]
+FIRST = [
+    *VISIT_ONE_APP,
+    "tests/test_cli.py",
+    "tests/generation/test_huggingface.py",
+    "tests/test_quality.py",
+    *(f"tests/ui/test_{name}.py" for name in ("durability", "board", "experiments_tab")),
+]
 
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
 
 
+def pytest_xdist_auto_num_workers(config):
+    """Two for folders; files and single tests run in this process."""
+    return 2 if all((config.invocation_params.dir / arg).is_dir() for arg in config.args) else 0
+
+
+class FileByFile(LoadFileScheduling):
+    """A file is one worker's, and so are all files that visit the session's `app`."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        return VISIT_ONE_APP[0] if file in VISIT_ONE_APP else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return FileByFile(config, log)
+
+
 def pytest_collection_modifyitems(config, items):
+    rank = {file: number for number, file in enumerate(FIRST)}
+    items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(FIRST)))
     if config.getoption("--slow"):
         return
     for item in items:
@@ -47,11 +80,8 @@ def demo_catalog():
 @pytest.fixture(scope="session")
 def demo_models(demo_catalog, weights_cache):
     """The three models of the demo preset, loaded once: full precision, 8 bits, 4 bits."""
-    import torch
-
     from coupled_arena.generation.huggingface import load_model
 
-    torch.set_num_threads(2)
     return {spec.name: load_model(spec, weights_cache) for spec in demo_catalog.enabled}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from coupled_arena.cli import main
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
@@ -20,10 +22,12 @@ FULL, EIGHT_BITS = "SmolLM2-135M", "SmolLM2-135M-bnb-8bit"
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def prompts(tmp_path):
-    path = tmp_path / "prompts.txt"
-    path.write_text("What is the capital of France?\n\nWrite a haiku about rain.\nAdd 17 and 25.\n")
+@pytest.fixture(scope="module")
+def prompts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("prompts") / "prompts.txt"
+    path.write_text(
+        "Name a colour.\nWhy is the sky blue?\n\nTell a joke.\nCount to five.\nSay hi.\n"
+    )
     return path
 
 
@@ -77,23 +81,35 @@ def test_a_wrong_entry_is_named_and_the_others_are_listed(call, tmp_path):
     assert err == "Model 'bad': name exactly one source: hub, folder, gguf or wheel.\n"
 
 
-def test_generate_counts_what_it_makes_and_makes_nothing_twice(call, prompts, tmp_path):
-    db = tmp_path / "arena.duckdb"
-    code, out, _ = call(*generation(prompts, db, "--seeds", 2))
-    made = json.loads(out)
-    first = rows(db)
-    assert code == 0
-    assert (made["battles"], made["replies"], made["skipped"]) == (12, 24, 0)
-    assert made["tokens"] == sum(len(row[5]) for row in first)
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory, prompts):
+    """A store of 20 battles; whoever changes it takes a copy."""
+    db = tmp_path_factory.mktemp("generated") / "arena.duckdb"
+    with pytest.raises(SystemExit) as stopped:
+        main(generation(prompts, db, "--seeds", 2))
+    assert not stopped.value.code
+    return db
+
+
+def copied(db, folder):
+    return Path(shutil.copy(db, folder))
+
+
+def test_generate_counts_what_it_makes_and_makes_nothing_twice(call, generated, prompts, tmp_path):
+    first, db = rows(generated), copied(generated, tmp_path)
+    assert len(first) == 2 * len(battle_ids(generated)) == 40
     code, out, _ = call(*generation(prompts, db, "--seeds", 3))
-    again = json.loads(out)
-    assert (again["battles"], again["skipped"]) == (6, 12)
+    made = json.loads(out)
+    new = [row for row in rows(db) if row not in first]
+    assert code == 0
+    assert (made["battles"], made["replies"], made["skipped"]) == (10, 20, 20)
+    assert len(new) == 20
+    assert made["tokens"] == sum(len(row[5]) for row in new)
     assert [row for row in rows(db) if row in first] == first
 
 
-def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, tmp_path):
-    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
-    call(*generation(prompts, whole, "--seeds", 2))
+def test_an_interrupted_run_continues_to_the_same_rows(call, generated, prompts, tmp_path):
+    broken = tmp_path / "broken.duckdb"
     process = start(*generation(prompts, broken, "--seeds", 2, "--at-once", 2))
     seen = ""
     while "tokens/s" not in seen:  # the bar after a first battle
@@ -107,26 +123,11 @@ def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, tmp_path):
         err.strip().splitlines()[-1].startswith("Error: Interrupted. Finished battles are stored")
     )
     done = {row[0] for row in rows(broken)}
-    assert 0 < len(done) < 12
+    assert 0 < len(done) < 20
     code, out, _ = call(*generation(prompts, broken, "--seeds", 2))
     made = json.loads(out)
-    assert (code, made["battles"], made["skipped"]) == (0, 12 - len(done), len(done))
-    assert rows(broken) == rows(whole)
-
-
-@pytest.fixture(scope="module")
-def generated(tmp_path_factory):
-    """A store of 20 battles, made in a process of its own."""
-    folder = tmp_path_factory.mktemp("generated")
-    prompts = folder / "prompts.txt"
-    prompts.write_text(
-        "Name a colour.\nWhy is the sky blue?\nTell a joke.\nCount to five.\nSay hi.\n"
-    )
-    db = folder / "arena.duckdb"
-    process = start(*generation(prompts, db, "--seeds", 2))
-    _, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
-    return db
+    assert (code, made["battles"], made["skipped"]) == (0, 20 - len(done), len(done))
+    assert rows(broken) == rows(generated)
 
 
 def replayed(db, battle):
@@ -142,14 +143,15 @@ def battle_ids(db):
     return [battle for (battle,) in found]
 
 
-def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(generated, tmp_path):
+def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(call, generated, tmp_path):
     battle = battle_ids(generated)[0]
     assert replayed(generated, battle)["identical"] is True
-    altered = tmp_path / "altered.duckdb"
-    altered.write_bytes(generated.read_bytes())
+    altered = copied(generated, tmp_path)
     with duckdb.connect(str(altered)) as connection:
         _alter_token(connection, battle, index=2)
-    answer = replayed(altered, battle[:10])
+    code, out, _ = call("replay", battle[:10], "--db", altered, "--json")
+    answer = json.loads(out)
+    assert code == 0
     assert answer["identical"] is False
     assert (answer["first_difference"], answer["turn"]) == (2, 0)
     # No rounding: float32 logits agree to about 1e-5; or the token cannot be drawn there at all.
@@ -184,16 +186,15 @@ def test_export_writes_what_is_stored(call, generated, tmp_path, format):
     assert [battle for (battle,) in battles] == battle_ids(generated)
 
 
-def test_an_owned_store_is_read_from_its_snapshot_and_not_written(generated, tmp_path, prompts):
-    db = tmp_path / "arena.duckdb"
-    db.write_bytes(generated.read_bytes())
+def test_an_owned_store_is_read_from_its_snapshot_and_not_written(generated, tmp_path):
+    db = copied(generated, tmp_path)
     with Store.open(db) as store:
         snapshot(store, snapshot_path(db))
         reader = start("export", "--out", tmp_path / "out", "--db", db)
         _, err = reader.communicate(timeout=60)
         assert reader.returncode == 0
         assert f"{db} is in use: reading its snapshot, " in err
-        writer = start(*generation(prompts, db))
+        writer = start("import", ranking_lines(tmp_path / "rows", ["tie"]), "--db", db)
         _, err = writer.communicate(timeout=60)
     assert writer.returncode == 1
     assert err.strip() == (

@@ -83,10 +83,10 @@ def test_few_real_votes_with_a_judge(call, board, tmp_path, name):
     same(rows, {"theta": alone_["theta"], "se": alone_["se_corrected"]})
 
 
-@pytest.fixture
-def small(tmp_path):
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
     """A store of three models, two of which have met in both modes."""
-    db = tmp_path / "small.duckdb"
+    db = tmp_path_factory.mktemp("small") / "small.duckdb"
     rng = np.random.default_rng(2)
     with Store.open(db) as store:
         for i in range(40):

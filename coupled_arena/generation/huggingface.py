@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-import bitsandbytes
 import torch
 import transformers
-from bitsandbytes.nn.modules import Linear4bit
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
@@ -71,7 +70,7 @@ class HuggingFaceModel:
         if spec.quantization == "bnb-8bit":
             parts["llm_int8_threshold"] = f"{spec.llm_int8_threshold:g}"
         if spec.quantization.startswith("bnb"):
-            parts["bitsandbytes"] = bitsandbytes.__version__
+            parts["bitsandbytes"] = version("bitsandbytes")
         return {key: value for key, value in parts.items() if value}
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -123,8 +122,10 @@ class PaddedBatch:
 
     @torch.inference_mode()
     def add(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Read new prompts, each in the shape it has by itself, and append them as rows."""
-        for prompt in prompts:
+        """Append new prompts as rows, each read once and in the shape it has by itself."""
+        running = len(self._mask)
+        rows = {prompt: running + n for n, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+        for prompt in rows:
             ids = torch.tensor([list(prompt)], device=self._network.device)
             mask, cache = torch.ones_like(ids), DynamicCache()
             logits = self._forward(ids, mask, cache)
@@ -132,6 +133,8 @@ class PaddedBatch:
                 cache, mask = self._joined(cache, mask)
                 logits = torch.cat([self.logits, logits])
             self._cache, self._mask, self.logits = cache, mask, logits
+        if len(rows) < len(prompts):
+            self.keep([*range(running), *(rows[tuple(prompt)] for prompt in prompts)])
 
     @torch.inference_mode()
     def advance(self, tokens: torch.Tensor) -> None:
@@ -233,8 +236,9 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
     if kinds == {"full_attention"} and not getattr(config, "sliding_window", None):
         network.set_attn_implementation(ROW_ATTENTION)
     for module in network.modules():
-        if isinstance(module, Linear4bit):
-            # On processors with AVX512-BF16 bitsandbytes would multiply in bfloat16 instead.
+        # A layer of bitsandbytes, which takes seconds to import for those who have no such layer:
+        # on processors with AVX512-BF16 it would multiply in bfloat16 instead.
+        if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
 
 

@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coupled_arena.errors import ModelError, PromptError
-from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
+from coupled_arena.generation.huggingface import HuggingFaceModel, PaddedBatch, load_model
 from coupled_arena.generation.lockstep import Contender, LockstepEngine, Request, decode
 from coupled_arena.generation.noise import GumbelCache, model_seed
 from coupled_arena.generation.sampling import draw, outcome_scores
@@ -298,6 +298,28 @@ def test_padded_rows_equal_single_rows(full):
         alone = next_logits(full, [prompt])[0]
         assert float((row - alone).abs().max()) < rounding_bound(alone)
     assert float((together[0] - together[1]).abs().max()) > 1
+
+
+def test_a_prompt_of_several_battles_is_read_once(full, monkeypatch):
+    hello, bye = (full.encode(user(text)) for text in ("Hello", "Good bye, and thank you"))
+    alone = {prompt: next_logits(full, [prompt])[0] for prompt in (hello, bye)}
+    read, forward = [], PaddedBatch._forward
+
+    def counting(batch, ids, *rest):
+        read.append(tuple(ids[0].tolist()))
+        return forward(batch, ids, *rest)
+
+    monkeypatch.setattr(PaddedBatch, "_forward", counting)
+    batch, rows = full.start_batch(), (bye, hello, bye, hello)
+    batch.add(rows[:1])
+    batch.add(rows[1:])
+    assert read == [bye, hello, bye]
+    assert torch.equal(batch.logits, torch.stack([alone[prompt] for prompt in rows]))
+    tokens = hello[-4:]
+    batch.advance(torch.tensor(tokens))
+    for row, prompt, token in zip(batch.logits, rows, tokens, strict=True):
+        expected = next_logits(full, [(*prompt, token)])[0]
+        assert float((row - expected).abs().max()) < rounding_bound(expected)
 
 
 def test_rows_survive_joins_and_keeps(full):

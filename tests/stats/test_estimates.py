@@ -119,7 +119,7 @@ def designs(draw, least=0):
         size = rng.integers(0, most + 1, size=(k, k)) * (rng.random((k, k)) < 0.8) + least
         np.fill_diagonal(size, 0)
         a, b = (np.repeat(index.ravel(), size.ravel()) for index in np.indices((k, k)))
-        h = np.array([rng.choice(4, p=rng.dirichlet(np.full(4, spread))) for _ in a], dtype=int)
+        h = rng.choice(4, size=len(a), p=rng.dirichlet(np.full(4, spread)))
         g = np.where(rng.random(len(a)) < agreement, h, rng.integers(0, 4, len(a)))
         return Rows(a, b, h, np.full(len(a), 2) if always_tie else g)
 

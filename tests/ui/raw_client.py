@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Iterator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -72,12 +73,17 @@ class Visitor:
 
     def listen(self) -> Iterator[dict[str, Any]]:
         """Yield the session's messages until the server closes the stream."""
+        heard = time.monotonic()
         options = {"params": {"session_hash": self.session}}
         with self.http.stream("GET", "/gradio_api/queue/data", **options) as stream:
             for line in stream.iter_lines():
                 self._keep(line.encode() + b"\n")
                 if line.startswith("data: "):
-                    yield json.loads(line.removeprefix("data: "))
+                    message = json.loads(line.removeprefix("data: "))
+                    if message["msg"] != "heartbeat":
+                        heard = time.monotonic()
+                    assert time.monotonic() - heard < _TIMEOUT, "nothing but heartbeats"
+                    yield message
 
     def call(
         self, dependency: dict[str, Any], data: list[Any], event_data: Any = None

@@ -61,7 +61,7 @@ def both(filled):
     return leaderboard(read_evidence(filled))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judged():
     with Store.in_memory() as store, store.cursor() as cursor:
         cursor.execute(

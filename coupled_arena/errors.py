@@ -8,6 +8,7 @@
     │   └── StoreBusyError another process owns the database
     ├── BattleError        a battle that does not exist or cannot be replayed
     ├── VoteError          a vote that is refused
+    ├── ScoreError         a table of scores that cannot be used
     └── JudgeError         a judge that cannot be asked
         └── NoAnswerError  one question that a judge did not answer
 
@@ -46,6 +47,10 @@ class BattleError(ArenaError):
 
 class VoteError(ArenaError):
     """A vote that is refused."""
+
+
+class ScoreError(ArenaError):
+    """A table of scores that cannot be used."""
 
 
 class JudgeError(ArenaError):

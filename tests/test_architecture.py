@@ -22,6 +22,7 @@ ARROWS = {
     "settings": VALUES | {"generation"},
     "live": VALUES | {"store"},
     "evidence": VALUES | {"stats", "store", "live"},
+    "score_files": VALUES | {"stats"},
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "audit": VALUES | {"stats", "store", "live", "evidence"},
     "arena": VALUES | {"generation", "store"},
@@ -34,7 +35,8 @@ ARROWS = {
     | {"services", "court"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
-    | {"audit", "services", "ui", "judging", "court"},
+    | {"audit", "services", "ui", "judging", "court"}
+    | {"score_files"},
     "__init__": set(),
     "__main__": {"cli"},
 }

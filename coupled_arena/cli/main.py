@@ -15,6 +15,7 @@ import typer
 
 from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.board import leaderboard
+from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import export, import_
 from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.judging import judge
@@ -37,6 +38,7 @@ app.command()(judge)
 app.command()(leaderboard)
 app.command()(audit)
 app.command()(plan)
+app.command()(coupling)
 app.command()(resample)
 app.command()(simulate)
 

@@ -1,0 +1,255 @@
+r"""Scores of models on a benchmark: how many samples coupled generation saves.
+
+Each model answers each prompt several times, and each answer gets a score. Where the answers of
+two models come from one noise stream their scores R, R' vary together, and the difference that a
+benchmark is after varies less:
+
+.. math:: \mathrm{Var}_{ind}(R - R') = \mathrm{Var}_{coup}(R - R')
+          + 2\,\mathbb{E}_q[\mathrm{Cov}_{coup}(R, R' \mid q)],
+
+with the covariance taken within a prompt q. Proposition 1 of [1]_ prints the total covariance in
+its place, which also holds what makes a prompt easy for both models, and does not hold.
+
+References
+----------
+.. [1] N. Corvelo Benz, S. Tsirtsis, E. Straitouri, I. Chatzi, A. Artola Velasco, S. Thejaswi &
+   M. Gomez-Rodriguez, "Evaluation of large language models via coupled token generation",
+   arXiv:2502.01754.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.special import ndtri
+
+from coupled_arena.stats.counts import FloatArray
+
+DRAWS = 2_000
+"""Bootstrap samples behind an interval: its bounds are then off by about a twentieth of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Scores of k models on the same prompts under both protocols.
+
+    Attributes
+    ----------
+    models : tuple of str
+    coupled, independent : ndarray of float64, shape (prompts, seeds, k)
+        ``[q, s, m]``: what model m scored on prompt q in repetition s, where under coupling all
+        models of a repetition read one noise stream.
+
+    Raises
+    ------
+    ValueError
+        The shapes disagree, a score is not a finite number, or there are fewer than two models,
+        prompts or repetitions.
+    """
+
+    models: tuple[str, ...]
+    coupled: FloatArray
+    independent: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.coupled.shape != self.independent.shape:
+            raise ValueError("Both protocols need the same prompts, repetitions and models.")
+        if self.coupled.ndim != 3 or self.coupled.shape[2] != len(self.models):
+            raise ValueError("Scores have three axes: prompts, repetitions and models.")
+        if min(self.coupled.shape) < 2:
+            raise ValueError("There must be two models, prompts and repetitions at least.")
+        if not (np.isfinite(self.coupled).all() and np.isfinite(self.independent).all()):
+            raise ValueError("All scores must be finite numbers.")
+
+
+@dataclass(frozen=True, eq=False)
+class PairSavings:
+    """What coupling changes in the comparison of two models; variances have ddof 1.
+
+    Attributes
+    ----------
+    model_a, model_b : str
+    repetitions : int
+        Answers of each model to each prompt.
+    difference_coupled, difference_independent : float
+        Mean score of a minus that of b.
+    difference_error_coupled, difference_error_independent : float
+        Their standard errors, clustered by prompt.
+    covariances : ndarray of float64, shape (prompts,)
+        Of the two scores under coupling, within each prompt.
+    variances_coupled, variances_independent : ndarray of float64, shape (prompts,)
+        Of the score difference within each prompt.
+    mean_covariance, mean_covariance_error : float
+    mean_covariance_independent : float
+        Zero but for chance.
+    pooled_variance_coupled, pooled_variance_independent : float
+        Of the score difference over all answers.
+    total_covariance : float
+        Of the two scores under coupling over all answers: what Proposition 1 prints.
+    identity_gap, identity_gap_error : float
+        Mean over prompts of independent variance less coupled variance less twice the covariance,
+        and its standard error: zero but for chance.
+    savings, savings_low, savings_high : float
+        1 - coupled/independent pooled variance: the share of samples that coupling saves for the
+        same error, with a bootstrap interval over prompts. NaN where the independent difference
+        never varies.
+    savings_within : float
+        Likewise from the mean variances within prompts: for a fixed set of prompts.
+    """
+
+    model_a: str
+    model_b: str
+    repetitions: int
+    difference_coupled: float
+    difference_independent: float
+    difference_error_coupled: float
+    difference_error_independent: float
+    covariances: FloatArray
+    variances_coupled: FloatArray
+    variances_independent: FloatArray
+    mean_covariance: float
+    mean_covariance_error: float
+    mean_covariance_independent: float
+    pooled_variance_coupled: float
+    pooled_variance_independent: float
+    total_covariance: float
+    identity_gap: float
+    identity_gap_error: float
+    savings: float
+    savings_low: float
+    savings_high: float
+    savings_within: float
+
+    def prompts_needed(
+        self, error: float, repetitions: int = 1, alpha: float = 0.05
+    ) -> tuple[float, float]:
+        """Return how many prompts a score difference takes, coupled and independent.
+
+        A prompt's mean over r repetitions has the variance between prompts plus 1/r of the one
+        within; both are taken from these scores.
+
+        Parameters
+        ----------
+        error : float
+            Half the width of the interval for the difference.
+        repetitions : int
+            Answers to each prompt.
+
+        Raises
+        ------
+        ValueError
+            A number is out of range.
+        """
+        if not (error > 0 and repetitions >= 1 and 0 < alpha < 1):
+            raise ValueError("The error and the repetitions must be positive, alpha in (0, 1).")
+        z = float(ndtri(1 - alpha / 2))
+        prompts, seeds = len(self.covariances), self.repetitions
+        needed: list[float] = []
+        for standard_error, variances in (
+            (self.difference_error_coupled, self.variances_coupled),
+            (self.difference_error_independent, self.variances_independent),
+        ):
+            within = float(variances.mean())
+            between = max(prompts * standard_error**2 - within / seeds, 0.0)
+            needed.append((z / error) ** 2 * (between + within / repetitions))
+        return needed[0], needed[1]
+
+
+def compare_scores(
+    table: ScoreTable, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0
+) -> tuple[PairSavings, ...]:
+    """Compare the protocols on every pair of models, in the table's order.
+
+    Parameters
+    ----------
+    alpha : float
+        The intervals of `PairSavings.savings` cover with probability 1 - alpha.
+    draws : int
+        Bootstrap samples; the same prompts are drawn for every pair.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is not between 0 and 1.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+    weights = _resampled_prompts(len(table.coupled), draws, seed)
+    return tuple(
+        _compare(table, i, j, weights, alpha) for i, j in combinations(range(len(table.models)), 2)
+    )
+
+
+def _compare(table: ScoreTable, i: int, j: int, weights: FloatArray, alpha: float) -> PairSavings:
+    coupled, independent = (
+        scores[..., i] - scores[..., j] for scores in (table.coupled, table.independent)
+    )
+    covariances = _covariances(table.coupled[..., i], table.coupled[..., j])
+    by_chance = _covariances(table.independent[..., i], table.independent[..., j])
+    within_coupled, within_independent = (d.var(axis=1, ddof=1) for d in (coupled, independent))
+    gap = within_independent - within_coupled - 2 * covariances
+    pooled_coupled, pooled_independent = (float(d.var(ddof=1)) for d in (coupled, independent))
+    drawn = _savings(_pooled(coupled, weights), _pooled(independent, weights))
+    drawn = drawn[np.isfinite(drawn)]
+    low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2]) if drawn.size else (np.nan, np.nan)
+    return PairSavings(
+        model_a=table.models[i],
+        model_b=table.models[j],
+        repetitions=table.coupled.shape[1],
+        difference_coupled=float(coupled.mean()),
+        difference_independent=float(independent.mean()),
+        difference_error_coupled=_error(coupled.mean(axis=1)),
+        difference_error_independent=_error(independent.mean(axis=1)),
+        covariances=covariances,
+        variances_coupled=within_coupled,
+        variances_independent=within_independent,
+        mean_covariance=float(covariances.mean()),
+        mean_covariance_error=_error(covariances),
+        mean_covariance_independent=float(by_chance.mean()),
+        pooled_variance_coupled=pooled_coupled,
+        pooled_variance_independent=pooled_independent,
+        total_covariance=_total_covariance(table.coupled[..., i], table.coupled[..., j]),
+        identity_gap=float(gap.mean()),
+        identity_gap_error=_error(gap),
+        savings=float(_savings(np.array(pooled_coupled), np.array(pooled_independent))),
+        savings_low=float(low),
+        savings_high=float(high),
+        savings_within=float(_savings(within_coupled.mean(), within_independent.mean())),
+    )
+
+
+def _covariances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the covariance within each prompt, shape (prompts,)."""
+    centred = (a - a.mean(axis=1, keepdims=True)) * (b - b.mean(axis=1, keepdims=True))
+    return centred.sum(axis=1) / (a.shape[1] - 1)
+
+
+def _total_covariance(a: FloatArray, b: FloatArray) -> float:
+    return float(((a - a.mean()) * (b - b.mean())).sum() / (a.size - 1))
+
+
+def _error(by_prompt: FloatArray) -> float:
+    """Return the standard error of a mean over prompts."""
+    return float(by_prompt.std(ddof=1) / len(by_prompt) ** 0.5)
+
+
+def _resampled_prompts(prompts: int, draws: int, seed: int) -> FloatArray:
+    """Return how often each prompt is in each bootstrap sample, shape (draws, prompts)."""
+    rng = np.random.default_rng(seed)
+    even = np.full(prompts, 1 / prompts)
+    return rng.multinomial(prompts, even, size=draws).astype(np.float64)
+
+
+def _pooled(difference: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the pooled variance of each bootstrap sample, shape (draws,)."""
+    centred = difference - difference.mean()  # so that the squares lose no digits
+    n = difference.size
+    sums, squares = weights @ centred.sum(axis=1), weights @ (centred**2).sum(axis=1)
+    return (squares - sums**2 / n) / (n - 1)
+
+
+def _savings(coupled: FloatArray, independent: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(independent > 0, 1 - coupled / independent, np.nan)

@@ -1,0 +1,159 @@
+"""Savings of coupled generation: the golden file, loops over answers, known covariances."""
+
+from __future__ import annotations
+
+import csv
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coupled_arena.stats.error_curves import error_curves
+from coupled_arena.stats.score_tables import ScoreTable, compare_scores
+
+FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "coupling"
+needs_real_scores = pytest.mark.skipif(
+    not FOLDER.exists(), reason=f"the real scores are not there: {FOLDER}"
+)
+DIGITS = 1e-11  # the golden file has twelve
+
+
+@cache
+def golden():
+    return json.loads((FOLDER / "golden_gsm8k_llama.json").read_text())
+
+
+@cache
+def real():
+    with (FOLDER / "gsm8k_llama.csv").open() as stream:
+        _, *rows = csv.reader(stream)
+    shape = (golden()["questions"], golden()["seeds"], len(golden()["models"]))
+    scores = [
+        np.array([[x == "True" for x in row[1:]] for row in rows if row[0] == noise], dtype=float)
+        for noise in ("Coupled", "Independent")
+    ]
+    return ScoreTable(tuple(golden()["models"]), *(one.reshape(shape) for one in scores))
+
+
+@needs_real_scores
+def test_golden_values():
+    found = compare_scores(real())
+    assert len(found) == 15
+    for pair in found:
+        wanted = golden()["pairs"][f"{pair.model_a} | {pair.model_b}"]
+        values = {
+            "diff_coupled": pair.difference_coupled,
+            "diff_indep": pair.difference_independent,
+            "mean_cov_coupled": pair.mean_covariance,
+            "se_cov": pair.mean_covariance_error,
+            "mean_cov_indep": pair.mean_covariance_independent,
+            "mean_var_coupled": pair.variances_coupled.mean(),
+            "mean_var_indep": pair.variances_independent.mean(),
+            "median_var_coupled": np.median(pair.variances_coupled),
+            "median_var_indep": np.median(pair.variances_independent),
+            "pooled_var_coupled": pair.pooled_variance_coupled,
+            "pooled_var_indep": pair.pooled_variance_independent,
+            "prop1_within_gap": pair.identity_gap,
+            "prop1_within_gap_se": pair.identity_gap_error,
+            "total_cov_coupled": pair.total_covariance,
+            "savings_pooled": pair.savings,
+            "savings_within": pair.savings_within,
+            "se_diff_cluster_coupled": pair.difference_error_coupled,
+            "se_diff_cluster_indep": pair.difference_error_independent,
+        }
+        assert values == pytest.approx({name: wanted[name] for name in values}, abs=DIGITS)
+        # A quantile at .025 of 2,000 draws has a standard error of .06 sd; four of two such ones.
+        low, high = wanted["savings_pooled_ci95"]
+        slack = 4 * 2**0.5 * 0.06 * (high - low) / (2 * 1.96)
+        assert pair.savings_low == pytest.approx(low, abs=slack)
+        assert pair.savings_high == pytest.approx(high, abs=slack)
+
+
+@needs_real_scores
+def test_the_printed_proposition_fails_where_the_right_one_holds():
+    pairs = compare_scores(real())
+    assert all(abs(pair.identity_gap) < 3 * pair.identity_gap_error for pair in pairs)
+    printed = [
+        pair.pooled_variance_independent - pair.pooled_variance_coupled - 2 * pair.total_covariance
+        for pair in pairs
+    ]
+    assert max(printed) < -0.04
+
+
+def drawn(rng, prompts, seeds, shared, spread=0.5):
+    """Return normal scores of two models; `shared` is the covariance within prompts."""
+    ease = rng.normal(0, spread, (prompts, 1, 1))
+    own = rng.normal(0, (1 - shared) ** 0.5, (prompts, seeds, 2))
+    luck = rng.normal(0, shared**0.5, (prompts, seeds, 1))
+    alone = rng.normal(0, 1, (prompts, seeds, 2))
+    return ScoreTable(("a", "b"), ease + own + luck, ease + alone)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.4])
+def test_savings_and_their_interval_for_known_covariance(shared):
+    """Unit variances: savings are 1 - 2(1 - c)/2 = c."""
+    repeats, rng = 300, np.random.default_rng(1)
+    found = [compare_scores(drawn(rng, 80, 4, shared), 0.1, draws=500)[0] for _ in range(repeats)]
+    savings = np.array([pair.savings for pair in found])
+    # The ratio of two variance estimates of 320 samples is biased by 2/n of itself.
+    error = savings.std() / repeats**0.5
+    assert savings.mean() == pytest.approx(shared, abs=4 * error + 2 / 320)
+    covered = np.mean([pair.savings_low <= shared <= pair.savings_high for pair in found])
+    # Percentile intervals of 80 prompts fall short by a term of order 1/80.
+    assert covered >= 0.9 - 3 * (0.9 * 0.1 / repeats) ** 0.5 - 1 / 80
+    assert np.mean([pair.mean_covariance for pair in found]) == pytest.approx(shared, abs=0.02)
+
+
+def test_the_published_gain_reports_savings_where_there_are_none():
+    rng = np.random.default_rng(2)
+    table = drawn(rng, 200, 10, 0.0)
+    sizes = np.arange(20, 1000, 20)
+    gains = [error_curves(table, sizes, 300, seed).published_gain()[0] for seed in range(5)]
+    assert np.mean(gains) > 0.04
+    (pair,) = compare_scores(table)
+    assert pair.savings_low < 0 < pair.savings_high
+
+
+def test_error_curves_are_the_theory_of_sampling_without_replacement():
+    """E|error| = sd sqrt(2/π (1/n - 1/N)) for sums that are nearly normal."""
+    rng = np.random.default_rng(3)
+    table = drawn(rng, 100, 10, 0.5)
+    sizes = np.array([50, 200, 800, 1000])
+    curves = error_curves(table, sizes, repeats=2_000)
+    for scores, mean, error in zip(
+        (table.coupled, table.independent), curves.mean[:, 0], curves.mean_error[:, 0], strict=True
+    ):
+        sd = (scores[..., 0] - scores[..., 1]).std(ddof=1)
+        expected = sd * np.sqrt(2 / np.pi * (1 / sizes - 1 / 1000))
+        assert (np.abs(mean - expected) <= 4 * error + 1e-12).all()
+    assert (curves.low <= curves.mean).all()
+    assert (curves.mean <= curves.high).all()
+
+
+def test_scores_that_never_vary_have_no_savings():
+    still = np.ones((3, 2, 2))
+    (pair,) = compare_scores(ScoreTable(("a", "b"), still, still))
+    assert np.isnan([pair.savings, pair.savings_low, pair.savings_high]).all()
+
+
+@pytest.mark.parametrize(
+    ("coupled", "independent", "message"),
+    [
+        (np.ones((3, 2, 2)), np.ones((3, 3, 2)), "same prompts"),
+        (np.ones((3, 2, 3)), np.ones((3, 2, 3)), "three axes"),
+        (np.ones((1, 2, 2)), np.ones((1, 2, 2)), "at least"),
+        (np.full((3, 2, 2), np.nan), np.ones((3, 2, 2)), "finite"),
+    ],
+)
+def test_tables_that_make_no_sense(coupled, independent, message):
+    with pytest.raises(ValueError, match=message):
+        ScoreTable(("a", "b"), coupled, independent)
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [7]])
+def test_sizes_out_of_range(sizes):
+    table = ScoreTable(("a", "b"), np.ones((3, 2, 2)), np.ones((3, 2, 2)))
+    with pytest.raises(ValueError, match="between 1 and 6"):
+        error_curves(table, np.array(sizes, dtype=int))

@@ -14,9 +14,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Times would tell what else the machine does.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 # Two workers share the files. What takes longest comes first, so that both end at the same time.
 VISIT_ONE_APP = [f"tests/ui/test_{name}.py" for name in ("blindness", "browser", "crowd")]

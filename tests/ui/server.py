@@ -1,12 +1,16 @@
-"""The real app, served by a process of its own."""
+"""The real app, served by a process of its own.
+
+Importing what the app stands on takes ten times as long as the rest of its start. So one process
+imports it, and apps are forks of that process.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,15 +21,14 @@ from typing import Any, TypeVar
 import duckdb
 import httpx
 
+from coupled_arena.cli import main
 from coupled_arena.store.exchange import snapshot_path
 
 T = TypeVar("T")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-_ENVIRONMENT = {
-    "HF_HUB_OFFLINE": "1",
-    "GRADIO_ANALYTICS_ENABLED": "False",
-}
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["coupled_arena.services", "coupled_arena.ui.layout"])
 _STARTS_WITHIN = 300.0  # seconds; weights may have to be fetched
 
 # One small model twice, in a second each: for tests that start the app more than once.
@@ -45,9 +48,9 @@ like = "left"
 
 
 class Served:
-    """A running app and the files it writes."""
+    """A running app and the files it writes; a fresh one has imported everything itself."""
 
-    def __init__(self, folder: Path, config: str) -> None:
+    def __init__(self, folder: Path, config: str, *, fresh: bool = False) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
         self.config = folder / "arena.toml"
@@ -55,25 +58,17 @@ class Served:
         self.config.write_text(config)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "coupled_arena", "serve"]
-        options = {"config": self.config, "db": self.db, "port": port}
-        for name, value in options.items():
-            command += [f"--{name}", str(value)]
-        with self.stderr.open("a") as log:
-            self.process = subprocess.Popen(
-                command,
-                cwd=REPOSITORY,
-                env={**os.environ, **_ENVIRONMENT, "GRADIO_TEMP_DIR": str(folder / "gradio")},
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
+        command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
+        environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
+        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr, fresh))
+        self.process.start()
 
     def wait_until_open(self) -> None:
         """Return once the page answers."""
         until(self._answers, _STARTS_WITHIN)
 
     def _answers(self) -> bool:
-        assert self.process.poll() is None, self.stderr.read_text()
+        assert self.process.exitcode is None, self.stderr.read_text()
         try:
             return httpx.get(f"{self.url}/config").status_code == 200
         except httpx.TransportError:
@@ -89,27 +84,38 @@ class Served:
         """Return the first row, as soon as the snapshot has one."""
         return until(lambda: self.stored(query, *parameters))[0]
 
-    def stop(self) -> int:
-        """End the app as Ctrl-C does and return its exit code."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=60)
+    def stop(self) -> int | None:
+        """End the app as Ctrl-C does and return its exit code, None if it goes on."""
+        assert self.process.pid
+        os.kill(self.process.pid, signal.SIGINT)
+        self.process.join(timeout=60)
+        return self.process.exitcode
 
     def kill(self) -> None:
         """End the app as a power cut does."""
         self.process.kill()
-        self.process.wait(timeout=60)
+        self.process.join(timeout=60)
+
+
+def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: bool) -> None:
+    os.environ.update(environment)
+    os.chdir(REPOSITORY)
+    for path, stream in ((os.devnull, 1), (stderr, 2)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    if fresh:
+        os.execv(sys.executable, [sys.executable, "-m", "coupled_arena", *command])
+    main(command)
 
 
 @contextmanager
-def serving(folder: Path, config: str) -> Iterator[Served]:
+def serving(folder: Path, config: str, *, fresh: bool = False) -> Iterator[Served]:
     """Serve the app until the block is left."""
-    served = Served(folder, config)
+    served = Served(folder, config, fresh=fresh)
     try:
         served.wait_until_open()
         yield served
     finally:
-        if served.process.poll() is None:
-            served.kill()
+        served.kill()
 
 
 def read(db: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coupled_arena.court.bulk import Judged, judge_stored
-from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
+from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.settings import resource
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store

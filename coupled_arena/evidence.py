@@ -98,8 +98,10 @@ class Evidence:
         powered = self.estimates.get(BoardSource.PPR)
         if human is None or powered is None or human.models != powered.models:
             return None
-        ratio = np.trace(human.covariance) / np.trace(powered.covariance)
-        return float(human.human * (ratio - 1)) if np.isfinite(ratio) else None
+        alone, together = np.trace(human.covariance), np.trace(powered.covariance)
+        if not together > 0:  # votes that never varied
+            return None
+        return float(human.human * (alone / together - 1)) if np.isfinite(alone) else None
 
 
 def read_evidence(

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from coupled_arena.court.live import LiveJudge
 from coupled_arena.errors import ModelError, SettingsError, StoreError
 from coupled_arena.generation.catalog import ModelSpec
-from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
+from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path

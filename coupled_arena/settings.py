@@ -73,7 +73,7 @@ class BattleSettings(_Checked):
 
 
 class JudgeSettings(_Checked):
-    """The ``[judge]`` table: see `judging.judge.JudgeSpec` and `judging.judge.Judge`.
+    """The ``[judge]`` table: see `judging.spec.JudgeSpec` and `judging.judge.Judge`.
 
     A name stands for the model of that name unless ``model`` says otherwise, and the other way
     round. ``live``: judge battles of the app once they are voted on, where the judge is named and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coupled_arena.judging.judge import Answer
+from coupled_arena.judging.spec import Answer
 from coupled_arena.records import Matchup
 
 _FIRST_GUESS = 0.4  # tokens a character, before the server has counted any

@@ -6,7 +6,6 @@ Nothing that leaves this module (answers, errors, representations) holds the key
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import time
 from dataclasses import dataclass, replace
@@ -26,9 +25,10 @@ from coupled_arena.judging.answer import (
     read_label,
     schema,
 )
-from coupled_arena.judging.prompt import LAYOUT, JudgePrompt, messages
+from coupled_arena.judging.prompt import messages
 from coupled_arena.judging.retry import is_passing, pause
-from coupled_arena.records import Matchup, Outcome, Swap
+from coupled_arena.judging.spec import Answer, JudgeSpec
+from coupled_arena.records import Matchup
 
 _KEPT = 16_384  # characters of an answer that are stored
 _TOLD = 200  # characters of a server's message that are shown
@@ -40,66 +40,6 @@ _MALFORMED = (
     *(ValueError, TypeError, AttributeError, IndexError, RecursionError),
 )
 _PROBE = Matchup("", 0, 1, ("What is 2 + 2?",), ("4",), ("5",))
-
-
-@dataclass(frozen=True)
-class JudgeSpec:
-    """Who judges: verdicts of two that differ in anything here are never pooled.
-
-    Attributes
-    ----------
-    temperature : float or None
-        None leaves it to the server, for models that take no temperature.
-    max_tokens : int
-        Longest answer, thinking included.
-    both_bad : bool
-        Whether the judge may say that neither answer is of any use.
-    """
-
-    name: str
-    model: str
-    prompt: JudgePrompt
-    temperature: float | None = 0.0
-    max_tokens: int = 256
-    swap: Swap = Swap.BOTH
-    both_bad: bool = False
-
-    @property
-    def sampling(self) -> str:
-        """All of it that is not model or prompt, as JSON."""
-        return json.dumps(
-            {
-                "temperature": self.temperature,
-                "max_tokens": self.max_tokens,
-                "swap": self.swap.value,
-                "both_bad": self.both_bad,
-                "layout": LAYOUT,
-            },
-            sort_keys=True,
-        )
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a judge answered.
-
-    Attributes
-    ----------
-    outcome : Outcome or None
-        None: unreadable.
-    raw : str
-        The answer, cut if it is long.
-    probability : float or None
-        Of this verdict among all verdicts, where the server tells.
-    tokens_in, tokens_out : int
-        As counted by the server, 0 where it does not.
-    """
-
-    outcome: Outcome | None
-    raw: str
-    probability: float | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
+from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
 from tests.judging.scripted import KEY
 from tests.store.conftest import make_battle

@@ -12,8 +12,9 @@ import traceback
 import pytest
 
 from coupled_arena.errors import JudgeError, NoAnswerError
-from coupled_arena.judging.judge import Answer, Judge, JudgeSpec
+from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
+from coupled_arena.judging.spec import Answer, JudgeSpec
 from coupled_arena.records import Matchup, Outcome
 from tests.judging.scripted import (
     JSON,

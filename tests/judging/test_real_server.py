@@ -16,8 +16,9 @@ from coupled_arena.court.bulk import judge_stored
 from coupled_arena.experiment import Plan, generate
 from coupled_arena.generation.weights import local_folder
 from coupled_arena.judging.answer import read_label
-from coupled_arena.judging.judge import Judge, JudgeSpec
+from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
+from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.records import NOT_ASKED, Finish, Mode, Reply, Sampling
 from coupled_arena.settings import resource
 from coupled_arena.store.database import Store

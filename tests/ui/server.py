@@ -28,7 +28,13 @@ T = TypeVar("T")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["coupled_arena.services", "coupled_arena.ui.layout"])
+_FORKS.set_forkserver_preload(
+    [
+        "coupled_arena.arena.battle",
+        "coupled_arena.generation.huggingface",
+        "coupled_arena.ui.layout",
+    ]
+)
 _STARTS_WITHIN = 300.0  # seconds; weights may have to be fetched
 
 # One small model twice, in a second each: for tests that start the app more than once.

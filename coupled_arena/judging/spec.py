@@ -1,0 +1,69 @@
+"""Who judges, and what it answered."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from coupled_arena.judging.prompt import LAYOUT, JudgePrompt
+from coupled_arena.records import Outcome, Swap
+
+
+@dataclass(frozen=True)
+class JudgeSpec:
+    """Who judges: verdicts of two that differ in anything here are never pooled.
+
+    Attributes
+    ----------
+    temperature : float or None
+        None leaves it to the server, for models that take no temperature.
+    max_tokens : int
+        Longest answer, thinking included.
+    both_bad : bool
+        Whether the judge may say that neither answer is of any use.
+    """
+
+    name: str
+    model: str
+    prompt: JudgePrompt
+    temperature: float | None = 0.0
+    max_tokens: int = 256
+    swap: Swap = Swap.BOTH
+    both_bad: bool = False
+
+    @property
+    def sampling(self) -> str:
+        """All of it that is not model or prompt, as JSON."""
+        return json.dumps(
+            {
+                "temperature": self.temperature,
+                "max_tokens": self.max_tokens,
+                "swap": self.swap.value,
+                "both_bad": self.both_bad,
+                "layout": LAYOUT,
+            },
+            sort_keys=True,
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a judge answered.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        None: unreadable.
+    raw : str
+        The answer, cut if it is long.
+    probability : float or None
+        Of this verdict among all verdicts, where the server tells.
+    tokens_in, tokens_out : int
+        As counted by the server, 0 where it does not.
+    """
+
+    outcome: Outcome | None
+    raw: str
+    probability: float | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0

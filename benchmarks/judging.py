@@ -94,7 +94,7 @@ def fill(store: Store, battles: int) -> None:
             select battle, now(), 'generate', 'coupled', i, ''::blob, '',
                 ['model-' || i % 5, 'model-' || 5 + i % 7], .7, 0, .95, 256, 'token', map {{}}
             from drawn;
-            insert into turns select battle, 0, 'prompt ' || i, null, null, null from drawn;
+            insert into turns (battle, turn, prompt) select battle, 0, 'prompt ' || i from drawn;
             insert into replies
             select battle, 0, place, 'model', repeat('word' || i || ' ', {_WORDS}) || place, [],
                 'stop'

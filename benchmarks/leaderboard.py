@@ -92,8 +92,8 @@ def fill(store: Store, votes: int, per_prompt: int) -> None:
                 [printf('model-%02d', a), printf('model-%02d', b)],
                 .7, 0, .95, 256, 'token', map {{}}
             from drawn;
-            insert into turns select battle, 0, 'prompt ' || (i // {per_prompt}), null, null, null
-            from drawn;
+            insert into turns (battle, turn, prompt)
+            select battle, 0, 'prompt ' || (i // {per_prompt}) from drawn;
             insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
             select battle, battle, 'voter ' || (i % 5000),
                 case when luck < .3 + .01 * (b - a) then [1, 2] when luck < .7 then [2, 1]

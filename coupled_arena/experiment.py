@@ -1,32 +1,23 @@
-"""Batch runs: generate battles that can be interrupted and continued, and replay stored ones."""
+"""Batch runs: battles that are generated in bulk, interrupted and continued."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from tqdm import tqdm
 
-from coupled_arena.errors import PromptError
-from coupled_arena.generation.lockstep import LockstepEngine, Running, decode
-from coupled_arena.generation.turns import (
-    Models,
-    before_turn,
-    check_replayable,
-    next_request,
-    score_gap,
-    with_turn,
-)
+from coupled_arena.generation.lockstep import LockstepEngine, Running
+from coupled_arena.generation.turns import Models, next_request, with_turn
 from coupled_arena.interrupts import on_interrupt
-from coupled_arena.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling, seed_to_hex
+from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, Score, seed_to_hex
 from coupled_arena.store.database import Store
 
 
@@ -51,14 +42,23 @@ class Plan:
 
     def battles(self) -> Iterator[tuple[Battle, Prompt]]:
         """Yield the planned battles, unanswered; the same plan yields the same ids and seeds."""
+        keys = list(self._keys())
         for repetition in range(self.repetitions):
-            for prompt in self.prompts:
+            for prompt, key in zip(self.prompts, keys, strict=True):
                 for mode in self.modes:
-                    yield self._battle(prompt, repetition, mode), prompt
+                    yield self._battle(key, repetition, mode), prompt
 
-    def _battle(self, prompt: Prompt, repetition: int, mode: Mode) -> Battle:
-        seed = int.from_bytes(_digest(8, self.seed, prompt.text, repetition), "little")
-        identity = (self.seed, prompt.text, repetition, mode, self.models, asdict(self.sampling))
+    def _keys(self) -> Iterator[object]:
+        """Yield what each prompt's seeds follow from: its text, and how often it has occurred."""
+        seen: Counter[str] = Counter()
+        for prompt in self.prompts:
+            asked = (prompt.system, prompt.prefix, seen[prompt.text])
+            yield [prompt.text, *asked] if any(asked) else prompt.text
+            seen[prompt.text] += 1
+
+    def _battle(self, key: object, repetition: int, mode: Mode) -> Battle:
+        seed = int.from_bytes(_digest(8, self.seed, key, repetition), "little")
+        identity = (self.seed, key, repetition, mode, self.models, asdict(self.sampling))
         order = list(self.models)
         random.Random(seed).shuffle(order)  # whoever annotates must not know a side by its place
         return Battle(
@@ -91,8 +91,22 @@ class Generated:
     skipped: int
 
 
+Mark = Callable[[Battle], Sequence[Score]]
+"""Scores the replies of a battle."""
+
+
+def _unmarked(_: Battle) -> Sequence[Score]:
+    return ()
+
+
 def generate(
-    plan: Plan, models: Models, store: Store, *, at_once: int, progress: bool = True
+    plan: Plan,
+    models: Models,
+    store: Store,
+    *,
+    at_once: int,
+    mark: Mark = _unmarked,
+    progress: bool = True,
 ) -> Generated:
     """Decode the battles of a plan that are not stored yet, and store each as it ends.
 
@@ -100,6 +114,8 @@ def generate(
     ----------
     at_once : int
         Battles that decode in one batch.
+    mark : callable
+        What it returns for a battle is stored with it, in one transaction.
     progress : bool
         Show a bar on stderr.
 
@@ -119,7 +135,7 @@ def generate(
         tqdm(total=total, initial=total - len(todo), unit="battle", disable=not progress) as bar,
     ):
         for battle in _decode_all(todo, models, at_once, interrupted):
-            store.add_battle(battle)
+            store.add_battle(battle, mark(battle))
             replies += len(battle.replies)
             tokens += sum(len(reply.tokens) for reply in battle.replies)
             seconds = time.perf_counter() - started
@@ -142,7 +158,7 @@ def _decode_all(
     while True:
         while len(active) < at_once and (following := next(waiting, None)):
             battle, prompt = following
-            running = engine.prepare(next_request(models, battle, prompt.text))
+            running = engine.prepare(next_request(models, battle, prompt))
             engine.add(running)
             active.append((battle, prompt, running))
         if not active:
@@ -153,104 +169,3 @@ def _decode_all(
         ended = [entry for entry in active if entry[2].done.is_set()]
         active = [entry for entry in active if not entry[2].done.is_set()]
         yield from (with_turn(battle, prompt, run, models) for battle, prompt, run in ended)
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A battle decoded again and compared token by token.
-
-    Attributes
-    ----------
-    first_difference : int or None
-        Position of the first token that differs, in the first reply that does.
-    turn, model : the reply it lies in
-    score_gap : float or None
-        By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
-        another batch shape, device or library version; a larger one is another model or text.
-        None where the stored token could not be drawn at all.
-    """
-
-    battle: str
-    identical: bool
-    first_difference: int | None = None
-    turn: int | None = None
-    model: str | None = None
-    score_gap: float | None = None
-
-
-def replay(battle: Battle, models: Models) -> Replay:
-    """Decode a stored battle again from its seed.
-
-    Raises
-    ------
-    BattleError
-        A model of it is not configured, or it holds no noise to replay.
-    """
-    check_replayable(battle, models)
-    for turn, prompt in enumerate(battle.prompts):
-        request = next_request(models, before_turn(battle, turn), prompt.text)
-        lines = decode(LockstepEngine(models), [request])[0].lines
-        for reply in (reply for reply in battle.replies if reply.turn == turn):
-            index = _first_difference(reply, tuple(lines[reply.place].tokens))
-            if index is not None:
-                return _difference(battle, models, reply, index)
-    return Replay(battle.id, identical=True)
-
-
-def _difference(battle: Battle, models: Models, reply: Reply, index: int) -> Replay:
-    model = models[battle.models[reply.place]]
-    outcome = reply.tokens[index] if index < len(reply.tokens) else model.vocabulary.end
-    gap = score_gap(models, battle, reply, index, outcome)
-    return Replay(
-        battle.id,
-        identical=False,
-        first_difference=index,
-        turn=reply.turn,
-        model=model.name,
-        score_gap=gap if math.isfinite(gap) else None,
-    )
-
-
-def _first_difference(reply: Reply, again: tuple[int, ...]) -> int | None:
-    """Return where a stored reply departs from its repetition, if it does."""
-    for index, (stored, drawn) in enumerate(zip(reply.tokens, again, strict=False)):
-        if stored != drawn:
-            return index
-    shorter = min(len(reply.tokens), len(again))
-    cut = reply.finish is Finish.CANCELLED and len(again) >= len(reply.tokens)
-    return None if cut or len(again) == len(reply.tokens) else shorter
-
-
-def read_prompts(path: Path) -> tuple[Prompt, ...]:
-    """Read prompts: one a line (``.txt``), or JSON lines with ``text`` or ``prompt``.
-
-    Raises
-    ------
-    PromptError
-        The file cannot be read, a line is wrong, or there is no prompt in it.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    parse = _json_prompt if path.suffix == ".jsonl" else (lambda line, _: Prompt(line.strip()))
-    prompts = tuple(
-        parse(line, f"{path}, line {number}")
-        for number, line in enumerate(lines, start=1)
-        if line.strip()
-    )
-    if not prompts:
-        raise PromptError(f"{path} holds no prompt.")
-    return prompts
-
-
-def _json_prompt(line: str, where: str) -> Prompt:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise PromptError(f"{where}: not valid JSON ({error.msg}).") from error
-    text = (row.get("text") or row.get("prompt")) if isinstance(row, dict) else None
-    if not isinstance(text, str) or not text.strip():
-        raise PromptError(f'{where}: needs a "text" (or "prompt") that is not blank.')
-    known = {key: row.get(key) for key in ("id", "category", "language")}
-    return Prompt(text, **{k: None if v is None else str(v) for k, v in known.items()})

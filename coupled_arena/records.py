@@ -86,12 +86,22 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question, with what is known of it."""
+    """A question, with what is known of it.
+
+    Attributes
+    ----------
+    system : str
+        System prompt of the conversation that this question opens.
+    prefix : str
+        Words put into the models' mouths: their answers go on from here.
+    """
 
     text: str
     id: str | None = None
     category: str | None = None
     language: str | None = None
+    system: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,6 +203,25 @@ class Verdict:
     raw: str
     probability: float | None = None
     judged_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number on one reply, by a metric that the store knows.
+
+    Attributes
+    ----------
+    turn, place : int
+        The reply, as in `Reply`.
+    answer : str or None
+        What a benchmark read in the reply; None where it found no answer.
+    """
+
+    turn: int
+    place: int
+    metric: str
+    score: float
+    answer: str | None = None
 
 
 NOT_ASKED = "identical answers: not asked"

@@ -26,7 +26,9 @@ ARROWS = {
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "audit": VALUES | {"stats", "store", "live", "evidence"},
     "arena": VALUES | {"generation", "store"},
+    "prompt_files": VALUES,
     "experiment": VALUES | {"generation", "store", "interrupts"},
+    "replay": VALUES | {"generation"},
     "court": VALUES | {"judging", "store", "interrupts"},
     "services": VALUES
     | {"settings", "generation", "store", "arena", "evidence", "audit", "judging", "court"},
@@ -36,7 +38,7 @@ ARROWS = {
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}
-    | {"score_files"},
+    | {"score_files", "prompt_files", "replay"},
     "__init__": set(),
     "__main__": {"cli"},
 }

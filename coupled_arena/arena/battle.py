@@ -181,10 +181,10 @@ class Arena:
             raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
         if self._worker.battles >= self._rules.most_at_once:
             raise PromptError("The arena is busy. Try again in a minute.")
-        request = self._request(current.state.battle, prompt.text)
+        request = self._request(current.state.battle, prompt)
         current.change(pending=(prompt, self._worker.submit(request)))
 
-    def _request(self, battle: Battle, question: str) -> Request:
+    def _request(self, battle: Battle, question: Prompt) -> Request:
         try:
             # Asked of every model, not only of these: which prompts are too long would otherwise
             # tell which models a round has.

@@ -11,7 +11,7 @@ from coupled_arena.errors import PromptError
 from coupled_arena.generation.lockstep import Running
 from coupled_arena.generation.turns import Models, next_request
 from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.records import Battle, Mode, Origin, Sampling, new_id
+from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, new_id
 
 FEWEST, MOST = 2, 4
 
@@ -64,7 +64,9 @@ def compare(
         prompts=(),
         replies=(),
     )
-    return Comparison(battle.models, drawn, worker.submit(next_request(models, battle, question)))
+    return Comparison(
+        battle.models, drawn, worker.submit(next_request(models, battle, Prompt(question)))
+    )
 
 
 def parse_seed(text: str) -> int | None:

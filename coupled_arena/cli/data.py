@@ -80,7 +80,7 @@ def export(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Write battles, replies, votes and verdicts to files."""
+    """Write battles, replies, votes, verdicts, scores and grades to files."""
     settings = load_settings(config, db=db)
     from coupled_arena.store import exchange
 

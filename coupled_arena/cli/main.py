@@ -135,13 +135,14 @@ def generate(
     """Let models answer prompts in bulk; interrupted, the same command goes on."""
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena import experiment
+    from coupled_arena.prompt_files import read_prompts
     from coupled_arena.records import Mode
     from coupled_arena.services import load_named
     from coupled_arena.store.database import Store
 
     names = _names(models, settings)
     plan = experiment.Plan(
-        prompts=experiment.read_prompts(prompts),
+        prompts=read_prompts(prompts),
         models=names,
         modes=(Mode.COUPLED, Mode.INDEPENDENT) if mode is Modes.BOTH else (Mode(mode.value),),
         repetitions=seeds,
@@ -165,8 +166,8 @@ def generate(
     show(asdict(made), as_json, lambda: f"{summary}; {made.skipped} were there already.")
 
 
-@app.command()
-def replay(
+@app.command("replay")
+def replay_battle(
     battle: Annotated[str, typer.Argument(metavar="BATTLE_ID", help="Id, or its beginning.")],
     config: Config = None,
     preset: Preset = None,
@@ -175,14 +176,14 @@ def replay(
 ) -> None:
     """Decode a stored battle again from its seed and compare."""
     settings = load_settings(config, preset=preset, db=db)
-    from coupled_arena import experiment
+    from coupled_arena.replay import replay
     from coupled_arena.services import load_named
 
     with reading(settings) as store:
         stored = store.battle(battle)
     known = {spec.name for spec in settings.catalog.models}
     wanted = [name for name in stored.models if name in known]
-    result = experiment.replay(stored, load_named(settings, wanted))
+    result = replay(stored, load_named(settings, wanted))
     show(asdict(result), as_json, lambda: _replay_text(result))
 
 

@@ -76,13 +76,18 @@ class HuggingFaceModel:
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation, ready for the next answer.
 
+        A last message of the assistant is the beginning of that answer. The model's own system
+        prompt gives way to one of the conversation.
+
         Raises
         ------
         PromptError
             The conversation leaves no room for an answer in the model's context.
         """
-        if self._spec.system_prompt:
+        if self._spec.system_prompt and messages[0]["role"] != "system":
             messages = [{"role": "system", "content": self._spec.system_prompt}, *messages]
+        begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
+        messages = messages[:-1] if begun else messages
         if self._tokenizer.chat_template:
             text = self._tokenizer.apply_chat_template(
                 list(messages),
@@ -90,9 +95,10 @@ class HuggingFaceModel:
                 add_generation_prompt=True,
                 **self._spec.chat_template_options,
             )
-            ids = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+            ids = self._tokenizer(text + begun, add_special_tokens=False)["input_ids"]
         else:  # a base model continues plain text
-            ids = self._tokenizer("\n\n".join(m["content"] for m in messages))["input_ids"]
+            said = [m["content"] for m in messages] + [begun] * bool(begun)
+            ids = self._tokenizer("\n\n".join(said))["input_ids"]
         if len(ids) >= self.context_length:
             raise PromptError(
                 f"The conversation has {len(ids):,} tokens and the models here read at most "

@@ -26,17 +26,24 @@ def seeds(battle: Battle) -> tuple[int, ...]:
     )
 
 
-def messages(battle: Battle, place: int, question: str) -> list[dict[str, str]]:
-    """Return the conversation so far as one model saw it, and the next question."""
-    spoken: list[dict[str, str]] = []
+def messages(battle: Battle, place: int, question: Prompt) -> list[dict[str, str]]:
+    """Return the conversation so far as one model saw it, and the next question.
+
+    Where the question has a prefix, the last message is the beginning of the answer.
+    """
     replies = {reply.turn: reply.text for reply in battle.replies if reply.place == place}
+    system = (*battle.prompts, question)[0].system
+    spoken = [{"role": "system", "content": system}] if system else []
     for turn, prompt in enumerate(battle.prompts):
         spoken.append({"role": "user", "content": prompt.text})
-        spoken.append({"role": "assistant", "content": replies[turn]})
-    return [*spoken, {"role": "user", "content": question}]
+        spoken.append({"role": "assistant", "content": prompt.prefix + replies[turn]})
+    spoken.append({"role": "user", "content": question.text})
+    if question.prefix:
+        spoken.append({"role": "assistant", "content": question.prefix})
+    return spoken
 
 
-def next_request(models: Models, battle: Battle, question: str) -> Request:
+def next_request(models: Models, battle: Battle, question: Prompt) -> Request:
     """Return what the engine needs to answer the battle's next question.
 
     Raises
@@ -99,7 +106,7 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
     the arithmetic's rounding explains a difference, a larger one does not.
     """
     model = models[battle.models[reply.place]]
-    question = battle.prompts[reply.turn].text
+    question = battle.prompts[reply.turn]
     request = next_request(models, before_turn(battle, reply.turn), question)
     contender = request.contenders[reply.place]
     batch = model.start_batch()

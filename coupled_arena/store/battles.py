@@ -11,6 +11,10 @@ from coupled_arena.errors import BattleError
 from coupled_arena.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
 
 _SHORTEST_PREFIX = 8
+_ADD_TURN = """
+insert into turns (battle, turn, prompt, prompt_id, category, language, system, prefix)
+values (?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 
 def add(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
@@ -102,12 +106,15 @@ def _insert_battle(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> None:
 def _insert_turns(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
     stored = _keys(cursor, "select turn from turns where battle = ?", battle.id)
     rows = [
-        [battle.id, turn, prompt.text, prompt.id, prompt.category, prompt.language]
+        [
+            *(battle.id, turn, prompt.text, prompt.id),
+            *(prompt.category, prompt.language, prompt.system, prompt.prefix),
+        ]
         for turn, prompt in enumerate(battle.prompts)
         if (turn,) not in stored
     ]
     if rows:
-        cursor.executemany("insert into turns values (?, ?, ?, ?, ?, ?)", rows)
+        cursor.executemany(_ADD_TURN, rows)
     return bool(rows)
 
 
@@ -151,7 +158,7 @@ def _resolve(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> str:
 def _prompts(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> tuple[Prompt, ...]:
     rows = cursor.execute(
         """
-        select prompt, prompt_id, category, language
+        select prompt, prompt_id, category, language, system, prefix
         from turns
         where battle = ?
         order by turn

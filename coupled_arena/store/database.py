@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -13,8 +13,8 @@ from typing import Self, TypeVar
 import duckdb
 
 from coupled_arena.errors import StoreBusyError, StoreError
-from coupled_arena.records import Battle, Vote
-from coupled_arena.store import battles, migrations, upkeep, votes
+from coupled_arena.records import Battle, Score, Vote
+from coupled_arena.store import battles, migrations, scores, upkeep, votes
 
 T = TypeVar("T")
 
@@ -93,8 +93,8 @@ class Store:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
         return self._connection.cursor()
 
-    def add_battle(self, battle: Battle) -> bool:
-        """Write a battle, or those of its turns and replies that are not stored yet.
+    def add_battle(self, battle: Battle, marks: Sequence[Score] = ()) -> bool:
+        """Write a battle, or those of its turns, replies and scores that are not stored yet.
 
         Returns
         -------
@@ -111,6 +111,7 @@ class Store:
 
         def add(cursor: duckdb.DuckDBPyConnection) -> bool:
             added = battles.add(cursor, battle)
+            scores.add(cursor, battle.id, marks)
             if added:
                 upkeep.enrol(cursor, "battle = $battle", {"battle": battle.id})
                 upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})

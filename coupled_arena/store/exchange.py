@@ -22,7 +22,7 @@ _QUERIES = {
             told.battle, created_at, origin, mode,
             printf('%016x', seed) as seed,
             lower(hex(nonce)) as nonce,
-            commitment, models, prompts, prompt_id, category, language,
+            commitment, models, prompts, prompt_id, category, language, system, prefixes,
             temperature, top_k, top_p, max_new_tokens, coupling,
             experiment, repetition, arithmetic
         from told
@@ -46,6 +46,23 @@ _QUERIES = {
             seq, verdict, battle, judge, first_place, second_place,
             outcome, raw, probability, judged_at, model, prompt_hash, sampling
         from verdicts
+        left join judges using (judge)
+        where battle in (select battle from told)
+    """,
+    "scores": """
+        select
+            battle, turn, place, models[place + 1] as model, metric, score, answer,
+            higher_is_better
+        from scores
+        join metrics using (metric)
+        join told using (battle)
+    """,
+    "grades": """
+        select
+            seq, grade, battle, place, given.judge, correct, raw, probability, graded_at,
+            judges.model as judge_model, prompt_hash, sampling
+        from grades as given
+        join benchmark_answers using (answer_key)
         left join judges using (judge)
         where battle in (select battle from told)
     """,
@@ -83,8 +100,9 @@ _ARENA = """
             battle, list({'prompt': prompt, 'replies': replies} order by turn) as said
         from turns
         left join (
-            select battle, turn, map(list(place + 1), list(text)) as replies
+            select battle, turn, map(list(place + 1), list(prefix || text)) as replies
             from replies
+            join turns using (battle, turn)
             group by all
         ) using (battle, turn)
         group by battle
@@ -105,11 +123,18 @@ _ORDER = {
     "replies": "battle, turn, place",
     "votes": "seq",
     "verdicts": "seq",
+    "scores": "battle, turn, place, metric",
+    "grades": "seq, battle, place",
     "arena": "tstamp, battle, judge, model_a, model_b",
 }
-_TIMES = {"battles": ["created_at"], "votes": ["cast_at"], "verdicts": ["judged_at"]}
+_TIMES = {
+    "battles": ["created_at"],
+    "votes": ["cast_at"],
+    "verdicts": ["judged_at"],
+    "grades": ["graded_at"],
+}
 _NESTED = {
-    "battles": ["models", "prompts", "arithmetic"],
+    "battles": ["models", "prompts", "prefixes", "arithmetic"],
     "replies": ["tokens"],
     "votes": ["ranks", "models"],
 }
@@ -122,7 +147,7 @@ _OPTIONS = {
 
 
 def export(store: Store, out: Path, format: Format, *, revealed_only: bool = False) -> list[Path]:
-    """Write battles, replies, votes and verdicts as four files of one moment, or votes as one.
+    """Write the store's tables as files of one moment, or votes as one file.
 
     Parameters
     ----------
@@ -138,7 +163,7 @@ def export(store: Store, out: Path, format: Format, *, revealed_only: bool = Fal
     Returns
     -------
     list of Path
-        ``battles``, ``replies``, ``votes``, ``verdicts``; or ``arena``.
+        ``battles``, ``replies``, ``votes``, ``verdicts``, ``scores``, ``grades``; or ``arena``.
 
     Raises
     ------
@@ -219,7 +244,7 @@ def _file_name(table: str, format: Format) -> str:
 def _copy_tables(store: Store, folder: Path, format: Format, *, revealed_only: bool) -> None:
     with store.cursor() as cursor:
         cursor.execute(_CONVERSATION)
-        cursor.execute("begin")  # one transaction, so that the four files agree
+        cursor.execute("begin")  # one transaction, so that the files agree
         for table in _tables(format):
             target = _quote(str(folder / _file_name(table, format)))
             query = _select(table, format, revealed_only=revealed_only)
@@ -243,6 +268,8 @@ def _select(table: str, format: Format, *, revealed_only: bool) -> str:
             select
                 battle,
                 list(prompt order by turn) as prompts,
+                list(prefix order by turn) as prefixes,
+                any_value(system) filter (where turn = 0) as system,
                 any_value(prompt_id) filter (where turn = 0) as prompt_id,
                 any_value(category) filter (where turn = 0) as category,
                 any_value(language) filter (where turn = 0) as language

@@ -78,7 +78,7 @@ where fresh
 order by n
 """
 _TURNS = """
-insert into turns
+insert into turns (battle, turn, prompt, prompt_id, category, language)
 select battle, turn, coalesce(prompts[turn + 1], ''), question, category, language
 from (
     select *, unnest(range(greatest(coalesce(len(prompts), 0), 1))) as turn

@@ -167,8 +167,9 @@ asked as (
     group by all
 ),
 said as (
-    select battle, place, list(text order by turn) as texts
+    select battle, place, list(prefix || text order by turn) as texts
     from replies
+    join turns using (battle, turn)
     where battle in (select battle from page)
     group by all
 )

@@ -408,11 +408,26 @@ def test_the_system_prompt_of_the_catalog(full, demo_catalog, tokenizer):
     assert text.count("system") == 1
 
 
+def test_a_conversation_brings_its_system_prompt_and_a_beginning(full, demo_catalog, tokenizer):
+    talk = [
+        {"role": "system", "content": "One word."},
+        *user("2 + 2?"),
+        {"role": "assistant", "content": "It is"},
+    ]
+    model = variant(full, demo_catalog, tokenizer, system_prompt="Be brief.")
+    assert tokenizer.decode(model.encode(talk)) == (
+        "<|im_start|>system\nOne word.<|im_end|>\n<|im_start|>user\n2 + 2?<|im_end|>\n"
+        "<|im_start|>assistant\nIt is"
+    )
+
+
 def test_a_model_without_chat_template_continues_the_text(full, demo_catalog, weights_cache):
     plain = AutoTokenizer.from_pretrained(local_folder(demo_catalog[FULL], weights_cache))
     plain.chat_template = None
     model = variant(full, demo_catalog, plain)
     assert plain.decode(model.encode(user("Once upon"))) == "Once upon"
+    begun = [*user("Once upon"), {"role": "assistant", "content": "a time"}]
+    assert plain.decode(model.encode(begun)) == "Once upon\n\na time"
 
 
 def test_stop_tokens_of_the_catalog(full, demo_catalog, tokenizer):

@@ -36,7 +36,10 @@ def make_battle(*models: str, turns: int = 1, **changes: Any) -> Battle:
         nonce=bytes(range(240, 256)),
         sampling=Sampling(1.3, 40, 0.5, 99, "bytes"),
         origin=Origin.ARENA,
-        prompts=tuple(Prompt(f"Why {turn}?", f"p{turn}", "math", "en") for turn in range(turns)),
+        prompts=tuple(
+            Prompt(f"Why {turn}?", f"p{turn}", "math", "en", "Be brief.", "Well, ")
+            for turn in range(turns)
+        ),
         replies=tuple(
             Reply(turn, place, f'{turn}: it\'s\n"{model}" \0 ñ', (turn, 2**31 - 1), Finish.LENGTH)
             for turn in range(turns)

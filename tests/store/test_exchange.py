@@ -10,11 +10,12 @@ import duckdb
 import pytest
 
 from coupled_arena.errors import StoreBusyError, StoreError
-from coupled_arena.records import Origin
+from coupled_arena.records import Origin, Score
+from coupled_arena.store import scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import export, open_for_reading, snapshot, snapshot_path
 
-TABLES = ["battles", "replies", "votes", "verdicts"]
+TABLES = ["battles", "replies", "votes", "verdicts", "scores", "grades"]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
 
 READ = """
@@ -72,7 +73,8 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
     out = tmp_path / "deep" / "it's an export"
     written = export(filled, out, "jsonl")
     assert written == [out / f"{table}.jsonl" for table in TABLES]
-    battles, replies, votes, verdicts = map(read_jsonl, written)
+    battles, replies, votes, verdicts, scores, grades = map(read_jsonl, written)
+    assert scores == grades == []
     assert battles == [
         {
             "battle": "b1",
@@ -87,6 +89,8 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
             "prompt_id": "p0",
             "category": "math",
             "language": "en",
+            "system": "Be brief.",
+            "prefixes": ["Well, ", "Well, "],
             "temperature": 1.3,
             "top_k": 40,
             "top_p": 0.5,
@@ -218,8 +222,9 @@ def test_an_export_that_fails_leaves_nothing_half_written(filled, tmp_path):
 def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vote, tmp_path):
     shown, early, silent = (new_battle(id=name) for name in ("shown", "early", "silent"))
     batch = new_battle(id="batch", origin=Origin.GENERATE)
+    store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     for battle in (shown, early, silent, batch):
-        store.add_battle(battle)
+        store.add_battle(battle, [Score(0, 0, "quiz", 1.0)])
     store.cast(new_vote(shown))
     store.cast(new_vote(early), reveal=False)
     store.cast(new_vote(batch), reveal=False)
@@ -231,14 +236,18 @@ def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vo
             select battle, battle, 'j', 0, 1, '', now() from battles
             """
         )
+        cursor.execute(
+            "insert into grades (grade, answer_key, judge, raw, graded_at) "
+            "select distinct answer_key, answer_key, 'j', '', now() from benchmark_answers"
+        )
     told = [read_jsonl(path) for path in export(store, tmp_path, "jsonl", revealed_only=True)]
     everything = [read_jsonl(path) for path in export(store, tmp_path, "jsonl")]
     ids = [{row["battle"] for row in rows} for rows in (*told, *everything)]
     blind = {"early", "silent"}
-    assert ids[:4] == [{"shown", "batch"}] * 4
-    assert ids[4:] == [{"shown", "batch"} | blind] * 2 + [
+    assert ids[:6] == [{"shown", "batch"}] * 6
+    assert ids[6:] == [{"shown", "batch"} | blind] * 2 + [
         {"shown", "batch", "early"},
-        {"shown", "batch"} | blind,
+        *[{"shown", "batch"} | blind] * 3,
     ]
 
 
@@ -300,7 +309,7 @@ def test_snapshots_and_exports_agree_while_votes_arrive(tmp_path, new_battle, ne
         try:
             for n in range(4):
                 snapshot(store, tmp_path / f"{n}.duckdb")
-                battles, _, votes, _ = map(read_jsonl, export(store, tmp_path, "jsonl"))
+                battles, _, votes, *_ = map(read_jsonl, export(store, tmp_path, "jsonl"))
                 assert 0 <= len(battles) - len(votes) <= 2
         finally:
             stop.set()

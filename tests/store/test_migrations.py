@@ -4,7 +4,6 @@ import duckdb
 import pytest
 
 from coupled_arena.errors import StoreError
-from coupled_arena.store import battles as old
 from coupled_arena.store.database import Store
 from coupled_arena.store.migrations import MIGRATIONS, migrate, schema_version
 
@@ -33,9 +32,11 @@ def test_an_empty_database_gets_every_table():
     assert schema_version(connection) == len(MIGRATIONS)
     assert names(connection) == {
         *("schema_version", "battles", "turns", "replies", "votes", "reveals", "verdicts"),
-        *("models", "judges", "prompts", "comparisons"),
+        *("models", "judges", "prompts", "comparisons", "metrics", "scores", "grades"),
         *("current_votes", "battle_pairs", "judgements", "prompt_keys", "comparison_rows"),
+        "benchmark_answers",
         *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
+        "grade_seq",
     }
 
 
@@ -79,13 +80,27 @@ def test_reading_an_older_schema_does_not_change_it(tmp_path):
     assert names(duckdb.connect(path)) == set()
 
 
+def add_as_once(connection, battle):
+    """Write a battle as the first version of the program did."""
+    connection.execute(
+        "insert into battles values (?, now(), 'arena', 'coupled', 7, ?, '', ?, 1, 0, 1, 9, "
+        "'token', null, null, map {})",
+        [battle.id, battle.nonce, list(battle.models)],
+    )
+    for turn, prompt in enumerate(battle.prompts):
+        connection.execute(
+            "insert into turns values (?, ?, ?, ?, ?, ?)",
+            [battle.id, turn, prompt.text, prompt.id, prompt.category, prompt.language],
+        )
+
+
 def test_a_store_of_the_first_schema_is_counted(new_battle, new_vote):
     """Battles and votes from before comparisons were kept are in them after the upgrade."""
     connection = duckdb.connect()
     migrate(connection, MIGRATIONS[:1])
     battles = [new_battle("a", "b", "c"), new_battle("c", "a")]
     for battle in battles:
-        old.add(connection, battle)
+        add_as_once(connection, battle)
     connection.execute(
         "insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at) "
         "values ('v', ?, 'ann', [2, 1, 1], false, 'human', false, now())",
@@ -101,3 +116,4 @@ def test_a_store_of_the_first_schema_is_counted(new_battle, new_vote):
     ]
     assert connection.execute("select max(comparisons) from prompts").fetchall() == [(4,)]
     assert connection.execute("select max(battle_no) from battles").fetchall() == [(2,)]
+    assert connection.execute("select distinct system, prefix from turns").fetchall() == [("", "")]

@@ -46,7 +46,7 @@ def battle(store):
 
 def test_texts_come_as_the_judge_is_to_see_them(store, battle):
     there, back = missing(store)
-    said = [tuple(r.text for r in battle.replies if r.place == place) for place in (0, 1)]
+    said = [tuple("Well, " + r.text for r in battle.replies if r.place == place) for place in (0, 1)]
     assert (there.first_place, there.second_place) == (0, 1)
     assert there.questions == ("Why 0?", "Why 1?")
     assert (there.first, there.second) == tuple(said)

@@ -1,0 +1,74 @@
+"""Numbers on replies: a benchmark's, or any that are brought in from elsewhere.
+
+All functions work on a cursor that somebody else opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import duckdb
+
+from coupled_arena.errors import ScoreError
+from coupled_arena.records import Score
+
+Cursor = duckdb.DuckDBPyConnection
+Source = Literal["benchmark", "import"]
+
+
+def declare(cursor: Cursor, metric: str, *, source: Source, higher_is_better: bool = True) -> None:
+    """Make a metric known; once known it keeps its meaning.
+
+    Raises
+    ------
+    ScoreError
+        It is known with another meaning.
+    """
+    known = cursor.execute(
+        "select higher_is_better, source from metrics where metric = ?", [metric]
+    ).fetchone()
+    if known is None:
+        cursor.execute("insert into metrics values (?, ?, ?)", [metric, higher_is_better, source])
+    elif known != (higher_is_better, source):
+        better = "higher" if known[0] else "lower"
+        raise ScoreError(
+            f"The metric {metric!r} is known already, from {_FROM[known[1]]}, {better} is better. "
+            "Give this one another name."
+        )
+
+
+_FROM = {"benchmark": "a benchmark", "import": "an import"}
+
+
+def add(cursor: Cursor, battle: str, marks: Sequence[Score]) -> None:
+    """Write the scores of a battle's replies that are not there yet."""
+    if marks:
+        cursor.executemany(
+            "insert into scores (battle, turn, place, metric, score, answer) "
+            "values (?, ?, ?, ?, ?, ?) on conflict do nothing",
+            [[battle, m.turn, m.place, m.metric, m.score, m.answer] for m in marks],
+        )
+
+
+def metrics(cursor: Cursor) -> dict[str, bool]:
+    """Return the metrics that have scores, each with whether higher is better."""
+    rows = cursor.execute(
+        "select metric, higher_is_better from metrics "
+        "where metric in (select metric from scores) order by metric"
+    )
+    return dict(rows.fetchall())
+
+
+def benchmarks(cursor: Cursor) -> list[str]:
+    """Return the metrics that are scores of benchmarks."""
+    rows = cursor.execute(
+        "select metric from metrics where source = 'benchmark' "
+        "and metric in (select metric from scores) order by metric"
+    ).fetchall()
+    return [metric for (metric,) in rows]
+
+
+def version(cursor: Cursor) -> int:
+    """Return the number of scores: what follows from them is unchanged as long as this is."""
+    return cursor.execute("select count(*) from scores").fetchall()[0][0]

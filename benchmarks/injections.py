@@ -16,7 +16,8 @@ from collections import Counter
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.records import Matchup, Outcome
+from coupled_arena.questions import Matchup
+from coupled_arena.records import Outcome
 from coupled_arena.settings import load_settings, resource
 from tests.judging.injections import texts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -191,21 +190,6 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One answer of one judge on the pair of models at two places, as shown to the judge."""
-
-    id: str
-    battle: str
-    judge: str
-    first_place: int
-    second_place: int
-    outcome: Outcome | None  # None: unreadable, unscored
-    raw: str
-    probability: float | None = None
-    judged_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-
-@dataclass(frozen=True)
 class Score:
     """A number on one reply, by a metric that the store knows.
 
@@ -222,55 +206,6 @@ class Score:
     metric: str
     score: float
     answer: str | None = None
-
-
-NOT_ASKED = "identical answers: not asked"
-"""What stands for the judge's answer in a verdict on equal answers: a tie without a question."""
-
-
-@dataclass(frozen=True)
-class Matchup:
-    """What two models of a battle said, in the order in which a judge is to see it.
-
-    Attributes
-    ----------
-    first_place, second_place : int
-        Indices in ``Battle.models`` of the models shown as A and B.
-    questions, first, second : tuple of str
-        One text a turn.
-    attempt : int
-        How many verdicts the judge has given on exactly this, all of them unreadable.
-    """
-
-    battle: str
-    first_place: int
-    second_place: int
-    questions: tuple[str, ...]
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    attempt: int = 0
-
-    @property
-    def identical(self) -> bool:
-        """Whether both gave the same text in every turn."""
-        return self.first == self.second
-
-    def verdict(
-        self, judge: str, outcome: Outcome | None, raw: str, probability: float | None = None
-    ) -> Verdict:
-        """Return a judge's answer to this; asked again, it has the same id."""
-        identity = (judge, self.battle, self.first_place, self.second_place, self.attempt)
-        digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=16)
-        return Verdict(
-            digest.hexdigest(),
-            self.battle,
-            judge,
-            self.first_place,
-            self.second_place,
-            outcome,
-            raw,
-            probability,
-        )
 
 
 def new_id() -> str:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 OPENAI = "https://api.openai.com/v1"
+_PROMPTS = {False: "data/judge_prompt.txt", True: "data/grade_prompt.txt"}
 _LIVE_PATIENCE = 15.0  # seconds until an outage is told; the question is asked again later
 _SNAPSHOT_SHARE = 20  # at most one part in so many of the time goes into snapshots
 
@@ -84,8 +85,15 @@ def open_services(settings: Settings) -> Iterator[Services]:
             worker.close()
 
 
-def build_judge(settings: JudgeSettings, *, patience: float | None = None) -> Judge:
+def build_judge(
+    settings: JudgeSettings, *, grades: bool = False, patience: float | None = None
+) -> Judge:
     """Return the judge of the settings; it is asked nothing yet.
+
+    Parameters
+    ----------
+    grades : bool
+        It is to say if single answers are right, rather than which of two is better.
 
     Raises
     ------
@@ -104,11 +112,12 @@ def build_judge(settings: JudgeSettings, *, patience: float | None = None) -> Ju
     spec = JudgeSpec(
         name=name,
         model=model,
-        prompt=read_prompt(settings.prompt or resource("data/judge_prompt.txt")),
+        prompt=read_prompt(settings.prompt or resource(_PROMPTS[grades])),
         temperature=None if settings.temperature == "server" else settings.temperature,
         max_tokens=settings.max_tokens,
         swap=settings.swap,
         both_bad=settings.both_bad,
+        grades=grades,
     )
     return Judge(
         spec,

@@ -10,10 +10,11 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "coupled_arena"
 
 # Room -> rooms it may import from, besides itself.
-VALUES = {"records", "errors"}
+VALUES = {"records", "errors", "questions"}
 ARROWS = {
     "errors": set(),
     "records": set(),
+    "questions": {"records"},
     "stats": VALUES,
     "generation": VALUES,
     "store": VALUES,

@@ -67,6 +67,7 @@ def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(store, t
     world = World(store, make_battle, make_vote, seed)
     found = read_audit_evidence(store, GPT, ties)
     means, models = found.means, found.judged.models
+    influences = means.human_influence.of_pairs, means.judge_influence.of_pairs
     k, outcomes = len(models), ["first", "second", "tie", "both_bad"]
     bias, rho = found.table.bias_influence(ties), found.table.rho_influence(ties)
     view = {0: [0, 1, 2, 2], 1: [1, 0, 2, 2]}
@@ -79,7 +80,7 @@ def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(store, t
         if human:
             voted.add(prompt)
         for role, m in enumerate(at):
-            for family, influence in enumerate((means.human_influence, means.judge_influence)):
+            for family, influence in enumerate(influences):
                 kind = influence.labelled[*at, h, g] if human else influence.unlabelled[*at, g]
                 sums[prompt][family * k + m] += kind[role]
             if human:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,22 @@ import numpy as np
 from coupled_arena.evidence import cells_of
 from coupled_arena.live import Kept
 from coupled_arena.records import Mode
-from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.judge_audit import Agreement
-from coupled_arena.stats.model_counts import ModelCounts, Ties, influence
+from coupled_arena.stats.model_counts import Compared, ModelCounts, OwnInfluence, Ties
 from coupled_arena.stats.powered_means import PoweredMeans
 from coupled_arena.store import comparisons, habits
 from coupled_arena.store.comparisons import Cells, Counts, Selection
 from coupled_arena.store.database import Store
 from coupled_arena.store.habits import Lengths, Orders
+
+
+class Truth(StrEnum):
+    """What a judge is held against."""
+
+    VOTES = "votes"  # which of two answers people prefer
+    BENCHMARK = "benchmark"  # whether an answer is right
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +39,17 @@ class AuditEvidence:
     selection : Selection
         With a judge.
     ties : Ties
-    judged : JudgedCounts
-        Of the k models that the judge has said anything of.
-    votes : PairCounts
+    truth : Truth
+        What the judge is held against.
+    judged : JudgedCounts or None
+        Of the k models that the judge has said anything of, where votes are the truth.
+    votes : PairCounts or None
         All people's votes on these models, with and without a verdict.
+    outcomes : ndarray of int64, shape (4, 4)
+        Comparisons by vote and verdict; where a benchmark is the truth, answers: the first
+        outcome is "right", the second "wrong".
+    alone : int
+        Comparisons with a verdict and no vote.
     tables : mapping of Ties to Agreement
         The 2x2 tables, with ties as losses and dropped.
     means : PoweredMeans
@@ -52,8 +67,11 @@ class AuditEvidence:
 
     selection: Selection
     ties: Ties
-    judged: JudgedCounts
-    votes: PairCounts
+    truth: Truth
+    judged: JudgedCounts | None
+    votes: PairCounts | None
+    outcomes: IntArray
+    alone: int
     tables: Mapping[Ties, Agreement]
     means: PoweredMeans
     bias_variance: FloatArray
@@ -63,6 +81,11 @@ class AuditEvidence:
     lengths: Lengths
     mixed: tuple[Mode, ...]
     version: tuple[int, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The k models that the judge has said anything of."""
+        return self.means.models
 
     @property
     def table(self) -> Agreement:
@@ -88,14 +111,14 @@ def read_audit_evidence(
         own = ModelCounts.of(judged)
         tables = {kind: Agreement.of(own, kind) for kind in Ties}
         means = PoweredMeans.of(judged, ties)
-        bias_and_rho = _influences(tables[ties], ties)
-        variances = [np.diag(each.gram(judged)) for each in bias_and_rho]
+        bias_and_rho = influences(tables[ties], ties)
+        variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
         if judged.models and comparisons.clusters_overlap(cursor):
             twice = judged.models * 2
-            powered = _stacked([means.human_influence, means.judge_influence])
+            powered = _stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
             gram, clusters = comparisons.cluster_gram(cursor, selection, twice, powered)
             means = means.clustered(gram, clusters)
-            cells = _stacked(bias_and_rho)
+            cells = _stacked([each.of_pairs for each in bias_and_rho])
             squares, _ = comparisons.cluster_diagonal(cursor, selection, twice, cells)
             variances = np.split(squares * means.inflation, 2)
         orders, lengths = habits.orders(cursor, selection), habits.lengths(cursor, selection)
@@ -103,8 +126,11 @@ def read_audit_evidence(
     return AuditEvidence(
         selection=selection,
         ties=ties,
+        truth=Truth.VOTES,
         judged=judged,
         votes=votes,
+        outcomes=judged.labelled.sum((0, 1)),
+        alone=int(judged.unlabelled.sum()),
         tables=tables,
         means=means,
         bias_variance=variances[0],
@@ -142,11 +168,12 @@ def _heard(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
     return PairCounts(judged.models, votes), judged, silent
 
 
-def _influences(table: Agreement, ties: Ties) -> list[Influence]:
+def influences(table: Agreement, ties: Ties) -> list[OwnInfluence]:
+    """Return what a comparison adds to the errors of the bias and of artanh ρ."""
     nothing = np.zeros((len(table.n), 3))
     return [
-        influence(table.bias_influence(ties), nothing),
-        influence(table.rho_influence(ties), nothing),
+        OwnInfluence(table.bias_influence(ties), nothing),
+        OwnInfluence(table.rho_influence(ties), nothing),
     ]
 
 

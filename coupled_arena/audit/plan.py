@@ -132,6 +132,8 @@ def _plan(evidence: AuditEvidence, question: Question, model: int, other: int | 
         estimated = float(means.human[model] - means.human[other])
         lead = estimated if question.lead is None else question.lead
         goal = variance_for_power(lead, question.alpha, question.power)
+    if evidence.judged is None or evidence.votes is None:
+        raise ArenaError("A plan is about people's votes, not about a benchmark.")
     votes_there = _touching(evidence.votes, weights)
     found = needs(
         variance=float(weights @ means.covariance[:k, :k] @ weights),
@@ -152,7 +154,7 @@ def _plan(evidence: AuditEvidence, question: Question, model: int, other: int | 
 
 
 def _place(evidence: AuditEvidence, name: str) -> int:
-    models = evidence.judged.models
+    models = evidence.models
     if name not in models:
         raise ArenaError(
             f"{evidence.selection.judge} has no verdict on {name!r}. "

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.audit.evidence import AuditEvidence, read_audit_evidence
-from coupled_arena.stats.counts import OUTCOMES, IntArray
+from coupled_arena.audit.evidence import AuditEvidence, Truth, read_audit_evidence
+from coupled_arena.audit.terms import TERMS, Terms
+from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.differences import Difference, difference
 from coupled_arena.stats.estimates import FEW_CLUSTERS
 from coupled_arena.stats.intervals import critical_value
@@ -127,14 +128,19 @@ class Audit:
         return self.evidence.selection.judge or ""
 
     @property
+    def terms(self) -> Terms:
+        """What to call votes and comparisons."""
+        return TERMS[self.evidence.truth]
+
+    @property
     def comparisons(self) -> int:
-        """Comparisons with a vote and a verdict."""
-        return int(self.evidence.judged.labelled.sum())
+        """Comparisons with a vote and a verdict, or answers graded."""
+        return int(self.evidence.outcomes.sum())
 
     @property
     def judge_only(self) -> int:
         """Comparisons with a verdict alone."""
-        return int(self.evidence.judged.unlabelled.sum())
+        return self.evidence.alone
 
     @property
     def order_is_safe(self) -> bool | None:
@@ -171,10 +177,9 @@ def audit(evidence: AuditEvidence, alpha: float = 0.05) -> Audit:
     models = tuple(sorted(rows, key=lambda row: (-(row.b if row.b is not None else -1), row.model)))
     known = [row.b for row in models if row.b is not None]
     gaps = [high - low for high, low in pairwise(known)]
-    places = {model: place for place, model in enumerate(evidence.judged.models)}
+    places = {model: place for place, model in enumerate(evidence.models)}
     said = [places[row.model] for row in models if row.b is not None]
     biases = [abs(row.judge_bias) for row in models if row.judge_bias is not None]
-    labelled = evidence.judged.labelled.sum((0, 1))
     return Audit(
         evidence=evidence,
         alpha=alpha,
@@ -185,7 +190,7 @@ def audit(evidence: AuditEvidence, alpha: float = 0.05) -> Audit:
         tau_max_range=_ranges(evidence),
         largest_bias=max(biases, default=None),
         smallest_gap=min(gaps, default=None),
-        **_shares(labelled),
+        **_shares(evidence),
     )
 
 
@@ -213,7 +218,7 @@ def _models(evidence: AuditEvidence, alpha: float) -> list[ModelAudit]:
     }
     return [
         ModelAudit(model, **{name: _plain(column[i]) for name, column in columns.items()})
-        for i, model in enumerate(evidence.judged.models)
+        for i, model in enumerate(evidence.models)
     ]
 
 
@@ -240,16 +245,17 @@ def _ranges(evidence: AuditEvidence) -> dict[Ties, tuple[float, float]]:
     return found
 
 
-def _shares(labelled: IntArray) -> dict[str, float | None]:
-    """Return shares of comparisons, from a table (vote, verdict) of their outcomes."""
+def _shares(evidence: AuditEvidence) -> dict[str, float | None]:
+    """Return shares of comparisons by what people and the judge say."""
+    labelled = evidence.outcomes
     n = int(labelled.sum())
     if not n:
         return dict.fromkeys(("row_agreement", "row_agreement_strict", "first_by_people"))
-    same = int(np.trace(labelled))
+    same, voted = int(np.trace(labelled)), evidence.truth is Truth.VOTES
     return {
         "row_agreement": (same + int(labelled[_TIE, _BOTH_BAD] + labelled[_BOTH_BAD, _TIE])) / n,
         "row_agreement_strict": same / n,
-        "first_by_people": int(labelled[_FIRST].sum()) / n,
+        "first_by_people": int(labelled[_FIRST].sum()) / n if voted else None,
     }
 
 
@@ -263,13 +269,17 @@ def _warnings(audit: Audit) -> Iterator[str]:
     clusters = evidence.means.clusters
     if clusters is not None and clusters < FEW_CLUSTERS:
         yield (
-            f"All votes are on {clusters} prompt{'s' * (clusters != 1)}: the intervals know little "
-            "of what other prompts would say."
+            f"All {audit.terms.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
+            "intervals know little of what other prompts would say."
         )
     if not audit.comparisons:
-        yield f"No comparison has both a vote and a verdict of {audit.judge}."
+        yield (
+            f"No comparison has both a vote and a verdict of {audit.judge}."
+            if evidence.truth is Truth.VOTES
+            else f"No answer has a readable grade of {audit.judge}."
+        )
         return
-    if not audit.judge_only:
+    if not audit.judge_only and evidence.truth is Truth.VOTES:
         yield (
             "Every verdict is on a comparison that people voted on too, so the judge adds nothing "
             "yet: let it judge battles that nobody voted on."
@@ -278,7 +288,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
         yield f"Without a comparison that counts: {', '.join(unvoted)}."
     if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
         yield (
-            "People, or the judge, always said the same of "
+            f"The judge, or {audit.terms.source}, always said the same of "
             f"{', '.join(unknown)}: no correlation can be told from that."
         )
     if evidence.silent:

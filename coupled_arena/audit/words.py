@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
+from coupled_arena.audit.evidence import Truth
 from coupled_arena.audit.plan import Plan
 from coupled_arena.audit.report import Audit
 from coupled_arena.stats.model_counts import Ties
@@ -36,18 +37,25 @@ def _worth(audit: Audit) -> Iterator[str]:
         else ""
     )
     yield (
-        f"10 human votes with {audit.judge} are worth {10 * median(limits):.3g} at most, however "
-        f"many verdicts it gives{there}."
+        f"10 {audit.terms.label}s with {audit.judge} are worth {10 * median(limits):.3g} at most, "
+        f"however many verdicts it gives{there}."
     )
     ranges = "; ".join(
         f"{10 * low:.1f} to {10 * high:.1f} with {_TIES[ties]}"
         for ties, (low, high) in audit.tau_max_range.items()
     )
-    yield f"At most that is, by model, {ranges}."
+    if audit.evidence.truth is Truth.VOTES:
+        yield f"At most that is, by model, {ranges}."
 
 
 def _frontier(audit: Audit) -> Iterator[str]:
-    if at := [row.model for row in audit.models if row.at_frontier]:
+    at = [row.model for row in audit.models if row.at_frontier]
+    if at and audit.evidence.truth is Truth.BENCHMARK:
+        yield (
+            f"{_listed(at)}: the judge knows what is right no more often than the model does, so "
+            "that no number of its grades can double the worth of a checked answer."
+        )
+    elif at:
         yield (
             f"{_listed(at)}: the judge agrees with people at most as often as people prefer the "
             "model, so that no number of verdicts can double the worth of a vote."
@@ -61,23 +69,24 @@ def _bias(audit: Audit) -> Iterator[str]:
     largest, row = max(known, key=lambda pair: pair[0])
     more = "more" if (row.judge_bias or 0) > 0 else "less"
     yield (
-        f"Its largest bias is on {row.model}: it prefers this model {100 * largest:.1f} points "
-        f"{more} often than people do."
+        f"Its largest bias is on {row.model}: it {audit.terms.favours} {100 * largest:.1f} points "
+        f"{more} often than {audit.terms.source} {audit.terms.does}."
     )
     if audit.order_is_safe is None or audit.smallest_gap is None:
         return
+    source, who = audit.terms.source, f"{audit.terms.source} {audit.terms.does}"
     gap = f"the two closest models are {100 * audit.smallest_gap:.2g} points apart"
     if audit.order_is_safe:
-        yield f"By itself it would rank the models as people do: {gap}, more than twice that."
+        yield f"By itself it would rank the models as {who}: {gap}, more than twice that."
     else:
-        yield f"By itself it could rank models in another order than people: {gap}."
+        yield f"By itself it could rank models in another order than {source}: {gap}."
 
 
 def _agreement(audit: Audit) -> Iterator[str]:
     if audit.row_agreement is not None:
         yield (
-            f"Judge and people say the same of {audit.row_agreement:.1%} of the "
-            f"{audit.comparisons:,} comparisons that have both."
+            f"Judge and {audit.terms.source} say the same of {audit.row_agreement:.1%} of the "
+            f"{audit.comparisons:,} {audit.terms.many} that have both."
         )
 
 
@@ -92,6 +101,8 @@ def _positions(audit: Audit) -> Iterator[str]:
 
 def _swaps(audit: Audit) -> Iterator[str]:
     orders = audit.evidence.orders
+    if audit.evidence.truth is Truth.BENCHMARK:
+        return
     if not orders.swapped:
         yield "No pair was judged in both orders, so nothing is known of flips."
         return

@@ -38,19 +38,35 @@ def audit(
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     category: Category = None,
     language: Language = None,
+    truth: Annotated[
+        Literal["votes", "benchmark"],
+        typer.Option(help="People's votes, or a benchmark's scores of graded answers."),
+    ] = "votes",
+    metric: Annotated[str | None, typer.Option(help="Which benchmark, where several.")] = None,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a judge's verdicts are worth beside people's votes, model by model."""
+    """Say what a judge's verdicts are worth beside people's votes, model by model.
+
+    With --truth benchmark: what its grades of single answers are worth beside the benchmark's key.
+    """
     settings = load_settings(config, db=db)
     _check_level(alpha)
+    from coupled_arena.audit.benchmark import only_grader, read_benchmark_evidence
+    from coupled_arena.audit.report import audit as audited
     from coupled_arena.audit.report import read_audit
     from coupled_arena.stats.model_counts import Ties
 
     with reading(settings) as store:
+        if truth == "benchmark":
+            judge = judge or only_grader(store)
         selection = _selection(store, judge, mode, models, category, language)
-        report = read_audit(store, selection, Ties(ties), alpha)
+        report = (
+            audited(read_benchmark_evidence(store, selection, metric), alpha)
+            if truth == "benchmark"
+            else read_audit(store, selection, Ties(ties), alpha)
+        )
     show(audit_answer(report), as_json, lambda: audit_text(report))
 
 
@@ -101,6 +117,7 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
     evidence = audit.evidence
     return {
         "judge": audit.judge,
+        "truth": evidence.truth.value,
         "models": [_row(row) for row in audit.models],
         "differences": [_difference(each) for each in audit.differences],
         "ties": evidence.ties.value,
@@ -153,7 +170,8 @@ def audit_text(audit: Audit) -> str:
         f"rho2  Vote worth: now, at most {level}"
     ]
     lines += [f"{row.model:<{width}}{_cells(row)}" for row in audit.models]
-    lines.append(f"ties {audit.evidence.ties}, alpha {audit.alpha:g}")
+    ties = f"ties {audit.evidence.ties}, " if audit.evidence.judged else ""
+    lines.append(f"{ties}alpha {audit.alpha:g}")
     return "\n".join([*lines, *audit_words(audit), *audit.warnings])
 
 

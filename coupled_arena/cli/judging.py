@@ -13,7 +13,9 @@ from coupled_arena.errors import ArenaError
 from coupled_arena.settings import JudgeSettings, Settings, load_settings
 
 Swaps = Literal["both", "random"]
-_Limit = Annotated[int | None, typer.Option(min=1, help="Most battles to judge.")]
+_Limit = Annotated[
+    int | None, typer.Option(min=1, help="Most battles to judge, or answers to grade.")
+]
 _Total = Annotated[
     int | None, typer.Option("--max-tokens-total", min=1, help="Stop before this many tokens.")
 ]
@@ -51,6 +53,9 @@ def judge(
     patience: Annotated[
         float | None, typer.Option(help="Seconds for all attempts at a question.")
     ] = None,
+    grade: Annotated[
+        bool, typer.Option("--grade", help="Grade a benchmark's answers, one by one: right, wrong.")
+    ] = False,
     again_unreadable: Annotated[
         bool, typer.Option("--again-unreadable", help="Ask again what had no readable answer.")
     ] = False,
@@ -61,7 +66,9 @@ def judge(
     """Let a model judge the stored battles; interrupted, the same command goes on.
 
     Its key comes from COUPLED_ARENA_JUDGE_KEY, or OPENAI_API_KEY. Every pair of a battle's models
-    is judged; identical answers are a tie that nobody is asked about.
+    is judged; identical answers are a tie that nobody is asked about. With --grade it says of
+    each distinct answer to a benchmark's question if it is right: `audit --truth benchmark` tells
+    how often it knows. A name stands for one of the two.
     """
     given = {
         "name": judge,
@@ -90,7 +97,7 @@ def judge(
     _check_there(settings)
     with Store.open(settings.db) as store:
         done = judge_stored(
-            build_judge(_known(table, store)),
+            build_judge(_known(table, store), grades=grade),
             store,
             again=again_unreadable,
             limit=limit,
@@ -106,7 +113,7 @@ def judge(
 
 def _known(table: JudgeSettings, store: Any) -> JudgeSettings:
     """Return the settings with the model that the store knows the judge by, if none is named."""
-    from coupled_arena.store.verdicts import binding
+    from coupled_arena.store.judges import binding
 
     if table.model or not table.name:
         return table

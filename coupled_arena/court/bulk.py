@@ -12,8 +12,10 @@ from coupled_arena.errors import JudgeError
 from coupled_arena.interrupts import on_interrupt
 from coupled_arena.judging.budget import Budget
 from coupled_arena.judging.judge import Judge
-from coupled_arena.store import verdicts
+from coupled_arena.judging.spec import JudgeSpec
+from coupled_arena.store import judges
 from coupled_arena.store.database import Store
+from coupled_arena.store.grades import GradeDocket
 from coupled_arena.store.verdicts import Docket, Wanted
 
 
@@ -24,7 +26,7 @@ class Judged:
     Attributes
     ----------
     verdicts : int
-        New ones: those asked for, and ties of identical answers.
+        New ones, or new grades: those asked for, and ties of identical answers.
     skipped : int
         Verdicts that were there already.
     left : int
@@ -61,7 +63,7 @@ def judge_stored(
     budget: Budget | None = None,
     progress: bool = True,
 ) -> Judged:
-    """Let a judge judge the stored battles that it has not judged; for the main thread.
+    """Let a judge judge the stored battles, or grade the answers, that it has not; main thread.
 
     After Ctrl-C it waits for the answers that have been asked for, after a second one it does
     not; either way what was received is stored.
@@ -71,7 +73,7 @@ def judge_stored(
     again : bool
         Ask again what had unreadable answers.
     limit : int, optional
-        Most battles.
+        Most battles, or answers.
     progress : bool
         Show a bar on stderr.
 
@@ -83,12 +85,11 @@ def judge_stored(
         The judge's name stands for another judge, or the database cannot be written.
     """
     spec = judge.spec
-    verdicts.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
-    wanted = Wanted(spec.name, spec.swap, again=again, limit=limit)
+    judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
     settled = 0
     with (
-        Docket(store, wanted) as docket,
-        tqdm(total=docket.questions, unit="verdict", disable=not progress) as bar,
+        _docket(store, spec, again=again, limit=limit) as docket,
+        tqdm(total=docket.questions, unit=spec.ballot.key, disable=not progress) as bar,
     ):
 
         def show(tally: Tally, questions: int) -> None:
@@ -101,10 +102,10 @@ def judge_stored(
             bar.set_description("waiting for the last answers; Ctrl-C drops them")
             run.stop("interrupted")
 
-        run = Run(judge, store, concurrency, budget or Budget(), show)
+        run = Run(judge, concurrency, budget or Budget(), show)
         with on_interrupt(interrupt):
             try:
-                tally = asyncio.run(run.over(docket.pages()))
+                tally = asyncio.run(run.over(docket))
             except JudgeError as error:
                 kept = run.tally.asked + run.tally.identical
                 told = f"{error} {kept} new verdicts are stored; the same command goes on."
@@ -119,6 +120,14 @@ def judge_stored(
         trouble=run.trouble,
         **asdict(tally),
     )
+
+
+def _docket(
+    store: Store, spec: JudgeSpec, *, again: bool, limit: int | None
+) -> Docket | GradeDocket:
+    if spec.grades:
+        return GradeDocket(store, spec.name, again=again, limit=limit)
+    return Docket(store, Wanted(spec.name, spec.swap, again=again, limit=limit))
 
 
 def _cost_so_far(tally: Tally) -> str:

@@ -9,7 +9,7 @@ import threading
 from coupled_arena.court.run import Run
 from coupled_arena.errors import JudgeError, StoreError
 from coupled_arena.judging.judge import Judge
-from coupled_arena.store import verdicts
+from coupled_arena.store import judges
 from coupled_arena.store.database import Store
 from coupled_arena.store.verdicts import Docket, Wanted
 
@@ -46,7 +46,7 @@ class LiveJudge:
         self._leaving = threading.Event()
         self._run: Run | None = None
         spec = judge.spec
-        verdicts.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+        judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
         self._thread = threading.Thread(target=self._work, name="live-judge", daemon=True)
         self._thread.start()
 
@@ -75,12 +75,12 @@ class LiveJudge:
         """Judge what was revealed after a vote; return what went wrong, if anything did."""
         spec = self._judge.spec
         wanted = Wanted(spec.name, spec.swap, revealed=True, after_vote=vote)
-        self._run = Run(self._judge, self._store, self._concurrency)
+        self._run = Run(self._judge, self._concurrency)
         if self._leaving.is_set():
             return None
         try:
             with Docket(self._store, wanted) as docket:
-                asyncio.run(self._run.over(docket.pages()))
+                asyncio.run(self._run.over(docket))
         except (JudgeError, StoreError) as error:
             return str(error)
         return self._run.trouble

@@ -6,15 +6,15 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from coupled_arena.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.judging.budget import Budget, Purse
 from coupled_arena.judging.judge import Judge
-from coupled_arena.records import NOT_ASKED, Matchup, Outcome, Verdict
-from coupled_arena.store import verdicts
-from coupled_arena.store.database import Store
+from coupled_arena.questions import NOT_ASKED, Grade, Matchup, Question, Verdict
+from coupled_arena.records import Outcome
 
 _BATCH = 500  # verdicts in one transaction
 _BEHIND = 0.25  # seconds that a verdict waits for others to be written with
@@ -55,6 +55,18 @@ class Tally:
 def _silent(tally: Tally, settled: int) -> None: ...
 
 
+class Docket(Protocol):
+    """What a judge has not been asked yet, and where its answers go."""
+
+    def pages(self) -> Iterator[Sequence[Question]]:
+        """Yield everything that is to be asked."""
+        ...
+
+    def add(self, answers: Sequence[Any]) -> None:
+        """Write answers; those that are there already change nothing."""
+        ...
+
+
 @dataclass
 class Run:
     """One pass of a judge over what it has not judged.
@@ -66,7 +78,6 @@ class Run:
     """
 
     judge: Judge
-    store: Store
     concurrency: int = 8
     budget: Budget = field(default_factory=Budget)
     progress: Callable[[Tally, int], None] = _silent
@@ -74,20 +85,20 @@ class Run:
     def __post_init__(self) -> None:
         self.tally = Tally()
         self.trouble: str | None = None  # what the last unanswered question met
-        self._pages: Iterator[list[Matchup]] = iter(())
-        self._waiting: deque[Matchup] = deque()
+        self._pages: Iterator[Sequence[Question]] = iter(())
+        self._waiting: deque[Question] = deque()
         self._in_a_row = 0
         self._error: JudgeError | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._workers: list[asyncio.Task[None]] = []
         self._reading = asyncio.Lock()
         self._stopping = asyncio.Event()
-        self._given: asyncio.Queue[Verdict | None] = asyncio.Queue()
+        self._given: asyncio.Queue[Verdict | Grade | None] = asyncio.Queue()
         overhead = len(self.judge.spec.prompt.text) + _AROUND
         self._purse = Purse(self.budget, overhead, self.judge.spec.max_tokens)
 
-    async def over(self, pages: Iterator[list[Matchup]]) -> Tally:
-        """Judge pages of matchups, once, and write each verdict within a second.
+    async def over(self, docket: Docket) -> Tally:
+        """Ask all that a docket holds, once, and write each answer within a second.
 
         Raises
         ------
@@ -98,7 +109,7 @@ class Run:
             The database cannot be written.
         """
         begun = time.perf_counter()
-        self._pages = pages
+        self._docket, self._pages = docket, docket.pages()
         self._loop = asyncio.get_running_loop()
         try:
             async with self.judge, asyncio.TaskGroup() as group:
@@ -130,29 +141,29 @@ class Run:
         self._stopping.set()
 
     async def _work(self) -> None:
-        while not self._stopping.is_set() and (matchup := await self._next()):
-            if matchup.identical:
+        while not self._stopping.is_set() and (question := await self._next()):
+            if isinstance(question, Matchup) and question.identical:
                 self.tally.identical += 1
-                self._give(matchup.verdict(self.judge.spec.name, Outcome.TIE, NOT_ASKED))
+                self._give(question.answered(self.judge.spec.name, Outcome.TIE, NOT_ASKED))
                 continue
             while self._given.qsize() > _BEHIND_AT_MOST:  # a slow disk
                 await asyncio.sleep(_BEHIND)
-            reserved = self._purse.reserve(matchup)
+            reserved = self._purse.reserve(question)
             if reserved is None:
                 self._end("budget")
                 return
-            await self._ask(matchup, reserved)
+            await self._ask(question, reserved)
 
-    async def _ask(self, matchup: Matchup, reserved: float) -> None:
+    async def _ask(self, question: Question, reserved: float) -> None:
         answer = None
         try:
-            answer = await self.judge.ask(matchup, self._stopping)
+            answer = await self.judge.ask(question, self._stopping)
         except NoAnswerError as error:
             self._failed(error)
         except JudgeError as error:
             self._end("error", error)
         finally:
-            self._purse.settle(matchup, reserved, answer)
+            self._purse.settle(question, reserved, answer)
         if answer is None:
             return
         self._in_a_row = 0
@@ -161,7 +172,8 @@ class Run:
         self.tally.tokens_in, self.tally.tokens_out = self._purse.tokens_in, self._purse.tokens_out
         self.tally.cost = self._purse.cost
         name = self.judge.spec.name
-        self._give(matchup.verdict(name, answer.outcome, answer.raw, answer.probability))
+        outcome: Any = answer.outcome  # of the question's kind: the judge's ballot is
+        self._give(question.answered(name, outcome, answer.raw, answer.probability))
 
     def _failed(self, error: NoAnswerError) -> None:
         if self._stopping.is_set():
@@ -178,19 +190,19 @@ class Run:
         self._error = self._error or error
         self._stopping.set()
 
-    async def _next(self) -> Matchup | None:
+    async def _next(self) -> Question | None:
         async with self._reading:
             if not self._waiting:
                 self._waiting.extend(await asyncio.to_thread(next, self._pages, ()))
             if not self._waiting:
                 return None
-            matchup = self._waiting.popleft()
-            if matchup.identical and self._waiting and _reversed(matchup, self._waiting[0]):
+            question = self._waiting.popleft()
+            if self._waiting and _settles(question, self._waiting[0]):
                 self._waiting.popleft()
                 self.progress(self.tally, 1)
-            return matchup
+            return question
 
-    def _give(self, verdict: Verdict) -> None:
+    def _give(self, verdict: Verdict | Grade) -> None:
         # Without waiting: nothing that was received may be lost when its worker is cancelled.
         self._given.put_nowait(verdict)
         self.progress(self.tally, 1)
@@ -203,12 +215,15 @@ class Run:
                 async with asyncio.timeout(_BEHIND):
                     while len(batch) < _BATCH and (verdict := await self._given.get()):
                         batch.append(verdict)
-            await asyncio.to_thread(verdicts.add, self.store, batch)
+            await asyncio.to_thread(self._docket.add, batch)
             if verdict:
                 verdict = await self._given.get()
 
 
-def _reversed(one: Matchup, other: Matchup) -> bool:
+def _settles(one: Question, other: Question) -> bool:
+    """Return whether one is about equal answers, and the other about the same in turned order."""
+    if not (isinstance(one, Matchup) and isinstance(other, Matchup) and one.identical):
+        return False
     return (one.battle, one.first_place, one.second_place) == (
         *(other.battle, other.second_place, other.first_place),
     )

@@ -1,4 +1,4 @@
-"""What a judge answered: a verdict in exactly the form asked for, or none."""
+"""What a judge may answer, and what it answered: in exactly the form asked for, or nothing."""
 
 from __future__ import annotations
 
@@ -6,16 +6,46 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.records import Outcome
 
-LABELS = {
-    "A": Outcome.FIRST,
-    "B": Outcome.SECOND,
-    "tie": Outcome.TIE,
-    "both_bad": Outcome.BOTH_BAD,
-}
+
+@dataclass(frozen=True)
+class Ballot:
+    """What a judge may answer: one label, as JSON under one key.
+
+    Attributes
+    ----------
+    meanings : mapping of str to Outcome or bool
+        What each label says: who is better, or whether an answer is right.
+    """
+
+    key: str
+    meanings: Mapping[str, Outcome | bool]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What may stand under the key."""
+        return tuple(self.meanings)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of an answer."""
+        return {
+            "type": "object",
+            "properties": {self.key: {"type": "string", "enum": list(self.labels)}},
+            "required": [self.key],
+            "additionalProperties": False,
+        }
+
+
+_VERDICTS = {"A": Outcome.FIRST, "B": Outcome.SECOND, "tie": Outcome.TIE}
+VERDICT = Ballot("verdict", _VERDICTS)
+VERDICT_OR_BOTH_BAD = Ballot("verdict", _VERDICTS | {"both_bad": Outcome.BOTH_BAD})
+GRADE = Ballot("grade", {"right": True, "wrong": False})
+
 _LONGEST = 4096  # characters of an answer that may still be a verdict
 _CODE_BLOCK = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
@@ -23,23 +53,8 @@ Token = tuple[str, Mapping[str, float]]
 """A token of an answer, and the logarithms of the probabilities of what it could have been."""
 
 
-def allowed_labels(*, both_bad: bool) -> tuple[str, ...]:
-    """Return the verdicts that a judge may give, as it spells them."""
-    return tuple(label for label in LABELS if both_bad or LABELS[label] is not Outcome.BOTH_BAD)
-
-
-def schema(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON schema of an answer."""
-    return {
-        "type": "object",
-        "properties": {"verdict": {"type": "string", "enum": list(labels)}},
-        "required": ["verdict"],
-        "additionalProperties": False,
-    }
-
-
-def read_label(raw: str, labels: Sequence[str]) -> str | None:
-    """Return the verdict that an answer is, None if it is anything else.
+def read_label(raw: str, ballot: Ballot) -> str | None:
+    """Return the label that an answer is, None if it is anything else.
 
     It is ``{"verdict": "A"}``, with any white space, by itself or in one Markdown code block.
     Nothing is searched for: an answer that only contains a verdict may be quoting one.
@@ -54,7 +69,7 @@ def read_label(raw: str, labels: Sequence[str]) -> str | None:
         said = json.loads(text, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
-    return next((label for label in labels if said == (("verdict", label),)), None)
+    return next((label for label in ballot.labels if said == ((ballot.key, label),)), None)
 
 
 def label_probability(

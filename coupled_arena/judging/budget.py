@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coupled_arena.judging.spec import Answer
-from coupled_arena.records import Matchup
+from coupled_arena.questions import Question
 
 _FIRST_GUESS = 0.4  # tokens a character, before the server has counted any
 
@@ -52,9 +52,9 @@ class Purse:
         """What has been spent."""
         return self._budget.cost(self.tokens_in, self.tokens_out)
 
-    def reserve(self, matchup: Matchup) -> float | None:
+    def reserve(self, question: Question) -> float | None:
         """Set aside what a question may cost; return its tokens, None if there is not enough."""
-        expected = self._expected(matchup)
+        expected = self._expected(question)
         tokens_in = self.tokens_in + self._reserved_in + expected
         tokens_out = self.tokens_out + self._reserved_out + self._max_tokens
         budget = self._budget
@@ -66,7 +66,7 @@ class Purse:
         self._reserved_out += self._max_tokens
         return expected
 
-    def settle(self, matchup: Matchup, reserved: float, answer: Answer | None) -> None:
+    def settle(self, question: Question, reserved: float, answer: Answer | None) -> None:
         """Replace what was set aside by what an answer cost, or by nothing."""
         self._reserved_in -= reserved
         self._reserved_out -= self._max_tokens
@@ -76,13 +76,12 @@ class Purse:
         self.tokens_in += answer.tokens_in or round(reserved)
         self.tokens_out += answer.tokens_out or len(answer.raw)
         if answer.tokens_in:
-            self._characters += self._size(matchup)
+            self._characters += self._size(question)
             self._counted += answer.tokens_in
 
-    def _expected(self, matchup: Matchup) -> float:
+    def _expected(self, question: Question) -> float:
         rate = self._counted / self._characters if self._counted else _FIRST_GUESS
-        return rate * self._size(matchup)
+        return rate * self._size(question)
 
-    def _size(self, matchup: Matchup) -> int:
-        texts = (*matchup.questions, *matchup.first, *matchup.second)
-        return self._overhead + sum(map(len, texts))
+    def _size(self, question: Question) -> int:
+        return self._overhead + sum(map(len, question.texts))

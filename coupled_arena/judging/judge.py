@@ -17,18 +17,11 @@ from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
 from coupled_arena.errors import JudgeError, NoAnswerError
-from coupled_arena.judging.answer import (
-    LABELS,
-    Token,
-    allowed_labels,
-    label_probability,
-    read_label,
-    schema,
-)
+from coupled_arena.judging.answer import Ballot, Token, label_probability, read_label
 from coupled_arena.judging.prompt import messages
 from coupled_arena.judging.retry import is_passing, pause
 from coupled_arena.judging.spec import Answer, JudgeSpec
-from coupled_arena.records import Matchup
+from coupled_arena.questions import Matchup, Question, Solution
 
 _KEPT = 16_384  # characters of an answer that are stored
 _TOLD = 200  # characters of a server's message that are shown
@@ -39,7 +32,10 @@ _MALFORMED = (
     openai.APIResponseValidationError,
     *(ValueError, TypeError, AttributeError, IndexError, RecursionError),
 )
-_PROBE = Matchup("", 0, 1, ("What is 2 + 2?",), ("4",), ("5",))
+_PROBES = (
+    Matchup("", 0, 1, ("What is 2 + 2?",), ("4",), ("5",)),
+    Solution("", "What is 2 + 2?", "4"),
+)
 
 
 @dataclass(frozen=True)
@@ -61,21 +57,21 @@ class _Form:
             return replace(self, schema="json_object" if self.schema == "json_schema" else "")
         return None
 
-    def options(self, labels: tuple[str, ...], max_tokens: int) -> dict[str, Any]:
+    def options(self, ballot: Ballot, max_tokens: int) -> dict[str, Any]:
         """Return the request's arguments."""
         options: dict[str, Any] = {self.length: max_tokens}
         if self.schema == "json_schema":
-            shape = {"name": "verdict", "strict": True, "schema": schema(labels)}
+            shape = {"name": ballot.key, "strict": True, "schema": ballot.schema}
             options["response_format"] = {"type": "json_schema", "json_schema": shape}
         elif self.schema:
-            options["response_format"] = {"type": "json_object", "schema": schema(labels)}
+            options["response_format"] = {"type": "json_object", "schema": ballot.schema}
         if self.logprobs:
             options |= {"logprobs": True, "top_logprobs": _TOP}
         return options
 
 
 class Judge:
-    """Asks one model for verdicts; use it as an async context manager, inside one event loop.
+    """Asks one model for verdicts or grades; an async context manager, inside one event loop.
 
     Parameters
     ----------
@@ -127,8 +123,8 @@ class Judge:
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
-    async def ask(self, matchup: Matchup, stopping: asyncio.Event | None = None) -> Answer:
-        """Ask for a verdict, again and again while the trouble may pass.
+    async def ask(self, question: Question, stopping: asyncio.Event | None = None) -> Answer:
+        """Ask a question, again and again while the trouble may pass.
 
         Parameters
         ----------
@@ -147,7 +143,7 @@ class Judge:
         while True:
             try:
                 async with asyncio.timeout(self._timeout):
-                    return await self._negotiate(matchup)
+                    return await self._negotiate(question)
             except _MALFORMED:
                 raise NoAnswerError(
                     f"What {self.server} answers is not of an OpenAI-compatible API: check the "
@@ -163,55 +159,54 @@ class Judge:
             attempt += 1
             await _sleep(wait, stopping)
 
-    async def _negotiate(self, matchup: Matchup) -> Answer:
+    async def _negotiate(self, question: Question) -> Answer:
         """Ask in the richest form that the server takes."""
         form = self._form
         while True:
             try:
-                answer = await self._request(matchup, form)
+                answer = await self._request(question, form)
             except openai.APIStatusError as error:
                 if not _is_refusal(error):
                     raise
                 plainer = None if self._agreed else form.plainer(_message(error))
                 if plainer is None:
-                    return await self._refused(matchup, error)
+                    return await self._refused(question, error)
                 form = plainer
             else:
                 if not self._agreed:
                     self._form, self._agreed = form, True
                 return answer
 
-    async def _refused(self, matchup: Matchup, error: openai.APIStatusError) -> Answer:
+    async def _refused(self, question: Question, error: openai.APIStatusError) -> Answer:
         """Take a refusal for the answer, if the server refuses only this question."""
-        if matchup is _PROBE:
+        if question in _PROBES:
             raise error
         if not self._agreed:
-            await self._negotiate(_PROBE)
+            await self._negotiate(_PROBES[self.spec.grades])
         return Answer(None, self._cleaned(f"refused: {_message(error)}"))
 
-    async def _request(self, matchup: Matchup, form: _Form) -> Answer:
-        labels = allowed_labels(both_bad=self.spec.both_bad)
-        options = form.options(labels, self.spec.max_tokens)
+    async def _request(self, question: Question, form: _Form) -> Answer:
+        options = form.options(self.spec.ballot, self.spec.max_tokens)
         if self.spec.temperature is not None:
             options["temperature"] = self.spec.temperature
-        chat: Any = messages(self.spec.prompt, matchup, both_bad=self.spec.both_bad)
+        chat: Any = messages(self.spec.prompt, question, self.spec.ballot)
         said = await self._client.chat.completions.create(
             model=self.spec.model, messages=chat, **options
         )
-        return self._read(said, labels)
+        return self._read(said, self.spec.ballot)
 
-    def _read(self, said: ChatCompletion, labels: tuple[str, ...]) -> Answer:
+    def _read(self, said: ChatCompletion, ballot: Ballot) -> Answer:
         if not isinstance(said, ChatCompletion):
             raise TypeError("no chat completion")
         choice = said.choices[0]
         content = str(choice.message.content or choice.message.refusal or "")
-        label = read_label(content, labels)
+        label = read_label(content, ballot)
         probability = None
         if label and (tokens := _tokens(choice)):
-            probability = label_probability(content, label, labels, tokens)
+            probability = label_probability(content, label, ballot.labels, tokens)
         usage = said.usage
         return Answer(
-            LABELS[label] if label else None,
+            ballot.meanings[label] if label else None,
             self._cleaned(content),
             probability,
             tokens_in=int(usage.prompt_tokens or 0) if usage else 0,

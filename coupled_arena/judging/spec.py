@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from coupled_arena.judging.answer import GRADE, VERDICT, VERDICT_OR_BOTH_BAD, Ballot
 from coupled_arena.judging.prompt import LAYOUT, JudgePrompt
 from coupled_arena.records import Outcome, Swap
 
@@ -21,6 +22,8 @@ class JudgeSpec:
         Longest answer, thinking included.
     both_bad : bool
         Whether the judge may say that neither answer is of any use.
+    grades : bool
+        Whether it is asked if single answers are right, rather than which of two is better.
     """
 
     name: str
@@ -30,20 +33,22 @@ class JudgeSpec:
     max_tokens: int = 256
     swap: Swap = Swap.BOTH
     both_bad: bool = False
+    grades: bool = False
+
+    @property
+    def ballot(self) -> Ballot:
+        """What it may answer."""
+        if self.grades:
+            return GRADE
+        return VERDICT_OR_BOTH_BAD if self.both_bad else VERDICT
 
     @property
     def sampling(self) -> str:
         """All of it that is not model or prompt, as JSON."""
-        return json.dumps(
-            {
-                "temperature": self.temperature,
-                "max_tokens": self.max_tokens,
-                "swap": self.swap.value,
-                "both_bad": self.both_bad,
-                "layout": LAYOUT,
-            },
-            sort_keys=True,
-        )
+        asked = {"grades": True} if self.grades else {}
+        compared = {} if self.grades else {"swap": self.swap.value, "both_bad": self.both_bad}
+        length = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return json.dumps({**length, **asked, **compared, "layout": LAYOUT}, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -52,17 +57,17 @@ class Answer:
 
     Attributes
     ----------
-    outcome : Outcome or None
-        None: unreadable.
+    outcome : Outcome, bool or None
+        Who is better, or whether an answer is right; None: unreadable.
     raw : str
         The answer, cut if it is long.
     probability : float or None
-        Of this verdict among all verdicts, where the server tells.
+        Of this label among all labels, where the server tells.
     tokens_in, tokens_out : int
         As counted by the server, 0 where it does not.
     """
 
-    outcome: Outcome | None
+    outcome: Outcome | bool | None
     raw: str
     probability: float | None = None
     tokens_in: int = 0

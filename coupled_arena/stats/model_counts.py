@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 import numpy as np
 
@@ -65,20 +66,67 @@ class ModelCounts:
         return cls(counts.models, labelled, unlabelled)
 
 
-def influence(labelled: FloatArray, unlabelled: FloatArray) -> Influence:
-    """Return per pair of models what each model's comparisons add to a number of its own.
+@dataclass(frozen=True, eq=False)
+class OwnInfluence:
+    """What a comparison adds to a number of each model's own, by what it is to the model.
 
-    Parameters
+    Attributes
     ----------
     labelled : ndarray of float64, shape (k, 3, 3)
-        As `ModelCounts`: what one comparison adds.
+        As in `ModelCounts`.
     unlabelled : ndarray of float64, shape (k, 3)
     """
-    first, other = (labelled[:, view[:, None], view[None, :]] for view in _VIEWS)
-    alone, alone_other = (unlabelled[:, view] for view in _VIEWS)
-    both = np.broadcast_arrays(first[:, None], other[None, :])
-    single = np.broadcast_arrays(alone[:, None], alone_other[None, :])
-    return Influence(np.stack(both, axis=-1), np.stack(single, axis=-1))
+
+    labelled: FloatArray
+    unlabelled: FloatArray
+
+    @property
+    def of_pairs(self) -> Influence:
+        """What a comparison of a pair adds, for both of its models."""
+        first, other = (self.labelled[:, view[:, None], view[None, :]] for view in _VIEWS)
+        alone, alone_other = (self.unlabelled[:, view] for view in _VIEWS)
+        both = np.broadcast_arrays(first[:, None], other[None, :])
+        single = np.broadcast_arrays(alone[:, None], alone_other[None, :])
+        return Influence(np.stack(both, axis=-1), np.stack(single, axis=-1))
+
+
+class Sample(Protocol):
+    """What a judge and the truth say of k models, and which of it varies together."""
+
+    @property
+    def own(self) -> ModelCounts:
+        """Each model's share of it."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many parts of it, with both labels, do not depend on each other."""
+        ...
+
+    def gram(self, one: OwnInfluence, other: OwnInfluence) -> FloatArray:
+        """Return the sum over these parts of s tᵀ, shape (k, k): what they add to two numbers."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Comparisons of pairs as a `Sample`: none depends on another one."""
+
+    counts: JudgedCounts
+
+    @property
+    def own(self) -> ModelCounts:
+        """Each model's comparisons."""
+        return ModelCounts.of(self.counts)
+
+    @property
+    def size(self) -> int:
+        """Comparisons with both labels."""
+        return int(self.counts.labelled.sum())
+
+    def gram(self, one: OwnInfluence, other: OwnInfluence) -> FloatArray:
+        """Return the covariance of two numbers, shape (k, k)."""
+        return one.of_pairs.gram(self.counts, other.of_pairs)
 
 
 def ratio(part: FloatArray | IntArray, whole: FloatArray | IntArray) -> FloatArray:

@@ -24,10 +24,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
-from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judge_audit import efficiency
-from coupled_arena.stats.model_counts import WIN, ModelCounts, Ties, influence, ratio
+from coupled_arena.stats.model_counts import (
+    WIN,
+    Compared,
+    ModelCounts,
+    OwnInfluence,
+    Sample,
+    Ties,
+    ratio,
+)
 
 FEWEST_VERDICTS = 2
 """Verdicts alone that a model needs before the judge has a say on it."""
@@ -53,12 +60,14 @@ class PoweredMeans:
         n and N: comparisons with both labels, and with a verdict alone; ties are counted.
     size : ndarray of int64, shape (k,)
         Comparisons that `human` is a fraction of: n, less ties that are dropped.
-    human_influence, judge_influence : Influence
+    human_influence, judge_influence : OwnInfluence
         What a comparison adds to the errors of `human` and of `correction`.
     echo : ndarray of float64, shape (k, k)
         Covariance of the mean of f over the comparisons that have a vote, likewise independent.
+    parts : int
+        Comparisons with both labels, or what else is taken as independent.
     independent : ndarray of float64, shape (2k, 2k)
-        Covariance of `human` and `correction`, in this order, if no two comparisons depend on
+        Covariance of `human` and `correction`, in this order, if no two of these parts depend on
         each other.
     covariance : ndarray of float64, shape (2k, 2k)
         The one in force.
@@ -75,9 +84,10 @@ class PoweredMeans:
     votes: IntArray
     judge_only: IntArray
     size: IntArray
-    human_influence: Influence
-    judge_influence: Influence
+    human_influence: OwnInfluence
+    judge_influence: OwnInfluence
     echo: FloatArray
+    parts: int
     independent: FloatArray
     covariance: FloatArray
     clusters: int | None = None
@@ -85,7 +95,12 @@ class PoweredMeans:
     @classmethod
     def of(cls, counts: JudgedCounts, ties: Ties) -> PoweredMeans:
         """Estimate from counts, as if no two comparisons depended on each other."""
-        own = ModelCounts.of(counts)
+        return cls.of_sample(Compared(counts), ties)
+
+    @classmethod
+    def of_sample(cls, sample: Sample, ties: Ties) -> PoweredMeans:
+        """Estimate from whatever a judge and the truth both speak of."""
+        own = sample.own
         scores = _Scores.of(own, ties)
         votes, judge_only = own.labelled.sum((1, 2)), own.unlabelled.sum(1)
         heard = judge_only >= FEWEST_VERDICTS
@@ -93,14 +108,15 @@ class PoweredMeans:
         covariance, variance_y, variance_f = scores.moments(own)
         weight = ratio(covariance, variance_f * (1 + ratio(votes, judge_only)))
         human_influence, judge_influence = scores.influences(votes, judge_only, correction)
+        echo = replace(judge_influence, unlabelled=np.zeros_like(judge_influence.unlabelled))
         independent = np.block(
             [
-                [one.gram(counts, other) for other in (human_influence, judge_influence)]
+                [sample.gram(one, other) for other in (human_influence, judge_influence)]
                 for one in (human_influence, judge_influence)
             ]
         )
         return cls(
-            models=counts.models,
+            models=own.models,
             ties=ties,
             human=scores.human,
             correction=correction,
@@ -115,9 +131,8 @@ class PoweredMeans:
             size=scores.size,
             human_influence=human_influence,
             judge_influence=judge_influence,
-            echo=replace(
-                judge_influence, unlabelled=np.zeros_like(judge_influence.unlabelled)
-            ).gram(counts),
+            echo=sample.gram(echo, echo),
+            parts=sample.size,
             independent=independent,
             covariance=independent,
         )
@@ -140,7 +155,7 @@ class PoweredMeans:
 
         See `coupled_arena.stats.estimates.Estimate.clustered`; `gram` has the shape (2k, 2k).
         """
-        if clusters == self.votes.sum() // 2:
+        if clusters == self.parts:
             return replace(self, covariance=gram)
         grouped = replace(self, clusters=clusters)
         return replace(grouped, covariance=gram * grouped.inflation)
@@ -207,14 +222,14 @@ class _Scores:
 
     def influences(
         self, votes: IntArray, judge_only: IntArray, correction: FloatArray
-    ) -> tuple[Influence, Influence]:
+    ) -> tuple[OwnInfluence, OwnInfluence]:
         """Return what a comparison adds to the errors of the win-rate and of the correction."""
         per_vote = 1 / np.maximum(votes, 1)[:, None]
         per_verdict = 1 / np.maximum(judge_only, 1)[:, None]
         on_both = np.broadcast_to(-(self.f * per_vote)[:, None, :], self.y.shape)
         return (
-            influence(self.y * per_vote[..., None], np.zeros_like(self.f)),
-            influence(on_both, (self.f - correction[:, None]) * per_verdict),
+            OwnInfluence(self.y * per_vote[..., None], np.zeros_like(self.f)),
+            OwnInfluence(on_both, (self.f - correction[:, None]) * per_verdict),
         )
 
 

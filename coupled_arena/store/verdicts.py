@@ -1,4 +1,4 @@
-"""A judge's work: who it is, what it has not judged yet, and its verdicts."""
+"""What a judge has not judged yet, and its verdicts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import duckdb
 
-from coupled_arena.errors import StoreError
-from coupled_arena.records import NOT_ASKED, Matchup, Swap, Verdict
+from coupled_arena.questions import NOT_ASKED, Matchup, Verdict
+from coupled_arena.records import Swap
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 
@@ -44,60 +44,6 @@ class Wanted:
     after_vote: int = 0
     again: bool = False
     limit: int | None = None
-
-
-def bind(store: Store, judge: str, model: str, prompt_hash: str, sampling: str) -> None:
-    """Tie a judge's name to what it stands for.
-
-    Raises
-    ------
-    StoreError
-        Verdicts under this name come from something else.
-    """
-
-    def work(cursor: Cursor) -> None:
-        bound = binding(cursor, judge)
-        if bound == (model, prompt_hash, sampling):
-            return
-        if bound is None:
-            cursor.execute(
-                "insert into judges (judge, model, prompt_hash, sampling) values (?, ?, ?, ?)",
-                [judge, model, prompt_hash, sampling],
-            )
-        elif cursor.execute("select 1 from verdicts where judge = ? limit 1", [judge]).fetchone():
-            raise StoreError(_conflict(judge, bound, (model, prompt_hash, sampling)))
-        else:
-            cursor.execute(
-                "update judges set model = ?, prompt_hash = ?, sampling = ? where judge = ?",
-                [model, prompt_hash, sampling, judge],
-            )
-
-    store.write(work)
-
-
-def binding(cursor: Cursor, judge: str) -> tuple[str, str, str] | None:
-    """Return model, prompt hash and sampling of a judge, None if the store does not know it."""
-    return cursor.execute(
-        "select model, prompt_hash, sampling from judges where judge = ?", [judge]
-    ).fetchone()
-
-
-def _conflict(judge: str, bound: tuple[str, ...], given: tuple[str, ...]) -> str:
-    if bound[0] == "imported" and not bound[1]:
-        what = "verdicts that were imported"
-    else:
-        names = ("model", "prompt", "sampling")
-        parts = zip(names, bound, given, strict=True)
-        what = "verdicts with " + ", ".join(
-            f"the {name} {_short(before)} (not {_short(now)})"
-            for name, before, now in parts
-            if before != now
-        )
-    return f"The judge {judge!r} stands for {what}. Give this one another name with --judge."
-
-
-def _short(value: str) -> str:
-    return value if len(value) != 64 else f"{value[:12]}…"
 
 
 # All turns with a reply of every model; a battle that was stopped counts once somebody found it
@@ -204,6 +150,7 @@ class Docket:
     """
 
     def __init__(self, store: Store, wanted: Wanted) -> None:
+        self._store = store
         self._cursor = cursor = store.cursor()
         condition = _REVEALED if wanted.revealed else "$after_vote = 0"
         cursor.execute(
@@ -235,6 +182,10 @@ class Docket:
         for begin in range(1, self._battles + 1, _PAGE):
             rows = self._cursor.execute(_MATCHUPS, [begin, begin + _PAGE - 1]).fetchall()
             yield [_matchup(*row) for row in rows]
+
+    def add(self, answers: Sequence[Verdict]) -> None:
+        """Write verdicts; see `add`."""
+        add(self._store, answers)
 
     def _numbers(self, query: str, *values: object) -> tuple[int, ...]:
         return self._cursor.execute(query, list(values)).fetchall()[0]

@@ -8,13 +8,14 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.audit.evidence import LiveAudits
+from coupled_arena.audit.benchmark import read_benchmark_evidence
+from coupled_arena.audit.evidence import AuditEvidence, LiveAudits, Truth
 from coupled_arena.audit.plan import Question, make_plan
 from coupled_arena.audit.report import Audit, audit
 from coupled_arena.errors import ArenaError
 from coupled_arena.records import Mode
 from coupled_arena.stats.model_counts import Ties
-from coupled_arena.store import comparisons
+from coupled_arena.store import comparisons, grades, scores
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from coupled_arena.ui.audit_tables import audit_table, difference_table, plan_text, said
@@ -37,6 +38,10 @@ from coupled_arena.ui.figures.audit import (
 _TITLE = "Audit"
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
 _IS_DARK = "() => document.body.classList.contains('dark')"
+_TRUTHS = [
+    ("People's votes", Truth.VOTES.value),
+    ("A benchmark's right answers", Truth.BENCHMARK.value),
+]
 _TIES = [("Ties as losses", Ties.LOSS.value), ("Ties left out", Ties.DROP.value)]
 _INTERVAL = ("An interval of its win rate", "")
 _PLANNER = (
@@ -84,6 +89,8 @@ class Choice:
     """Everything that decides what the audit shows."""
 
     selection: Selection
+    truth: Truth
+    metric: str | None
     ties: Ties
     alpha: float
     dark: bool
@@ -106,18 +113,32 @@ class AuditTab:
             self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
             with gr.Accordion("Differences between neighbours", open=False):
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
-            self._build_planner()
+            with gr.Column() as self._planner:
+                self._build_planner()
         changed = [self._alpha.release, *(each.input for each in self._chosen)]
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         gr.on(changed, self._refresh, **wiring, trigger_mode="always_last", **FREE)
+        self._truth.input(self._turn, **wiring, **FREE)
 
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
         page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
-        offered = [self._judge, self._category, self._language]
+        offered = [self._truths, self._truth, self._metric, self._category, self._language]
         tabs.select(self._show, self._inputs, [*self._outputs, *offered], **FREE)
 
     def _build_controls(self) -> None:
+        with gr.Row(visible=False) as self._truths:
+            self._truth = gr.Radio(
+                _TRUTHS,
+                value=Truth.VOTES.value,
+                label="Held against",
+                info="With a benchmark as the truth, read it for people below.",
+                elem_id="audit-truth",
+                min_width=280,
+            )
+            self._metric = gr.Dropdown(
+                [], label="Benchmark", elem_id="audit-metric", min_width=220, visible=False
+            )
         with gr.Row():
             self._judge = gr.Dropdown([], label="Judge", elem_id="audit-judge", min_width=220)
             self._ties = gr.Radio(
@@ -170,7 +191,8 @@ class AuditTab:
 
     @property
     def _chosen(self) -> list[Any]:
-        return [self._judge, self._ties, self._mode, self._category, self._language]
+        filters = [self._ties, self._mode, self._category, self._language]
+        return [self._judge, self._metric, *filters]
 
     @property
     def _asked(self) -> list[Any]:
@@ -178,34 +200,56 @@ class AuditTab:
 
     @property
     def _inputs(self) -> set[Any]:
-        return {self._dark, self._alpha, *self._chosen, *self._asked}
+        return {self._dark, self._truth, self._alpha, *self._chosen, *self._asked}
 
     @property
     def _outputs(self) -> list[Any]:
         shown = [self._said, self._body, *self._plots.values(), self._table, self._leads]
-        return [*shown, self._model, self._other, self._plan]
+        return [*shown, self._judge, self._planner, self._model, self._other, self._plan]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
         if event.value != _TITLE:
             return {self._said: gr.skip()}
         with told(), self._store.cursor() as cursor:
-            judges = comparisons.judges(cursor)
+            known, benchmarks = self._judges(cursor), scores.benchmarks(cursor)
             categories = comparisons.categories(cursor)
             languages = comparisons.languages(cursor)
+        metric = values[self._metric]
+        metric = metric if metric in benchmarks else next(iter(benchmarks), None)
+        truth = values[self._truth] if known[Truth.BENCHMARK] else Truth.VOTES.value
+        return {
+            self._truths: gr.Row(visible=bool(known[Truth.BENCHMARK])),
+            self._truth: truth,
+            self._metric: gr.Dropdown(benchmarks, value=metric, visible=len(benchmarks) > 1),
+            self._category: gr.Dropdown(with_any("category", categories)),
+            self._language: gr.Dropdown(with_any("language", languages)),
+            **self._judged(
+                {**values, self._truth: truth, self._metric: metric}, known[Truth(truth)]
+            ),
+        }
+
+    def _turn(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told(), self._store.cursor() as cursor:
+            return self._judged(values, self._judges(cursor)[Truth(values[self._truth])])
+
+    def _judged(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
+        """Offer judges, and show one of them."""
         judge = values[self._judge] if values[self._judge] in judges else next(iter(judges), None)
         return {
             self._judge: gr.Dropdown(judges, value=judge),
-            self._category: gr.Dropdown(with_any("category", categories)),
-            self._language: gr.Dropdown(with_any("language", languages)),
             **self._refresh({**values, self._judge: judge}),
         }
+
+    def _judges(self, cursor: comparisons.Cursor) -> dict[Truth, list[str]]:
+        """Return who has given verdicts, and who has graded answers."""
+        return {Truth.VOTES: comparisons.judges(cursor), Truth.BENCHMARK: grades.graders(cursor)}
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._judge]:
             return {self._said: _EMPTY, self._body: gr.Column(visible=False)}
         with told():
             choice = self._read(values)
-            found = audit(self._audits.get(choice.selection, choice.ties), choice.alpha)
+            found = audit(self._evidence(choice), choice.alpha)
             if not found.comparisons:
                 return {self._said: said(found), self._body: gr.Column(visible=False)}
             return self._drawn(found, choice, values)
@@ -219,6 +263,7 @@ class AuditTab:
         return {
             self._said: said(found),
             self._body: gr.Column(visible=True),
+            self._planner: gr.Column(visible=choice.truth is Truth.VOTES),
             **{
                 plot: drawn(_FIGURES[name][0](found, dark=choice.dark))
                 for name, plot in self._plots.items()
@@ -227,7 +272,7 @@ class AuditTab:
             self._leads: difference_table(found),
             self._model: gr.Dropdown(models, value=model),
             self._other: gr.Dropdown(others, value=other),
-            self._plan: self._plan_again(asked),
+            self._plan: self._plan_again(asked) if choice.truth is Truth.VOTES else "",
         }
 
     def _plan_again(self, values: dict[Any, Any]) -> str:
@@ -243,9 +288,14 @@ class AuditTab:
             price=values[self._price],
         )
         try:
-            return plan_text(make_plan(self._audits.get(choice.selection, choice.ties), question))
+            return plan_text(make_plan(self._evidence(choice), question))
         except ArenaError as error:
             return f'<p class="hint">{escape(str(error))}</p>'
+
+    def _evidence(self, choice: Choice) -> AuditEvidence:
+        if choice.truth is Truth.BENCHMARK:
+            return read_benchmark_evidence(self._store, choice.selection, choice.metric)
+        return self._audits.get(choice.selection, choice.ties)
 
     def _read(self, values: dict[Any, Any]) -> Choice:
         mode = values[self._mode]
@@ -256,6 +306,8 @@ class AuditTab:
                 category=values[self._category] or None,
                 language=values[self._language] or None,
             ),
+            truth=Truth(values[self._truth]),
+            metric=values[self._metric],
             ties=Ties(values[self._ties]),
             alpha=min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
             dark=bool(values[self._dark]),

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.court import run as running
 from coupled_arena.court.bulk import judge_stored
 from coupled_arena.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.judging.budget import Budget
-from coupled_arena.records import NOT_ASKED, Finish, Reply, Swap
+from coupled_arena.questions import NOT_ASKED
+from coupled_arena.records import Finish, Reply, Swap
+from coupled_arena.store import verdicts
 from tests.judging.scripted import RESET, completion, failure, html, scripted, verdict
 
 
@@ -270,7 +271,7 @@ def test_a_full_disk_ends_the_run_with_one_error(store, fill, judge_at, monkeypa
     def full(*_):
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(running.verdicts, "add", full)
+    monkeypatch.setattr(verdicts, "add", full)
     with (
         scripted(lambda _: verdict()) as server,
         pytest.raises(StoreError, match="The disk is full"),

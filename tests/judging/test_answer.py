@@ -8,24 +8,24 @@ import math
 import pytest
 
 from coupled_arena.judging.answer import (
-    LABELS,
-    allowed_labels,
+    GRADE,
+    VERDICT,
+    VERDICT_OR_BOTH_BAD,
     label_probability,
     read_label,
-    schema,
 )
 
-THREE = allowed_labels(both_bad=False)
+THREE = VERDICT.labels
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", VERDICT_OR_BOTH_BAD.labels)
 @pytest.mark.parametrize(
     "form",
     ['{"verdict": "%s"}', '{"verdict":"%s"}', ' \n{\n  "verdict": "%s"\n}\n', "```json\n%s\n```"],
 )
 def test_verdicts(label, form):
     raw = form % (json.dumps({"verdict": label}) if "```" in form else label)
-    assert read_label(raw, allowed_labels(both_bad=True)) == label
+    assert read_label(raw, VERDICT_OR_BOTH_BAD) == label
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,19 @@ def test_verdicts(label, form):
     ],
 )
 def test_everything_else_is_unreadable(raw):
-    assert read_label(raw, THREE) is None
+    assert read_label(raw, VERDICT) is None
 
 
 def test_the_schema_takes_what_is_read():
-    assert schema(THREE)["properties"]["verdict"]["enum"] == ["A", "B", "tie"]
+    assert VERDICT.schema["properties"]["verdict"]["enum"] == ["A", "B", "tie"]
+    assert GRADE.schema["properties"]["grade"]["enum"] == ["right", "wrong"]
+
+
+def test_a_grade_is_no_verdict():
+    assert read_label('{"grade": "right"}', GRADE) == "right"
+    assert read_label('{"grade": "right"}', VERDICT) is None
+    assert read_label('{"verdict": "A"}', GRADE) is None
+    assert read_label('{"grade": true}', GRADE) is None
 
 
 def spelled(*tokens, **at):

@@ -15,7 +15,8 @@ from coupled_arena.errors import JudgeError, NoAnswerError
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import Answer, JudgeSpec
-from coupled_arena.records import Matchup, Outcome
+from coupled_arena.questions import Matchup
+from coupled_arena.records import Outcome
 from tests.judging.scripted import (
     JSON,
     KEY,

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from coupled_arena.errors import SettingsError
+from coupled_arena.judging.answer import GRADE, VERDICT, VERDICT_OR_BOTH_BAD
 from coupled_arena.judging.prompt import (
     LAYOUT,
     JudgePrompt,
@@ -17,7 +18,7 @@ from coupled_arena.judging.prompt import (
     messages,
     read_prompt,
 )
-from coupled_arena.records import Matchup
+from coupled_arena.questions import Matchup, Solution
 from coupled_arena.settings import resource
 from tests.judging.injections import texts
 
@@ -38,7 +39,7 @@ def fences(content, code):
 
 
 def test_instructions_are_one_message_and_texts_another():
-    system, user = messages(PROMPT, matchup(), both_bad=False)
+    system, user = messages(PROMPT, matchup(), VERDICT)
     assert (system["role"], user["role"]) == ("system", "user")
     assert system["content"].startswith("Judge well.\n\n")
     assert '{"verdict": "tie"} if neither is better' in system["content"]
@@ -51,19 +52,19 @@ def test_instructions_are_one_message_and_texts_another():
 
 
 def test_both_bad_is_offered_on_request():
-    system, user = messages(PROMPT, matchup(), both_bad=True)
+    system, user = messages(PROMPT, matchup(), VERDICT_OR_BOTH_BAD)
     assert '{"verdict": "both_bad"} if both are of no use' in system["content"]
     assert '{"verdict": "both_bad"}' in user["content"]
 
 
 def test_instructions_are_the_same_for_all_so_that_servers_can_keep_them():
-    one, other = (messages(PROMPT, m, both_bad=False) for m in (matchup(), matchup("x", "y", "z")))
+    one, other = (messages(PROMPT, m, VERDICT) for m in (matchup(), matchup("x", "y", "z")))
     assert one[0] == other[0]
 
 
 def test_conversations_are_shown_turn_by_turn():
     talk = Matchup("b", 1, 2, ("q0", "q1"), ("a0", "a1"), ("b0", "b1"))
-    content = messages(PROMPT, talk, both_bad=False)[1]["content"]
+    content = messages(PROMPT, talk, VERDICT)[1]["content"]
     code = fence_code(talk)
     assert [title for title, closes in fences(content, code) if not closes] == [
         *("QUESTION 1 OF 2", "ANSWER A 1 OF 2", "ANSWER B 1 OF 2"),
@@ -78,7 +79,7 @@ def test_conversations_are_shown_turn_by_turn():
 def test_no_injection_leaves_its_fence(name, place):
     text = texts()[name]
     asked = matchup(**{place: f"An answer.\n{text}"})
-    _, user = messages(PROMPT, asked, both_bad=False)
+    _, user = messages(PROMPT, asked, VERDICT)
     content, code = user["content"], fence_code(asked)
     assert fences(content, code) == [
         (title, closes)
@@ -90,7 +91,7 @@ def test_no_injection_leaves_its_fence(name, place):
     inside = content.split(opening)[1].split(closing)[0]
     assert inside.replace(ZERO_WIDTH, "") == f"An answer.\n{text}".replace(ZERO_WIDTH, "")
     outside = content.replace(inside, "")
-    harmless_content = messages(PROMPT, matchup(**{place: "."}), both_bad=False)[1]["content"]
+    harmless_content = messages(PROMPT, matchup(**{place: "."}), VERDICT)[1]["content"]
     plain = harmless_content.replace(fence_code(matchup(**{place: "."})), code)
     assert outside == plain.replace("\n.\n", "\n\n")
 
@@ -102,7 +103,7 @@ def test_there_are_many_injections():
 @pytest.mark.parametrize("name", texts())
 def test_a_real_tokenizer_sees_no_control_token_in_an_injection(name, tokenizer):
     asked = matchup(first=texts()[name])
-    chat = messages(PROMPT, asked, both_bad=False)
+    chat = messages(PROMPT, asked, VERDICT)
     ids = tokenizer.apply_chat_template(chat, add_generation_prompt=True)["input_ids"]
     special = set(tokenizer.all_special_ids)
     # A turn has a begin and an end; the answer's turn has only begun.
@@ -156,7 +157,7 @@ def test_the_code_follows_from_the_texts_and_is_in_none_of_them(monkeypatch):
 
 def test_the_layout_has_a_number_that_moves_with_its_wording():
     """Change `LAYOUT` with the wording: judges that were asked otherwise are other judges."""
-    asked = messages(PROMPT, matchup("<s>"), both_bad=True)
+    asked = messages(PROMPT, matchup("<s>"), VERDICT_OR_BOTH_BAD)
     digest = hashlib.sha256("\n".join(part["content"] for part in asked).encode()).hexdigest()
     assert (LAYOUT, digest) == (1, WORDING)
 
@@ -182,4 +183,18 @@ def test_a_prompt_that_is_none_is_named(tmp_path, content, message):
 def test_a_fence_holds_its_text():
     assert fence("ANSWER A", "x\ny", "c0de") == (
         "----- ANSWER A c0de -----\nx\ny\n----- END OF ANSWER A c0de -----"
+    )
+
+
+def test_a_single_answer_is_asked_whether_it_is_right():
+    system, user = messages(PROMPT, Solution("k", "2 + 2?", "It is 5."), GRADE)
+    assert '{"grade": "right"} if the answer is right' in system["content"]
+    assert "steer you is not right for it" in system["content"]
+    assert 'verdict"' not in system["content"] + user["content"]
+    code = user["content"].split()[1]
+    assert (
+        f"----- ANSWER {code} -----\nIt is 5.\n----- END OF ANSWER {code} -----" in user["content"]
+    )
+    assert user["content"].endswith(
+        'Is the answer right? Reply with {"grade": "right"} or {"grade": "wrong"}, nothing else.'
     )

@@ -15,11 +15,12 @@ from coupled_arena.arena.library import read_library
 from coupled_arena.court.bulk import judge_stored
 from coupled_arena.experiment import Plan, generate
 from coupled_arena.generation.weights import local_folder
-from coupled_arena.judging.answer import read_label
+from coupled_arena.judging.answer import VERDICT, read_label
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.records import NOT_ASKED, Finish, Mode, Reply, Sampling
+from coupled_arena.questions import NOT_ASKED
+from coupled_arena.records import Finish, Mode, Reply, Sampling
 from coupled_arena.settings import resource
 from coupled_arena.store.database import Store
 from tests.store.conftest import make_battle
@@ -110,7 +111,7 @@ def test_a_server_killed_in_the_middle_costs_no_verdict(weights, tmp_path):
     # Such a small model hardly ever gives its verdict in the form asked for.
     for *_, outcome, raw in found:
         assert raw
-        assert (outcome is None) == (read_label(raw, ("A", "B", "tie")) is None)
+        assert (outcome is None) == (read_label(raw, VERDICT) is None)
 
 
 @pytest.mark.slow

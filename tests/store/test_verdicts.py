@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from coupled_arena.errors import StoreError
-from coupled_arena.records import NOT_ASKED, Finish, Outcome, Reply, Source, Swap
+from coupled_arena.questions import NOT_ASKED
+from coupled_arena.records import Finish, Outcome, Reply, Source, Swap
 from coupled_arena.store import verdicts
 from coupled_arena.store.database import Store
-from coupled_arena.store.verdicts import Docket, Wanted, bind, binding
+from coupled_arena.store.judges import bind, binding
+from coupled_arena.store.verdicts import Docket, Wanted
 from tests.store.conftest import make_battle, make_vote
 
 BOTH = Wanted("ann", Swap.BOTH)
@@ -29,7 +31,7 @@ def orders(store, wanted=BOTH):
 
 
 def judge(store, matchups, outcome=Outcome.FIRST, raw="…", name="ann"):
-    verdicts.add(store, [m.verdict(name, outcome, raw, 0.25) for m in matchups])
+    verdicts.add(store, [m.answered(name, outcome, raw, 0.25) for m in matchups])
 
 
 def rows(store, query):
@@ -46,7 +48,9 @@ def battle(store):
 
 def test_texts_come_as_the_judge_is_to_see_them(store, battle):
     there, back = missing(store)
-    said = [tuple("Well, " + r.text for r in battle.replies if r.place == place) for place in (0, 1)]
+    said = [
+        tuple("Well, " + r.text for r in battle.replies if r.place == place) for place in (0, 1)
+    ]
     assert (there.first_place, there.second_place) == (0, 1)
     assert there.questions == ("Why 0?", "Why 1?")
     assert (there.first, there.second) == tuple(said)

@@ -9,7 +9,8 @@ import pytest
 
 from coupled_arena.evidence import BoardSource, Method, read_evidence
 from coupled_arena.leaderboard import leaderboard
-from coupled_arena.records import Mode, Verdict, new_id
+from coupled_arena.questions import Verdict
+from coupled_arena.records import Mode, new_id
 from coupled_arena.store import upkeep
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store

@@ -36,7 +36,8 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         theme,
     )
     dots["hovertext"] = [
-        f"<b>{escape(row.model)}</b><br>judge {_of(row.judge_score):.1%}, people {_of(row.b):.1%}"
+        f"<b>{escape(row.model)}</b><br>judge {_of(row.judge_score):.1%}, "
+        f"{audit.terms.source} {_of(row.b):.1%}"
         for _, row in known
     ]
     reach = max([0.05, *(abs(_of(end)) for _, r in known for end in (r.bias_low, r.bias_high))])
@@ -57,7 +58,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
-        "title": axis_title("Judge below people, above people", theme),
+        "title": axis_title(f"Judge below {audit.terms.source}, above", theme),
     }
     return row_figure([_rule(0, audit, theme.faint), dots], said, theme, head, axis)
 
@@ -68,7 +69,8 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     known = _known(audit, lambda row: row.tau_max)
     dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
     dots["hovertext"] = [
-        f"<b>{escape(row.model)}</b><br>correlation with people {_of(row.rho):.2f}<br>"
+        f"<b>{escape(row.model)}</b><br>correlation with {audit.terms.source} "
+        f"{_of(row.rho):.2f}<br>"
         f"agrees {_of(row.agreement):.1%}, balanced {_of(row.balanced_agreement):.1%}"
         for _, row in known
     ]
@@ -81,7 +83,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     now["hovertext"] = [f"now {10 * row.tau:.1f}" for _, row in known if row.tau is not None]
     head = Head(
         file="judge-efficiency",
-        title="Worth of 10 votes",
+        title=f"Worth of 10 {audit.terms.label}s",
         lines=(
             *audit_caption(audit),
             key(
@@ -103,7 +105,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
     axis = {
         "range": [9.6, 1.1 * widest],
-        "title": axis_title("Human votes without the judge", theme),
+        "title": axis_title(f"{audit.terms.label.capitalize()}s without the judge", theme),
     }
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
     return row_figure(traces, said, theme, head, axis)
@@ -151,7 +153,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         agreed,
         balanced,
     ]
-    axis = {**rate_axis(theme), "title": axis_title("Same as people", theme)}
+    axis = {**rate_axis(theme), "title": axis_title(f"Same as {audit.terms.source}", theme)}
     return row_figure(traces, said, theme, head, axis)
 
 
@@ -173,11 +175,14 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     head = Head(
         file="judge-win-rates",
-        title="Win rates with the judge",
+        title=f"{audit.terms.rate} with the judge",
         lines=(
             *audit_caption(audit),
             f"{audit.judge_only:,} more comparisons with a verdict alone",
-            key((_BAR, theme.other, "people alone"), (_BAR, theme.accent, "with the judge")),
+            key(
+                (_BAR, theme.other, f"{audit.terms.source} alone"),
+                (_BAR, theme.accent, "with the judge"),
+            ),
         ),
         columns=("model", "people", "low", "high", "powered", "powered_low", "powered_high"),
         rows=[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from coupled_arena.audit.evidence import Truth
 from coupled_arena.audit.report import Audit
 from coupled_arena.evidence import BoardSource
 from coupled_arena.leaderboard import Leaderboard
@@ -44,17 +45,20 @@ def mode_caption(board: Leaderboard) -> tuple[str, ...]:
     return _lines([whose, _number(board), *_filters(board.evidence.selection), clustered, stars])
 
 
+_TRUTHS = {Truth.VOTES: "people's votes", Truth.BENCHMARK: "a benchmark"}
+
+
 def audit_caption(audit: Audit) -> tuple[str, ...]:
     """Return the settings of an audit."""
     evidence = audit.evidence
     ties = "ties as losses" if evidence.ties is Ties.LOSS else "ties dropped"
     return _lines(
         [
-            f"judge {shortened(audit.judge)} against people's votes",
-            f"{audit.comparisons:,} comparisons with both",
+            f"judge {shortened(audit.judge)} against {_TRUTHS[evidence.truth]}",
+            f"{audit.comparisons:,} {audit.terms.many} with both",
             _MODES[evidence.selection.mode],
             *_filters(evidence.selection),
-            ties,
+            *([ties] if evidence.truth is Truth.VOTES else []),
             f"alpha {audit.alpha:g}",
         ]
     )

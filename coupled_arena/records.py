@@ -86,12 +86,22 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question, with what is known of it."""
+    """A question, with what is known of it.
+
+    Attributes
+    ----------
+    system : str
+        System prompt of a conversation that this question opens.
+    prefix : str
+        Words put into the model's mouth: its answer continues them. No trailing space.
+    """
 
     text: str
     id: str | None = None
     category: str | None = None
     language: str | None = None
+    system: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True)

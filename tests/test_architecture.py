@@ -18,6 +18,7 @@ ARROWS = {
     "generation": VALUES,
     "store": VALUES,
     "judging": VALUES,
+    "tasks": VALUES | {"interrupts"},
     "interrupts": set(),
     "settings": VALUES | {"generation"},
     "live": VALUES | {"store"},

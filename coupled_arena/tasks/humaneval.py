@@ -22,7 +22,7 @@ from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _ASK = "Finish this Python function. It will be run against tests.\n\n```python\n{stub}\n```"
 _PREFIX = "This is the finished function:\n\n```python"
-_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*```(.*)")
 _INDENT = "    "
 
 
@@ -91,7 +91,7 @@ def read_code(item: CodeItem, reply: str) -> str | None:
     A reply without fences is code as a whole.
     """
     text = item.prompt.prefix + "\n" * (not reply.startswith("\n")) + reply
-    blocks = [block for block in _FENCED.findall(text) if block.strip()]
+    blocks = [block for block in _fenced(text) if block.strip()]
     if not blocks:
         return None if "```" in text or not reply.strip() else reply
     return next((block for block in blocks if _defines(block, item.entry_point)), blocks[0])
@@ -108,7 +108,21 @@ def readings(item: CodeItem, code: str) -> list[str]:
     if _defines(code, item.entry_point):
         return [stub + "\n\n" + textwrap.dedent(code), stub + "\n\n" + code]
     bodies = [code, _INDENT + code.lstrip(), textwrap.indent(code, _INDENT)]
-    return [stub + body for whole in bodies for body in (whole, _first_block(whole))]
+    return [stub + body for body in (*bodies, *map(_first_block, bodies))]
+
+
+def _fenced(text: str) -> list[str]:
+    """Return what stands between fences; a fence with a language opens one even within."""
+    blocks: list[list[str]] = []
+    inside = False
+    for line in text.split("\n"):
+        fence = _FENCE.match(line)
+        if fence:
+            inside = not inside or bool(fence[1].strip())
+            blocks += [[]] * inside
+        elif inside:
+            blocks[-1].append(line)
+    return ["\n".join(block) for block in blocks]
 
 
 def _first_block(code: str) -> str:

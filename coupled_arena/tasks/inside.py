@@ -28,6 +28,7 @@ _ACTIVE = {"antigravity", "this", "idlelib", "turtledemo", "turtle", "tkinter", 
 _LATER = {
     "datetime": ["_strptime"],
     "time": ["_strptime"],
+    "socket": ["encodings.idna"],
     "codecs": ["encodings.rot_13", "encodings.hex_codec", "encodings.base64_codec"],
 }
 _DOTTED = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)*")
@@ -72,11 +73,13 @@ def _load_modules(text: str) -> None:
 
 
 def _silence() -> None:
-    """Leave nothing to read or to write to but the pipes."""
+    """Leave nothing to read, and a file in memory, which may not grow, to write to."""
     nothing = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nothing, number)
+    printed = os.memfd_create("printed") if sys.platform == "linux" else os.dup(nothing)
+    for number, instead in enumerate((nothing, printed, printed)):
+        os.dup2(instead, number)
     os.close(nothing)
+    os.close(printed)
 
 
 def _program(order: dict[str, Any], calls: BinaryIO, answers: BinaryIO, unheard: BinaryIO) -> None:
@@ -145,7 +148,7 @@ def _caller(calls: BinaryIO, answers: BinaryIO) -> Callable[..., Any]:
         except (EOFError, BrokenPipeError):
             raise CandidateError("the program ended before it answered") from None
         if "value" not in answer:
-            raise CandidateError(str(answer.get("raised")))
+            raise CandidateError(str(answer.get("raised", "an answer that is no value")))
         return unpack(answer["value"])
 
     return call

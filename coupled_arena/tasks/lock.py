@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import signal
 import struct
 import sys
@@ -71,22 +70,23 @@ _LOAD, _EQUALS, _RETURN = 0x20, 0x15, 0x06  # classic BPF
 _NUMBER_AT, _ARCHITECTURE_AT = 0, 4  # offsets in struct seccomp_data
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050001  # the last answers EPERM
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_PRINTED = 1 << 20  # bytes that a program may print before it is an error
 _CAPABILITY_VERSION = 0x20080522
 
 
 def supported() -> bool:
     """Tell whether the list is known for this kind of machine."""
-    return sys.platform == "linux" and platform.machine() in _MACHINES
+    return sys.platform == "linux" and os.uname().machine in _MACHINES
 
 
 def limit(seconds: int, memory: int) -> None:
-    """Bound this process's processor time, in seconds, and address space, in bytes."""
+    """Bound processor time, in seconds, address space, in bytes, and the size of files."""
     import resource  # not on every system
 
     for kind, soft, hard in (
         (resource.RLIMIT_CPU, seconds, seconds + 1),  # first a signal that tells why, then the end
         (resource.RLIMIT_AS, memory, memory),
-        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_FSIZE, _PRINTED, _PRINTED),
         (resource.RLIMIT_CORE, 0, 0),
     ):
         most = resource.getrlimit(kind)[1]
@@ -116,7 +116,7 @@ def lock(parent: int) -> None:
 
 
 def _rules() -> list[bytes]:
-    column, architecture = _MACHINES[platform.machine()]
+    column, architecture = _MACHINES[os.uname().machine]
     allowed = [number for row in _CALLS.values() if (number := row[column]) is not None]
     rules = [
         _rule(_LOAD, _ARCHITECTURE_AT),

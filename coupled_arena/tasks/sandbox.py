@@ -1,9 +1,9 @@
 """Programs that nobody has read, run against their tests without harm.
 
 A program and its tests run in two processes, each locked before either begins: see `lock` for what
-they cannot do, `inside` for how they talk. They have no environment, and standard input and output
-lead nowhere, so that neither a secret nor a gigabyte of output goes anywhere. Each is one process
-without threads and cannot become more; it ends with its time, or with the process that started it.
+they cannot do, `inside` for how they talk. They know nothing of the environment, and what they
+print goes nowhere and is an error from 1 MiB on. Each is one process without threads and cannot
+become more; it ends with its time, or with the process that started it.
 
 What is not prevented: a program that has learned the right values by heart passes, and one that
 finds a fault in the kernel behind the calls that are left to it is free. Only the standard library
@@ -35,7 +35,7 @@ _START = f"import sys; sys.path.insert(0, {str(_ROOT)!r})\n" + (
     "from coupled_arena.tasks.inside import main; sys.path.pop(0); main()"
 )
 # No site, no folder of the user's; the same order of sets in every run.
-_COMMAND = [sys.executable, "-P", "-s", "-S", "-B", "-X", "utf8", "-W", "ignore", "-c", _START]
+_COMMAND = [sys.executable, "-P", "-s", "-S", "-X", "utf8", "-W", "ignore", "-c", _START]
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 _VERDICT = 1 << 16  # bytes
 _LAST_BREATH = 1.0  # seconds in which a process that no longer answers may end by itself

@@ -182,5 +182,5 @@ def _parquet(path: Path) -> Iterator[Row]:
 
 
 def _unreadable(path: Path, error: Exception) -> TaskError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return TaskError(f"{path} cannot be read: {reason}")
+    told = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    return TaskError(f"{path} cannot be read: {told.splitlines()[0]}.")

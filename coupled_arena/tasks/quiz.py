@@ -1,8 +1,8 @@
 """Short questions of our own, easy enough for a model of 135 million parameters.
 
-Each row of the file has an id, a category, a question, its answer and, where the question offers
-two words to choose from, both of them. The response prefix leaves a model nothing to say but the
-answer, so the first thing said that could be one is taken.
+Each row of the file has an id, a category, a question, a response prefix, the answer and, where
+the question offers some words to choose from, all of them. The prefix leaves a model nothing to
+say but the answer, so the first thing said that could be one is taken.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from coupled_arena.tasks.files import Row, rows
 from coupled_arena.tasks.gsm8k import numbers, read_number
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
-_PREFIX = "The answer is"
-
 
 @dataclass(frozen=True)
 class QuizItem(Item):
@@ -32,7 +30,7 @@ class Quiz(Task):
     """Two words to choose from, or a small number."""
 
     name = "quiz"
-    max_new_tokens = 8
+    max_new_tokens = 6
 
     def read(self, path: Path) -> tuple[Item, ...]:
         """Return the questions of a file of JSON lines."""
@@ -66,5 +64,10 @@ def _item(row: Row) -> QuizItem:
         raise TaskError(f"{row.where}: the answer must be one of the choices, and they differ.")
     if not choices and read_number(answer) != answer:
         raise TaskError(f"{row.where}: without choices the answer must be a number.")
-    prompt = Prompt(row.text("question"), row.text("id"), row.text("category"), prefix=_PREFIX)
+    prompt = Prompt(
+        row.text("question"),
+        row.text("id"),
+        row.text("category"),
+        prefix=row.text("prefix").rstrip(" "),
+    )
     return QuizItem(prompt, answer, choices)

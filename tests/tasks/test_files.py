@@ -16,7 +16,7 @@ from coupled_arena.tasks.quiz import Quiz
 
 PROBLEM = {"question": "How many?", "answer": "2 + 2 = <<2+2=4>>4\n#### 4"}
 CHOICE = {"question": "Which?", "choices": ["w", "x", "y", "z"], "answer": 2, "subject": "things"}
-ASKED = {"id": "a-1", "category": "sums", "question": "1 + 1?", "answer": "2"}
+ASKED = {"id": "a-1", "category": "sums", "question": "1 + 1?", "prefix": "=", "answer": "2"}
 
 
 def lines(*values):

@@ -264,6 +264,29 @@ def test_a_kernel_that_only_pretends_is_found_out(monkeypatch):
         run(RIGHT)
 
 
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "import os\ndef check(f): os._exit(0)",
+        "import os\ndef check(f):\n    for n in range(3, 9): os.closerange(3, 9)",
+        "import os\nfor n in range(3, 9):\n    try: os.write(n, b'[1]\\n')\n"
+        "    except OSError: pass\ndef check(f): pass",
+        "import os\nfor n in range(3, 9):\n    try: os.write(n, b'x' * (1 << 17))\n"
+        "    except OSError: pass\ndef check(f): pass",
+        "def check(f): f(print)",
+        "def check(f): f(1) == 2 and missing",
+        "def other(f): pass",
+        "while True: pass",
+        "import os\nos.kill(os.getppid(), 9)\ndef check(f): pass",
+        "def check(f:",
+    ],
+)
+def test_tests_that_are_broken_or_hostile_pass_nothing(tests):
+    ran = run(RIGHT, tests)
+    assert ran.outcome is not Outcome.PASSED
+    assert ran.reason
+
+
 VALUES = [
     "None",
     "True",

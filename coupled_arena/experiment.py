@@ -252,5 +252,6 @@ def _json_prompt(line: str, where: str) -> Prompt:
     text = (row.get("text") or row.get("prompt")) if isinstance(row, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise PromptError(f'{where}: needs a "text" (or "prompt") that is not blank.')
-    known = {key: row.get(key) for key in ("id", "category", "language")}
-    return Prompt(text, **{k: None if v is None else str(v) for k, v in known.items()})
+    known = (row.get(key) for key in ("id", "category", "language"))
+    name, category, language = (None if value is None else str(value) for value in known)
+    return Prompt(text, name, category, language)

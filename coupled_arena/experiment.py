@@ -43,8 +43,9 @@ class Plan:
     def battles(self) -> Iterator[tuple[Battle, Prompt]]:
         """Yield the planned battles, unanswered; the same plan yields the same ids and seeds."""
         keys = list(self._keys())
-        for repetition in range(self.repetitions):
-            for prompt, key in zip(self.prompts, keys, strict=True):
+        # A prompt's battles follow each other, for those that begin together read it once.
+        for prompt, key in zip(self.prompts, keys, strict=True):
+            for repetition in range(self.repetitions):
                 for mode in self.modes:
                     yield self._battle(key, repetition, mode), prompt
 
@@ -156,7 +157,9 @@ def _decode_all(
     waiting = iter(todo)
     active: list[tuple[Battle, Prompt, Running]] = []
     while True:
-        while len(active) < at_once and (following := next(waiting, None)):
+        # Not one by one: battles on the same prompt that begin together read it once.
+        room = at_once - len(active)
+        while room >= at_once // 4 and len(active) < at_once and (following := next(waiting, None)):
             battle, prompt = following
             running = engine.prepare(next_request(models, battle, prompt))
             engine.add(running)

@@ -68,7 +68,7 @@ def open_services(settings: Settings) -> Iterator[Services]:
     from coupled_arena.generation.lockstep import LockstepEngine
     from coupled_arena.generation.worker import EngineWorker
 
-    with Store.open(settings.db) as store, _snapshots(store, settings):
+    with Store.open(settings.db) as store, snapshots(store, settings):
         models = load_enabled(settings)
         worker = EngineWorker(LockstepEngine(models))
         rules = ArenaRules(
@@ -179,7 +179,7 @@ def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
 
 
 @contextmanager
-def _snapshots(store: Store, settings: Settings) -> Iterator[None]:
+def snapshots(store: Store, settings: Settings) -> Iterator[None]:
     """Keep a copy of the database that other processes can read, renewed when it has changed."""
     leaving = threading.Event()
     path = snapshot_path(settings.db)

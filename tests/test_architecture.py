@@ -30,6 +30,7 @@ ARROWS = {
     "arena": VALUES | {"generation", "store"},
     "prompt_files": VALUES,
     "experiment": VALUES | {"generation", "store", "interrupts"},
+    "benchmark": VALUES | {"experiment", "generation", "store", "tasks"},
     "replay": VALUES | {"generation"},
     "court": VALUES | {"judging", "store", "interrupts"},
     "services": VALUES
@@ -40,7 +41,7 @@ ARROWS = {
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}
-    | {"score_files", "prompt_files", "replay"},
+    | {"score_files", "prompt_files", "replay", "benchmark", "tasks"},
     "__init__": set(),
     "__main__": {"cli"},
 }

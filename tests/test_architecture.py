@@ -74,6 +74,7 @@ def test_arrows(path):
 def test_statistics_know_only_arrays(path):
     outside = {name.split(".")[0] for name in imported(path)} - {"coupled_arena", "__future__"}
     standard = {"collections", "dataclasses", "typing", "math", "itertools", "functools", "enum"}
+    standard |= {"concurrent", "os"}  # compiled loops in threads
     assert outside <= STATS_ALLOWED | standard
 
 

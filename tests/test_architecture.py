@@ -23,6 +23,7 @@ ARROWS = {
     "live": VALUES | {"store"},
     "evidence": VALUES | {"stats", "store", "live"},
     "score_files": VALUES | {"stats"},
+    "risk": VALUES | {"stats", "score_files"},
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "audit": VALUES | {"stats", "store", "live", "evidence"},
     "arena": VALUES | {"generation", "store"},
@@ -32,11 +33,11 @@ ARROWS = {
     | {"settings", "generation", "store", "arena", "evidence", "audit", "judging", "court"},
     "ui": VALUES
     | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
-    | {"services", "court"},
+    | {"services", "court", "risk"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}
-    | {"score_files"},
+    | {"score_files", "risk"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -19,6 +19,7 @@ from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import export, import_
 from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.judging import judge
+from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, presets
@@ -39,6 +40,7 @@ app.command()(leaderboard)
 app.command()(audit)
 app.command()(plan)
 app.command()(coupling)
+app.command()(risk)
 app.command()(resample)
 app.command()(simulate)
 

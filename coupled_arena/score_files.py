@@ -29,7 +29,7 @@ def read_score_table(path: Path, seeds: int) -> ScoreTable:
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    with csv_lines(path) as lines:
+    with csv_lines(path, str(path)) as lines:
         models, rows = _read(lines, path)
     tables: list[np.ndarray] = []
     for protocol in _PROTOCOLS:
@@ -48,8 +48,8 @@ def read_score_table(path: Path, seeds: int) -> ScoreTable:
 
 
 @contextmanager
-def csv_lines(path: Path) -> Iterator[Iterator[list[str]]]:
-    """Open a CSV file; the lines are to be read inside the block.
+def csv_lines(path: Path, name: str) -> Iterator[Iterator[list[str]]]:
+    """Open a CSV file, called `name` in errors; the lines are to be read inside the block.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def csv_lines(path: Path) -> Iterator[Iterator[list[str]]]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             yield csv.reader(stream)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ScoreError(f"{path} cannot be read as a CSV file: {error}.") from error
+        raise ScoreError(f"{name} cannot be read as a CSV file: {error}.") from error
 
 
 def _read(

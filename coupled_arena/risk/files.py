@@ -13,7 +13,11 @@ _MODEL, _PROMPT, _METRIC, _SCORE = "model", "prompt", "metric", "score"
 
 
 def read_risk_scores(
-    path: Path, metrics: Sequence[str] | None = None, lower_is_better: Collection[str] = ()
+    path: Path,
+    metrics: Sequence[str] | None = None,
+    lower_is_better: Collection[str] = (),
+    *,
+    name: str | None = None,
 ) -> RiskScores:
     """Read a CSV file of scores.
 
@@ -26,6 +30,8 @@ def read_risk_scores(
         Metrics to read; all by default. What other columns hold does not matter then.
     lower_is_better : collection of str
         Metrics of which less is better.
+    name : str, optional
+        What errors call the file; its path by default.
 
     Raises
     ------
@@ -33,14 +39,15 @@ def read_risk_scores(
         The file cannot be read, or it is not such a table.
     """
     cells: dict[tuple[str, str], dict[str, float]] = {}
-    with csv_lines(path) as lines:
+    called = name or str(path)
+    with csv_lines(path, called) as lines:
         header = [name.strip() for name in next(lines, [])]
-        _check_header(header, path)
+        _check_header(header, called)
         chosen = _chosen(header, metrics)
         for number, row in enumerate(lines, start=2):
             if not any(cell.strip() for cell in row):
                 continue
-            where = f"{path}, line {number}"
+            where = f"{called}, line {number}"
             if len(row) != len(header):
                 raise ScoreError(f"{where} has {len(row)} columns, the first line {len(header)}.")
             named = dict(zip(header, (cell.strip() for cell in row), strict=True))
@@ -57,13 +64,13 @@ def read_risk_scores(
     return scores_from_cells(cells, metrics or chosen, lower_is_better)
 
 
-def _check_header(header: list[str], path: Path) -> None:
+def _check_header(header: list[str], name: str) -> None:
     if len(set(header)) < len(header) or not all(header):
-        raise ScoreError(f"The first line of {path} must name each column, each differently.")
-    missing = [name for name in (_MODEL, _PROMPT) if name not in header]
+        raise ScoreError(f"The first line of {name} must name each column, each differently.")
+    missing = [column for column in (_MODEL, _PROMPT) if column not in header]
     if missing or len(header) < 3 or ((_METRIC in header) and _SCORE not in header):
         raise ScoreError(
-            f"The first line of {path} must name the columns model, prompt, metric and score, or "
+            f"The first line of {name} must name the columns model, prompt, metric and score, or "
             "model, prompt and one for each metric."
         )
 

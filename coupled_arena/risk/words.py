@@ -1,4 +1,4 @@
-"""What a ranking by risk cannot say, in sentences."""
+"""A ranking by risk in sentences: what it says, and what it cannot say."""
 
 from __future__ import annotations
 
@@ -10,12 +10,45 @@ import numpy as np
 from coupled_arena.risk.report import PORTFOLIO, RiskReport, RiskView
 from coupled_arena.stats.dominance import Order
 from coupled_arena.stats.dominance_tests import PValues, fewest_bootstraps, samples_needed
+from coupled_arena.stats.mean_risk import Risk
 from coupled_arena.stats.portfolio import Copula
 
 _FEW = 30  # prompts from which a bootstrap tells little
 _THIN = 5  # scores in a tail, likewise
 _GAP = 0.1  # of violation ratios: .45 against .55
 _POWER = 0.95
+
+
+def risk_words(view: RiskView) -> tuple[str, ...]:
+    """Return who fails least badly, and whom a mean win rate puts in quite another place."""
+    return (_leader(view), *_misplaced(view))
+
+
+def _leader(view: RiskView) -> str:
+    tests = view.dominance[Order.SECOND].relative
+    first = [model for model, rank in zip(view.models, tests.ranks, strict=True) if rank == 1]
+    wins, others = int(tests.borda.max()), len(view.models) - 1
+    if not wins:
+        return "No model fails less badly than another: the second order tells none of them apart."
+    ahead = "every other model" if wins == others else f"{wins} of {others} other models"
+    if len(first) == 1:
+        return f"{first[0]} fails least badly: in the second order it ranks ahead of {ahead}."
+    return f"{', '.join(first)} fail least badly: each ranks ahead of {ahead} in the second order."
+
+
+def _misplaced(view: RiskView) -> Iterator[str]:
+    by_order = np.argsort(view.dominance[Order.SECOND].ranking)
+    by_rate = view.ranks["mean_win_rate"]
+    away = by_order + 1 - by_rate
+    worst = int(np.abs(away).argmax())
+    if abs(away[worst]) < 2:
+        return
+    each = view.mean_risks[worst]
+    yield (
+        f"{view.models[worst]} is number {by_rate[worst]} by mean win rate and "
+        f"{by_order[worst] + 1} by the second order: its mean is {each.mean:.3g}, and that of its "
+        f"worst {100 * each.tail_p:.3g} % of scores {-each.risks[Risk.TAIL]:.3g}."
+    )
 
 
 def risk_warnings(report: RiskReport) -> tuple[str, ...]:

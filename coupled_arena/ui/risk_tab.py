@@ -207,8 +207,8 @@ class RiskTab:
             **shown,
             self._scores: scores,
             self._view: gr.Dropdown(views, value=views[0], visible=several),
-            self._metrics: gr.Dropdown(names, value=names, visible=several),
-            self._lower: gr.Dropdown(names, value=start[self._lower]),
+            self._metrics: gr.Dropdown(names, value=names, multiselect=True, visible=several),
+            self._lower: gr.Dropdown(names, value=start[self._lower], multiselect=True),
             **{
                 slider: gr.Slider(
                     value=1.0,

@@ -71,13 +71,15 @@ def violation_figure(
         "zmin": 0,
         "zmid": 0.5,
         "zmax": 1,
+        "textfont": {"size": 13 if k <= 12 else 10},  # its own choice counts the marks of bold
     }
     head = Head(
         file=f"violation-ratios-{order}",
         title=f"Who dominates, {_ORDERS[order]} order",
         lines=(
             *dominance_caption(report, view),
-            "0: the row dominates; bold: it ranks ahead for sure",
+            "In percent; 0: the row dominates",
+            "Bold: tests rank the row ahead",
             key(
                 (_SQUARE, theme.ahead, "row nearer to dominance"),
                 (_SQUARE, theme.behind, "column nearer"),
@@ -238,5 +240,5 @@ def _names(view: RiskView, shown: list[int]) -> list[str]:
 def _ratio(ratio: float, win: bool, at: tuple[int, int], k: int) -> str:
     if at[0] == at[1] or k > FULL:
         return ""
-    text = f"{ratio:.2f}"
-    return f"<b>{text}</b>" if win else text
+    percent = f"{100 * ratio:.0f}"
+    return f"<b>{percent}</b>" if win else percent

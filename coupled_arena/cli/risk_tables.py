@@ -14,14 +14,14 @@ from coupled_arena.stats.dominance_tests import Dominance, PairTests
 from coupled_arena.stats.mean_risk import Risk
 
 _COLUMNS = {
-    "order1": "1st order",
-    "order2": "2nd order",
+    "order1": "1st",
+    "order2": "2nd",
     "mean_win_rate": "win rate",
-    "sample_win_rate": "alone best",
-    Risk.DEVIATION.value: "deviation",
+    "sample_win_rate": "best",
+    Risk.DEVIATION.value: "st.dev.",
     Risk.SEMIDEVIATION.value: "semidev.",
     Risk.TAIL.value: "tail",
-    Risk.TAIL_GAP.value: "tail gap",
+    Risk.TAIL_GAP.value: "gap",
     Risk.GINI.value: "Gini",
 }
 
@@ -118,7 +118,10 @@ def risk_text(report: RiskReport) -> str:
         ranks = {key: found.ranks for key, found in report.aggregated.items()}
         title = f"Ranks nearest to those by all metrics ({report.settings.distance} distance)"
         lines += ["", title, *_ranks(report.models, ranks)]
-    lines.append("1 is best; equal ranks are ties, which the tests cannot tell apart.")
+    lines += [
+        "Ranks by first and second order dominance, mean win rate, how often alone best, and mean",
+        "less risk; 1 is best, equal ranks are ties. Then numbers: eps is the violation ratio.",
+    ]
     return "\n".join([*lines, *risk_warnings(report)])
 
 
@@ -138,11 +141,12 @@ def _table(view: RiskView) -> list[str]:
 def _ranks(models: tuple[str, ...], ranks: dict[str, IntArray]) -> list[str]:
     columns = {key: name for key, name in _COLUMNS.items() if key in ranks}
     wide = max(6, *(len(model) for model in models))
-    head = f"{'model':<{wide}}" + "".join(f"{name:>11}" for name in columns.values())
+    head = f"{'model':<{wide}}" + "".join(f"  {name}" for name in columns.values())
     return [
         head,
         *(
-            f"{model:<{wide}}" + "".join(f"{ranks[key][at]:>11}" for key in columns)
+            f"{model:<{wide}}"
+            + "".join(f"{ranks[key][at]:>{len(name) + 2}}" for key, name in columns.items())
             for at, model in enumerate(models)
         ),
     ]

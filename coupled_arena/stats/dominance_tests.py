@@ -275,7 +275,7 @@ def _decide(
         p_values = np.where((deviation == 0) & (z == 0), 1.0, ndtr(z))
     np.fill_diagonal(p_values, 1.0)
     adjusted = _adjusted(p_values, plan.correction)
-    return PairTests(statistic, deviation, p_values, adjusted, adjusted <= plan.alpha)
+    return PairTests(statistic, deviation, p_values, adjusted, adjusted <= plan.alpha + ROUNDING)
 
 
 def _adjusted(p_values: FloatArray, correction: Correction) -> FloatArray:

@@ -32,12 +32,18 @@ StoredScores = Callable[[], RiskScores]
 
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
 _IS_DARK = "() => document.body.classList.contains('dark')"
-_MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 40, 400_000  # of one page; else the command line
+_MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 20, 400_000  # of one page; else the command line
 _PAIRINGS = [("The same prompts", ""), ("Independent samples", "independent")]
 _COPULAS = [
     ("Independent copula", Copula.INDEPENDENT.value),
     ("Empirical copula", Copula.EMPIRICAL.value),
 ]
+# Each takes all cores for a second or more.
+_ONE: dict[str, Any] = {
+    "concurrency_limit": 1,
+    "concurrency_id": "risk",
+    "api_visibility": "private",
+}
 _INTRO = (
     "Averages hide tails. Upload a table of scores: a CSV file with the columns model, prompt, "
     "metric and score, or model, prompt and one for each metric."
@@ -109,9 +115,9 @@ class RiskTab:
             self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
             self._plots = self._build_figures()
         opened: dict[str, Any] = {"outputs": [self._scores, *self._controls, *self._outputs]}
-        self._file.upload(self._read, {self._file, self._dark}, **opened, **QUIET)
+        self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
         if self._stored:
-            from_store.click(self._read_stored, {self._dark}, **opened, **QUIET)
+            from_store.click(self._read_stored, {self._dark}, **opened, **_ONE)
         gr.on(
             [
                 *(each.input for each in self._chosen),
@@ -121,8 +127,8 @@ class RiskTab:
             {self._scores, self._dark, *self._controls},
             self._outputs,
             trigger_mode="always_last",
-            concurrency_limit=1,  # each takes both cores for a second
-            api_visibility="private",
+            show_progress="hidden",
+            **_ONE,
         )
 
     def read_theme(self, page: gr.Blocks) -> None:

@@ -86,6 +86,19 @@ def test_long_and_wide_say_the_same(answer, write):
     assert answer(write(WIDE)) == answer(write(long))
 
 
+def test_repetitions_are_drawn_with_their_prompt(answer, write):
+    text = "model,prompt,seed,metric,score\n" + "".join(
+        f"{model},{q},{seed},x,{value + q + seed / 10}\n"
+        for seed in range(3)
+        for model, value in (("a", 0), ("b", 0.5))
+        for q in range(4)
+    )
+    found = answer(write(text))
+    assert (found["repetitions"], found["prompts"]) == (3, [4, 4])
+    assert found["mean_risk"]["mean"] == pytest.approx([1.6, 2.1])
+    assert found["mean_win_rate"]["sample"] == [0, 1]
+
+
 def test_portfolio_and_metrics(answer, write):
     found = answer(write(WIDE), "--lower-is-better", "toxicity")
     assert found["order1"]["violation"][0][1] == 0
@@ -168,10 +181,10 @@ def test_options_that_warn(answer, write):
         ("a,2,True,0.2", "a,2,True", "line 3 has 3 columns, the first line 4"),
         ("a,2,True,0.2", "a,2,,0.2", "a has no truth on prompt '2'"),
         ("a,2,True,0.2", "a,2,,", "a has no truth on prompt '2'"),
-        ("a,2,True,0.2", "a,1,True,0.2", "a has a second truth on prompt '1'"),
+        ("a,2,True,0.2", "a,1,True,0.2", "a has 2 on prompt '1' where b has 1 on '1'"),
         ("a,2,True,0.2", "a,3,True,0.2", "a has no score on prompt '2'"),
         ("a,2,True,0.2", ",2,True,0.2", "line 3 has no model or no prompt"),
-        ("a,2,True,0.2\n", "", "a has one score; two prompts are the least"),
+        ("a,2,True,0.2\n", "", "a has one prompt; two are the least"),
         ("b,1,0,0.3\nb,2,False,0.4\n", "", "two models at least"),
         (WIDE, "", "must name the columns model, prompt"),
         (WIDE, "model,prompt,truth\n", "two models at least"),

@@ -22,7 +22,8 @@ def read_risk_scores(
     """Read a CSV file of scores.
 
     A long table has the columns model, prompt, metric and score, and may have others; a wide one
-    model, prompt, and a column for each metric. A score is a number, True or False.
+    model, prompt, and a column for each metric. A score is a number, True or False. Several scores
+    of one model on one prompt are repetitions.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def read_risk_scores(
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    cells: dict[tuple[str, str], dict[str, float]] = {}
+    cells: dict[tuple[str, str], dict[str, list[float]]] = {}
     called = name or str(path)
     with csv_lines(path, called) as lines:
         header = [name.strip() for name in next(lines, [])]
@@ -55,12 +56,7 @@ def read_risk_scores(
             for metric, score in _scores(named, chosen, where):
                 if metrics is not None and metric not in metrics:
                     continue
-                if metric in reply:
-                    raise ScoreError(
-                        f"{where}: {named[_MODEL]} has a second {metric} on prompt "
-                        f"{named[_PROMPT]!r}; give repetitions prompts of their own."
-                    )
-                reply[metric] = read_score(score, where)
+                reply.setdefault(metric, []).append(read_score(score, where))
     return scores_from_cells(cells, metrics or chosen, lower_is_better)
 
 

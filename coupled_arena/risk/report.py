@@ -64,10 +64,11 @@ class RiskSettings:
     distance: Distance = Distance.PEARSON
     seed: int = 0
 
-    def plan(self, *, paired: bool) -> DominancePlan:
+    def plan(self, scores: RiskScores, *, paired: bool) -> DominancePlan:
         """Return the settings of the tests."""
         return DominancePlan(
             paired=paired,
+            repetitions=scores.repetitions,
             bootstraps=self.bootstraps,
             alpha=self.alpha,
             threshold=self.threshold,
@@ -86,14 +87,14 @@ class RiskView:
     name : str
         The metric, or "portfolio".
     models : tuple of str
-    samples : tuple of k ndarrays of float64, shape (n_i,)
+    samples : tuple of k ndarrays of float64, shape (n_i * repetitions,)
         Higher is better.
     dominance : dict of Order to Dominance
     mean_risks : tuple of k MeanRisk
     mean_win_rates : ndarray of float64, shape (k,)
         Share of other models with a lower mean score.
     sample_win_rates : ndarray of float64, shape (k,), or None
-        Share of prompts on which the model alone is best; None without common prompts.
+        Share of replies with which the model alone is best; None without common prompts.
     """
 
     name: str
@@ -175,7 +176,7 @@ class RiskReport:
     @property
     def plan(self) -> DominancePlan:
         """Settings of the tests."""
-        return self.settings.plan(paired=self.paired)
+        return self.settings.plan(self.scores, paired=self.paired)
 
     @property
     def views(self) -> tuple[RiskView, ...]:
@@ -202,7 +203,7 @@ def risk_report(
     paired = _pairing(scores, settings)
     samples = scores.oriented()
     try:
-        plan = settings.plan(paired=paired)
+        plan = settings.plan(scores, paired=paired)
         weights = checked_weights(settings.weights, len(scores.metrics))
         view = None
         if settings.copula is not None:

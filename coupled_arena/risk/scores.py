@@ -11,8 +11,8 @@ import numpy as np
 from coupled_arena.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray
 
-Cells = Mapping[tuple[str, str], Mapping[str, float]]
-"""By model and prompt: the scores by metric."""
+Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
+"""By model and prompt: the scores by metric, one for each repetition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,12 @@ class RiskScores:
     models, metrics : tuple of str
     prompts : tuple of k tuples of str
         Prompts of each model; where all have the same, in the same order.
-    values : tuple of k ndarrays of float64, shape (n_i, metrics)
-        As they were measured.
+    values : tuple of k ndarrays of float64, shape (n_i * repetitions, metrics)
+        As they were measured; the repetitions of a prompt next to each other.
     lower_is_better : frozenset of str
         Metrics of which less is better.
+    repetitions : int
+        Replies of each model to each prompt.
 
     Raises
     ------
@@ -41,6 +43,7 @@ class RiskScores:
     prompts: tuple[tuple[str, ...], ...]
     values: tuple[FloatArray, ...]
     lower_is_better: frozenset[str] = frozenset()
+    repetitions: int = 1
 
     def __post_init__(self) -> None:
         for names in (self.models, self.metrics):
@@ -52,10 +55,10 @@ class RiskScores:
             raise ScoreError("There must be scores of two models at least.")
         _check_metrics(self.lower_is_better, self.metrics)
         for model, prompts, values in zip(self.models, self.prompts, self.values, strict=True):
-            if values.shape != (len(prompts), len(self.metrics)):
-                raise ScoreError(f"{model} does not have one score for each prompt and metric.")
+            if values.shape != (len(prompts) * self.repetitions, len(self.metrics)):
+                raise ScoreError(f"{model} does not have a score for each reply and metric.")
             if len(prompts) < 2:
-                raise ScoreError(f"{model} has one score; two prompts are the least.")
+                raise ScoreError(f"{model} has one prompt; two are the least.")
             if not np.isfinite(values).all():
                 raise ScoreError(f"A score of {model} is not a finite number.")
 
@@ -118,7 +121,8 @@ def scores_from_cells(
     Raises
     ------
     ScoreError
-        A score is missing, or `RiskScores` refuses the table.
+        A score is missing, a prompt has another number of replies than the others, or
+        `RiskScores` refuses the table.
     """
     models = tuple(dict.fromkeys(model for model, _ in cells))
     there = tuple(dict.fromkeys(name for scores in cells.values() for name in scores))
@@ -134,11 +138,29 @@ def scores_from_cells(
     prompts = tuple(
         tuple(sorted(prompt for owner, prompt in cells if owner == model)) for model in models
     )
+    repetitions = _repetitions(cells, metrics)
     values = tuple(
         np.array([[cells[model, prompt][name] for name in metrics] for prompt in own], dtype=float)
+        .swapaxes(1, 2)
+        .reshape(-1, len(metrics))
         for model, own in zip(models, prompts, strict=True)
     )
-    return RiskScores(models, metrics, prompts, values, frozenset(lower_is_better))
+    return RiskScores(models, metrics, prompts, values, frozenset(lower_is_better), repetitions)
+
+
+def _repetitions(cells: Cells, metrics: tuple[str, ...]) -> int:
+    """Return how many scores each model has on each prompt by each metric."""
+    seen: dict[int, tuple[str, str]] = {}
+    for reply, scores in cells.items():
+        for name in metrics:
+            seen.setdefault(len(scores[name]), reply)
+    if len(seen) > 1:
+        (one, (model, prompt)), (other, (rival, question)), *_ = seen.items()
+        raise ScoreError(
+            f"{model} has {one} on prompt {prompt!r} where {rival} has {other} on {question!r}: "
+            "there must be as many replies to each prompt."
+        )
+    return next(iter(seen), 1)
 
 
 def _check_metrics(names: Iterable[str], known: tuple[str, ...]) -> None:

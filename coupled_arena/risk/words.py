@@ -96,10 +96,11 @@ def _of_scores(report: RiskReport) -> Iterator[str]:
     size = report.scores.size
     if size < _FEW:
         yield f"There are {size} prompts only: a bootstrap of so few promises little."
-    if size * report.settings.tail_p < _THIN:
+    tail = size * report.settings.tail_p
+    if tail < _THIN:
         yield (
-            f"The worst {100 * report.settings.tail_p:.3g} % of {size:,} scores are "
-            f"{size * report.settings.tail_p:.2g}: the tail risks are uncertain."
+            f"The worst {100 * report.settings.tail_p:.3g} % of {size:,} prompts are {tail:.2g}: "
+            "the tail risks are uncertain."
         )
 
 

@@ -1,12 +1,12 @@
 """Violation ratios of bootstrap samples, for all pairs of models and both orders.
 
-What makes it fast: samples are sorted once, and a bootstrap sample is how often each score was
-drawn, so writing the scores that often is its quantiles without another sort. Integrated quantiles
+What makes it fast: samples are sorted once, and a bootstrap sample is how often each prompt was
+drawn, so writing its scores that often is its quantiles without another sort. Integrated quantiles
 are running sums. Pairs are compared on pieces of the quantiles that stay in the first cache, in
 loops that the compiler turns into vector instructions.
 
 The draws are SplitMix64 [1]_, a stream for each bootstrap sample, so that they depend on the seed
-alone and not on which thread is where. A score is drawn by the high half of a 64-bit product, so
+alone and not on which thread is where. A prompt is drawn by the high half of a 64-bit product, so
 its probability is off by less than 2**-32.
 
 References
@@ -47,7 +47,12 @@ _OPTIONS: dict[str, Any] = {
 
 
 def bootstrap_ratios(
-    samples: Sequence[FloatArray], draws: int, *, paired: bool, seed: int = 0
+    samples: Sequence[FloatArray],
+    draws: int,
+    *,
+    paired: bool,
+    seed: int = 0,
+    repetitions: int = 1,
 ) -> FloatArray:
     """Return the violation ratios of bootstrap samples.
 
@@ -58,7 +63,9 @@ def bootstrap_ratios(
     draws : int
         Number of bootstrap samples B.
     paired : bool
-        Draw prompts, the same for all models; else draw each model's scores by themselves.
+        Draw prompts, the same for all models; else draw each model's by themselves.
+    repetitions : int
+        Scores of each prompt, which stand next to each other and are drawn together.
 
     Returns
     -------
@@ -69,17 +76,20 @@ def bootstrap_ratios(
     Raises
     ------
     ValueError
-        There is no draw, a sample cannot be used, or paired samples have different sizes.
+        There is no draw, a sample cannot be used, paired samples have different sizes, or the
+        repetitions do not divide a size.
     """
-    if draws < 1:
-        raise ValueError("There must be one bootstrap sample at least.")
+    if draws < 1 or repetitions < 1:
+        raise ValueError("There must be one bootstrap sample and one repetition at least.")
     scaled = standardised(samples)
     sizes = np.array([len(sample) for sample in scaled])
     if paired and len(set(sizes.tolist())) > 1:
         raise ValueError("Paired samples must have the same prompts.")
+    if (sizes % repetitions).any():
+        raise ValueError("Each prompt must have as many scores as there are repetitions.")
     orders = [np.argsort(sample, kind="stable") for sample in scaled]
     scores = np.concatenate([x[o] for x, o in zip(scaled, orders, strict=True)])
-    places = np.concatenate(orders).astype(np.uint32)
+    prompts = (np.concatenate(orders) // repetitions).astype(np.uint32)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     seeds = np.random.SeedSequence(seed).generate_state(draws, np.uint64)
     k = len(scaled)
@@ -87,7 +97,7 @@ def bootstrap_ratios(
 
     def fill(begin: int) -> None:
         part = slice(begin, begin + _CHUNK)
-        _fill(scores, places, starts, seeds[part], paired, ratios[:, part])
+        _fill(scores, prompts, starts, seeds[part], paired, repetitions, ratios[:, part])
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
@@ -100,7 +110,15 @@ def bootstrap_ratios(
 
 
 @numba.njit(**_OPTIONS)
-def _fill(scores: Any, places: Any, starts: Any, seeds: Any, paired: Any, ratios: Any) -> None:
+def _fill(
+    scores: Any,
+    prompts: Any,
+    starts: Any,
+    seeds: Any,
+    paired: Any,
+    repetitions: Any,
+    ratios: Any,
+) -> None:
     k = len(starts) - 1
     largest = np.diff(starts).max()
     even = np.diff(starts).min() == largest
@@ -109,10 +127,12 @@ def _fill(scores: Any, places: Any, starts: Any, seeds: Any, paired: Any, ratios
     integrals = np.empty((k, largest + 1))
     for b in range(len(seeds)):
         for model in range(k):
-            part = slice(starts[model], starts[model + 1])
+            start, end = starts[model], starts[model + 1]
             if model == 0 or not paired:
-                _draw(seeds[b] + _WORD(model) * _FIRST, counts[: starts[model + 1] - part.start])
-            _write(scores[part], places[part], counts, quantiles[model], integrals[model])
+                seed = seeds[b] + _WORD(model) * _FIRST
+                _draw(seed, counts[: (end - start) // repetitions])
+            row, sums = quantiles[model], integrals[model]
+            _write(scores[start:end], prompts[start:end], counts, row, sums)
         if even:
             _compare_even(quantiles, integrals, ratios[:, b])
             continue
@@ -127,7 +147,7 @@ def _fill(scores: Any, places: Any, starts: Any, seeds: Any, paired: Any, ratios
 
 @numba.njit(**_OPTIONS)
 def _draw(seed: Any, counts: Any) -> None:
-    """Count how often each of n scores is among n drawn with replacement."""
+    """Count how often each of n prompts is among n drawn with replacement."""
     n = _WORD(len(counts))
     counts[:] = 0
     state = seed
@@ -142,11 +162,11 @@ def _draw(seed: Any, counts: Any) -> None:
 
 
 @numba.njit(**_OPTIONS)
-def _write(scores: Any, places: Any, counts: Any, quantiles: Any, integrals: Any) -> None:
+def _write(scores: Any, prompts: Any, counts: Any, quantiles: Any, integrals: Any) -> None:
     """Write sorted scores as often as they were drawn, and their running sums."""
     at = _WORD(0)  # without a sign, so that no index has to be looked at
     for rank in range(len(scores)):
-        times = counts[places[rank]]
+        times = counts[prompts[rank]]
         for copy in range(_TWICE):  # usually too many; the next score writes over them
             quantiles[at + _WORD(copy)] = scores[rank]
         for copy in range(_TWICE, times):

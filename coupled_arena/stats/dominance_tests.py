@@ -65,6 +65,8 @@ class DominancePlan:
     ----------
     paired : bool
         Samples are scores on the same prompts, which are drawn together.
+    repetitions : int
+        Scores of each prompt, which stand next to each other and are drawn together.
     bootstraps : int
     alpha : float
         Error level after the correction.
@@ -79,6 +81,7 @@ class DominancePlan:
     """
 
     paired: bool = True
+    repetitions: int = 1
     bootstraps: int = 10_000
     alpha: float = 0.05
     threshold: float = 0.25
@@ -93,8 +96,8 @@ class DominancePlan:
             raise ValueError(
                 f"The threshold must be at most 0.5 and above 0, not {self.threshold}."
             )
-        if self.bootstraps < 2:
-            raise ValueError("There must be two bootstrap samples at least.")
+        if self.bootstraps < 2 or self.repetitions < 1:
+            raise ValueError("There must be two bootstrap samples and one repetition at least.")
         if self.seed < 0:
             raise ValueError("The seed must not be negative.")
 
@@ -165,16 +168,22 @@ def compare_models(samples: Sequence[FloatArray], plan: DominancePlan) -> dict[O
     Raises
     ------
     ValueError
-        There are fewer than two models, a sample has fewer than two scores or one that is not
-        finite, or paired samples have different sizes.
+        There are fewer than two models, a sample has fewer than two prompts or a score that is not
+        finite, paired samples have different sizes, or the repetitions do not divide a size.
     """
     if len(samples) < 2:
         raise ValueError("There must be two models at least.")
-    if min(len(sample) for sample in samples) < 2:
-        raise ValueError("There must be two scores of each model at least.")
+    size = min(len(sample) for sample in samples) // plan.repetitions
+    if size < 2:
+        raise ValueError("There must be two prompts of each model at least.")
     exact = violation_ratios(samples)
-    drawn = bootstrap_ratios(samples, plan.bootstraps, paired=plan.paired, seed=plan.seed)
-    size = min(len(sample) for sample in samples)
+    drawn = bootstrap_ratios(
+        samples,
+        plan.bootstraps,
+        paired=plan.paired,
+        seed=plan.seed,
+        repetitions=plan.repetitions,
+    )
     return {
         order: _test(order, ratios, pairs, size, plan)
         for order, ratios, pairs in zip(Order, exact, drawn, strict=True)
@@ -189,7 +198,7 @@ def fewest_bootstraps(k: int, plan: DominancePlan) -> int:
 def samples_needed(
     tests: PairTests, size: int, plan: DominancePlan, gap: float = 0.1, power: float = 0.95
 ) -> FloatArray:
-    """Return about how many scores of each model it takes to find a gap.
+    """Return about how many prompts it takes to find a gap.
 
     The error of an estimate falls with the root of n. The estimated gap of an undecided pair is
     mostly noise, so the gap is given. Holm's and the false discovery rate's first level stands for
@@ -198,7 +207,7 @@ def samples_needed(
     Parameters
     ----------
     size : int
-        Scores of each model there are.
+        Prompts there are.
     gap : float
         Difference of violation ratios to be found: 0.1 tells .45 from .55.
     power : float

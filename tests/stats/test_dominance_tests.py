@@ -52,19 +52,22 @@ def test_splitmix_gives_the_published_words():
     ]
 
 
+@pytest.mark.parametrize("repetitions", [1, 3])
 @pytest.mark.parametrize(
     ("sizes", "paired"),
     [((7, 7, 7), True), ((600, 600), True), ((7, 7, 7), False), ((5, 8), False)],
 )
-def test_bootstrap_samples_by_another_route(sizes, paired):
+def test_bootstrap_samples_by_another_route(sizes, paired, repetitions):
     rng = np.random.default_rng(4)
-    samples = [rng.integers(-4, 5, n).astype(float) for n in sizes]
-    ratios = bootstrap_ratios(samples, 3, paired=paired, seed=9)
+    samples = [rng.integers(-4, 5, n * repetitions).astype(float) for n in sizes]
+    ratios = bootstrap_ratios(samples, 3, paired=paired, seed=9, repetitions=repetitions)
     seeds = np.random.SeedSequence(9).generate_state(3, np.uint64)
     for b, seed in enumerate(seeds.tolist()):
         resampled = [
-            x[drawn((seed + (0 if paired else m) * 0xBF58476D1CE4E5B9) % WORD, len(x))]
-            for m, x in enumerate(samples)
+            x.reshape(n, repetitions)[
+                drawn((seed + (0 if paired else m) * 0xBF58476D1CE4E5B9) % WORD, n)
+            ].ravel()
+            for m, (x, n) in enumerate(zip(samples, sizes, strict=True))
         ]
         for pair, (i, j) in enumerate(combinations(range(len(sizes)), 2)):
             wanted = by_arrays(resampled[i], resampled[j])
@@ -215,6 +218,21 @@ def test_family_wise_errors_of_identical_models():
         assert found[order, "relative"] <= nominal(0.05, 300)
 
 
+def repeated(rng):
+    """Two models on 60 prompts, 5 replies to each, which depend on the prompt."""
+    prompts = rng.normal(size=(2, 60, 1))
+    return (prompts + 0.5 * rng.normal(size=(2, 60, 5))).reshape(2, -1)
+
+
+def test_replies_to_one_prompt_are_not_independent():
+    settings = {"bootstraps": 199, "paired": False, "correction": Correction.NONE}
+    whole = rejections(repeated, DominancePlan(**settings, repetitions=5), 400, (0, 1))
+    apart = rejections(repeated, DominancePlan(**settings), 400, (0, 1))
+    for order in Order:
+        assert whole[order, "relative"] <= nominal(0.05, 400)
+        assert apart[order, "relative"] > 0.15
+
+
 def shifted(rng):
     """Two models .1 apart whose scores have correlation .8."""
     prompts = rng.normal(size=1000)
@@ -289,9 +307,11 @@ def test_samples_that_second_order_takes():
     ("samples", "settings", "complaint"),
     [
         ([[1.0, 2.0]], {}, "two models"),
-        ([[1.0], [2.0]], {}, "two scores"),
-        ([[1.0, 2.0], [1.0]], {"paired": False}, "two scores"),
+        ([[1.0], [2.0]], {}, "two prompts"),
+        ([[1.0, 2.0], [1.0]], {"paired": False}, "two prompts"),
         ([[1.0, 2.0], [1.0, 2.0, 3.0]], {}, "same prompts"),
+        ([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], {"repetitions": 2}, "two prompts"),
+        ([[1.0, 2.0, 3.0] * 3] * 2, {"repetitions": 2}, "as many scores"),
         ([[1.0, np.nan], [1.0, 2.0]], {}, "finite"),
         ([[1.0, np.inf], [1.0, 2.0]], {}, "finite"),
     ],
@@ -310,6 +330,7 @@ def test_samples_that_make_no_sense(samples, settings, complaint):
         {"threshold": 0},
         {"threshold": 0.6},
         {"bootstraps": 1},
+        {"repetitions": 0},
         {"seed": -1},
     ],
 )

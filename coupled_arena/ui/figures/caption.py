@@ -83,12 +83,13 @@ def dominance_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:
 def _scores(report: RiskReport, view: RiskView) -> list[str]:
     copula = report.settings.copula
     joined = view.name == PORTFOLIO and copula is not None
-    size = f"{report.scores.size:,} prompts"
+    size, repetitions = f"{report.scores.size:,} prompts", report.scores.repetitions
     return [
         f"portfolio of {len(report.scores.metrics)} metrics, {copula} copula"
         if joined
         else shortened(view.name),
         *(["lower is better"] if view.name in report.scores.lower_is_better else []),
+        *([f"{repetitions} replies each"] if repetitions > 1 else []),
         f"{size}, paired" if report.paired else f"{size} or more, not paired",
     ]
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from coupled_arena.cli import risk as command
-from coupled_arena.stats.dominance_tests import Correction, PValues
+from coupled_arena.stats.corrections import Correction
+from coupled_arena.stats.dominance_tests import PValues
 from coupled_arena.stats.mean_risk import Risk
 from coupled_arena.stats.portfolio import Copula
 from coupled_arena.stats.rank_aggregation import Distance

@@ -64,7 +64,8 @@ def risk(
     from coupled_arena.cli.risk_tables import risk_answer, risk_text
     from coupled_arena.risk.files import read_risk_scores
     from coupled_arena.risk.report import RiskSettings, risk_report
-    from coupled_arena.stats.dominance_tests import Correction, PValues
+    from coupled_arena.stats.corrections import Correction
+    from coupled_arena.stats.dominance_tests import PValues
     from coupled_arena.stats.portfolio import Copula
     from coupled_arena.stats.rank_aggregation import Distance
 

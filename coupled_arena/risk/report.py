@@ -9,10 +9,10 @@ import numpy as np
 
 from coupled_arena.errors import ScoreError
 from coupled_arena.risk.scores import RiskScores
+from coupled_arena.stats.corrections import Correction
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.dominance import ROUNDING, Order
 from coupled_arena.stats.dominance_tests import (
-    Correction,
     Dominance,
     DominancePlan,
     PValues,

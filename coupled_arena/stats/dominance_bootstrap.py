@@ -120,8 +120,10 @@ def _fill(
     ratios: Any,
 ) -> None:
     k = len(starts) - 1
-    largest = np.diff(starts).max()
-    even = np.diff(starts).min() == largest
+    largest, smallest = 0, len(scores)
+    for model in range(k):
+        size = starts[model + 1] - starts[model]
+        largest, smallest = max(largest, size), min(smallest, size)
     counts = np.empty(largest, np.int32)
     quantiles = np.empty((k, largest + _TWICE))
     integrals = np.empty((k, largest + 1))
@@ -133,7 +135,7 @@ def _fill(
                 _draw(seed, counts[: (end - start) // repetitions])
             row, sums = quantiles[model], integrals[model]
             _write(scores[start:end], prompts[start:end], counts, row, sums)
-        if even:
+        if smallest == largest:
             _compare_even(quantiles, integrals, ratios[:, b])
             continue
         pair = 0

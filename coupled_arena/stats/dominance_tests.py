@@ -21,8 +21,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import false_discovery_control
 
+from coupled_arena.stats.corrections import Correction, adjust, smallest_factor
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.dominance import ROUNDING, Order, one_against_all, violation_ratios
 from coupled_arena.stats.dominance_bootstrap import bootstrap_ratios
@@ -40,21 +40,6 @@ class PValues(StrEnum):
     PERCENTILE = "percentile"
     APPROXIMATE = "approximate"
     PUBLISHED = "published"
-
-
-class Correction(StrEnum):
-    """How p-values of all pairs of k models are corrected for being many.
-
-    BONFERRONI : times k², as in the paper; all wins are right with probability 1 - alpha.
-    HOLM : the same promise by Holm's steps over the k (k - 1) tests.
-    FDR : Benjamini and Yekutieli: a share alpha of the wins may be wrong.
-    NONE : each test by itself.
-    """
-
-    BONFERRONI = "bonferroni"
-    HOLM = "holm"
-    FDR = "fdr"
-    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -192,7 +177,7 @@ def compare_models(samples: Sequence[FloatArray], plan: DominancePlan) -> dict[O
 
 def fewest_bootstraps(k: int, plan: DominancePlan) -> int:
     """Return how many bootstrap samples some pair needs to win at all by percentile."""
-    return int(np.ceil(_tests(k, plan.correction) / plan.alpha)) - 1
+    return int(np.ceil(smallest_factor(k, plan.correction) / plan.alpha)) - 1
 
 
 def samples_needed(
@@ -217,20 +202,8 @@ def samples_needed(
     -------
     ndarray of float64, shape (k, k)
     """
-    critical = ndtri(1 - plan.alpha / _tests(len(tests.wins), plan.correction))
+    critical = ndtri(1 - plan.alpha / smallest_factor(len(tests.wins), plan.correction))
     return np.ceil(size * ((critical + ndtri(power)) * tests.deviation / gap) ** 2)
-
-
-def _tests(k: int, correction: Correction) -> int:
-    """Return by how much the smallest p-value is multiplied."""
-    tests = k * (k - 1)
-    harmonic = (1 / np.arange(1, tests + 1)).sum()
-    return {
-        Correction.BONFERRONI: k**2,
-        Correction.HOLM: tests,
-        Correction.FDR: int(np.ceil(tests * harmonic)),
-        Correction.NONE: 1,
-    }[correction]
 
 
 def _test(
@@ -283,26 +256,5 @@ def _decide(
         # Without any spread a difference is certain, and none is none.
         p_values = np.where((deviation == 0) & (z == 0), 1.0, ndtr(z))
     np.fill_diagonal(p_values, 1.0)
-    adjusted = _adjusted(p_values, plan.correction)
+    adjusted = adjust(p_values, plan.correction)
     return PairTests(statistic, deviation, p_values, adjusted, adjusted <= plan.alpha + ROUNDING)
-
-
-def _adjusted(p_values: FloatArray, correction: Correction) -> FloatArray:
-    k = len(p_values)
-    if correction in (Correction.BONFERRONI, Correction.NONE):
-        return np.minimum(p_values * _tests(k, correction), 1.0)
-    off = ~np.eye(k, dtype=bool)
-    adjusted = np.ones((k, k))
-    if correction is Correction.FDR:
-        adjusted[off] = false_discovery_control(p_values[off], method="by")
-    else:
-        adjusted[off] = _holm(p_values[off])
-    return adjusted
-
-
-def _holm(p_values: FloatArray) -> FloatArray:
-    order = np.argsort(p_values)
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty_like(p_values)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted

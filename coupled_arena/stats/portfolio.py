@@ -24,7 +24,7 @@ from coupled_arena.stats.counts import FloatArray, IntArray
 
 _TILE = 512  # points whose sets of lower ones stay in the second cache
 _WORDS = _TILE // 64
-_ONE = np.uint64(1)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 _SIX, _LOW_SIX = np.uint64(6), np.uint64(63)
 # Counting bits in parallel, in a form that compilers know.
 _FIVES, _THREES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
@@ -126,7 +126,9 @@ def empirical_copula(pooled: FloatArray) -> FloatArray:
     counts = np.zeros((workers, n), dtype=np.int64)
 
     def count(worker: int) -> None:
-        _count_lower(lower, np.array(starts[worker::workers]), counts[worker])
+        for start in starts[worker::workers]:
+            order = start + np.argsort(lower[:, start : start + _TILE], axis=1)
+            _count_lower(lower, order, start, counts[worker])
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(count, range(workers)))
@@ -165,29 +167,28 @@ def sample_win_rates(scores: FloatArray) -> FloatArray:
 
 
 @numba.njit(nogil=True, cache=True)
-def _count_lower(lower: Any, starts: Any, counts: Any) -> None:
+def _count_lower(lower: Any, order: Any, start: Any, counts: Any) -> None:
+    """Add how many points of a tile, sorted by each metric, are below each point."""
     metrics, n = lower.shape
     sets = np.empty((metrics, _TILE + 1, _WORDS), np.uint64)
     place = np.empty((n, metrics), np.uint16)  # which set is a point's
     by_rank = np.empty(n + 1, np.int64)
-    for start in starts:
-        end = min(start + _TILE, n)
-        for metric in range(metrics):
-            order = start + np.argsort(lower[metric, start:end])
-            bits = np.zeros(_WORDS, np.uint64)
-            by_rank[:] = 0
-            for rank in range(len(order)):
-                sets[metric, rank] = bits
-                member = np.uint64(order[rank] - start)
-                bits[member >> _SIX] |= _ONE << (member & _LOW_SIX)
-                by_rank[lower[metric, order[rank]] + 1] += 1
-            sets[metric, len(order)] = bits
-            for rank in range(n):
-                by_rank[rank + 1] += by_rank[rank]
-            for point in range(n):
-                place[point, metric] = by_rank[lower[metric, point]]
+    for metric in range(metrics):
+        by_rank[:] = 0
+        sets[metric, 0] = _NONE
+        for rank in range(order.shape[1]):
+            point = order[metric, rank]
+            member = np.uint64(point - start)
+            for word in range(_WORDS):
+                sets[metric, rank + 1, word] = sets[metric, rank, word]
+            sets[metric, rank + 1, member >> _SIX] |= _ONE << (member & _LOW_SIX)
+            by_rank[lower[metric, point] + 1] += 1
+        for rank in range(n):
+            by_rank[rank + 1] += by_rank[rank]
         for point in range(n):
-            counts[point] += _size_of_intersection(sets, place[point])
+            place[point, metric] = by_rank[lower[metric, point]]
+    for point in range(n):
+        counts[point] += _size_of_intersection(sets, place[point])
 
 
 @numba.njit(nogil=True, cache=True)

@@ -65,7 +65,7 @@ _FIGURES: dict[str, tuple[_Draw, str]] = {
     "order2": (
         partial(violation_figure, order=Order.SECOND),
         "How far the row is from dominating the column in the second order: 0 means that it does, "
-        "1 that the column does. Bold where the row ranks ahead of the column, tested for all "
+        "100 that the column does. Bold where the row ranks ahead of the column, tested for all "
         "pairs together by a bootstrap over prompts.",
     ),
     "order1": (

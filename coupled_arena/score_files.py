@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +29,8 @@ def read_score_table(path: Path, seeds: int) -> ScoreTable:
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            models, rows = _read(csv.reader(stream), path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ScoreError(f"{path} cannot be read as a CSV file: {error}.") from error
+    with csv_lines(path, str(path)) as lines:
+        models, rows = _read(lines, path)
     tables: list[np.ndarray] = []
     for protocol in _PROTOCOLS:
         if not rows[protocol]:
@@ -47,6 +45,22 @@ def read_score_table(path: Path, seeds: int) -> ScoreTable:
         return ScoreTable(models, *tables)
     except ValueError as error:
         raise ScoreError(f"{path}: {error}") from error
+
+
+@contextmanager
+def csv_lines(path: Path, name: str) -> Iterator[Iterator[list[str]]]:
+    """Open a CSV file, called `name` in errors; the lines are to be read inside the block.
+
+    Raises
+    ------
+    ScoreError
+        The file cannot be read, at its beginning or within.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            yield csv.reader(stream)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ScoreError(f"{name} cannot be read as a CSV file: {error}.") from error
 
 
 def _read(
@@ -71,11 +85,18 @@ def _read(
         if protocol not in rows:
             raise ScoreError(f"{where}: {_NOISE} is {protocol!r}, not {' or '.join(_PROTOCOLS)}.")
         scores = (cell for place, cell in enumerate(row) if place != at)
-        rows[protocol].append([_score(cell, where) for cell in scores])
+        rows[protocol].append([read_score(cell, where) for cell in scores])
     return models, rows
 
 
-def _score(cell: str, where: str) -> float:
+def read_score(cell: str, where: str) -> float:
+    """Return a score: a finite number, True or False.
+
+    Raises
+    ------
+    ScoreError
+        It is none; `where` says where it stands.
+    """
     word = cell.strip().lower()
     try:
         score = _WORDS[word] if word in _WORDS else float(word)

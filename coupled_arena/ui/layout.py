@@ -19,6 +19,7 @@ from coupled_arena.ui.data_tab import DataTab
 from coupled_arena.ui.experiments_tab import ExperimentsTab
 from coupled_arena.ui.judge_notice import JudgeNotice
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
+from coupled_arena.ui.risk_tab import RiskTab
 from coupled_arena.ui.visitor import VisitorCookie
 
 _log = logging.getLogger(__name__)
@@ -43,6 +44,9 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Audit", id="audit"):
                 audit = AuditTab(services.store, services.audits)
                 audit.build()
+            with gr.Tab("Risk", id="risk"):
+                risk = RiskTab()
+                risk.build()
             with gr.Tab("Experiments", id="experiments"):
                 experiments = ExperimentsTab(services.store, services.evidence)
                 experiments.build()
@@ -53,6 +57,7 @@ def build(services: Services) -> gr.Blocks:
                 DataTab(services.store).build()
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
+        risk.read_theme(page)
         experiments.offer_judges_when_shown(tabs)
     return page
 

@@ -9,6 +9,7 @@ from coupled_arena.audit.report import Audit
 from coupled_arena.evidence import BoardSource
 from coupled_arena.leaderboard import Leaderboard
 from coupled_arena.records import Mode
+from coupled_arena.risk.report import PORTFOLIO, RiskReport, RiskView
 from coupled_arena.stats.model_counts import Ties
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.ui.figures.theme import shortened
@@ -62,6 +63,39 @@ def audit_caption(audit: Audit) -> tuple[str, ...]:
             f"alpha {audit.alpha:g}",
         ]
     )
+
+
+def risk_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:
+    """Return the scores that are ranked and how many of them there are."""
+    return _lines(_scores(report, view))
+
+
+def dominance_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:
+    """Return the settings that tests of dominance depend on."""
+    plan = report.plan
+    return _lines(
+        [
+            *_scores(report, view),
+            f"alpha {plan.alpha:g}",
+            f"{plan.bootstraps:,} bootstrap samples",
+            f"{plan.p_values} p-values",
+            f"{plan.correction} correction",
+        ]
+    )
+
+
+def _scores(report: RiskReport, view: RiskView) -> list[str]:
+    copula = report.settings.copula
+    joined = view.name == PORTFOLIO and copula is not None
+    size, repetitions = f"{report.scores.size:,} prompts", report.scores.repetitions
+    return [
+        f"portfolio of {len(report.scores.metrics)} metrics, {copula} copula"
+        if joined
+        else shortened(view.name),
+        *(["lower is better"] if view.name in report.scores.lower_is_better else []),
+        *([f"{repetitions} replies each"] if repetitions > 1 else []),
+        f"{size}, paired" if report.paired else f"{size} or more, not paired",
+    ]
 
 
 def _whose(board: Leaderboard) -> list[str]:

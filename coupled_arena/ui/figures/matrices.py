@@ -26,7 +26,7 @@ from coupled_arena.ui.figures.theme import (
 )
 
 _CROWDED = 5  # models above which a phone's cells have room for one number only
-_FULL = 20  # models above which they have room for none
+FULL = 20  # models above which they have room for none
 _SQUARE = "\N{BLACK SQUARE}"
 
 
@@ -75,7 +75,7 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             if i != j
         ],
     )
-    return _matrix(names, cells, unmet, theme, head)
+    return matrix_figure(names, cells, unmet, theme, head)
 
 
 def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -123,7 +123,7 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         ),
         rows=[_mode_row(modes, p, i, j) for row in grid for i, j in row if i != j],
     )
-    return _matrix(names, cells, unmet, theme, head)
+    return matrix_figure(names, cells, unmet, theme, head)
 
 
 def number(value: float) -> float | None:
@@ -131,13 +131,22 @@ def number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _matrix(
+def matrix_figure(
     names: Sequence[str],
     cells: dict[str, Any],
     unmet: Sequence[tuple[int, int]],
     theme: Theme,
     head: Head,
 ) -> go.Figure:
+    """Return a figure with a cell for each pair of models.
+
+    Parameters
+    ----------
+    cells : dict
+        What a heatmap has: z, text, hovertext, zmin, zmid and zmax, from behind to ahead.
+    unmet : sequence of (row, column)
+        Cells with a dash in them.
+    """
     k = len(names)
     heatmap = {
         "type": "heatmap",
@@ -145,8 +154,8 @@ def _matrix(
         "hoverinfo": "text",
         "colorscale": [[0, theme.behind], [0.5, theme.even], [1, theme.ahead]],
         "showscale": False,
-        "xgap": 3 if k <= _FULL else 1,
-        "ygap": 3 if k <= _FULL else 1,
+        "xgap": 3 if k <= FULL else 1,
+        "ygap": 3 if k <= FULL else 1,
         **cells,
     }
     dashes = {  # plotly writes nothing into cells without a value
@@ -160,15 +169,15 @@ def _matrix(
     }
     rows = [wrapped(name) for name in names]
     columns = rows if k <= _CROWDED else [shortened(name) for name in names]
-    if k > _FULL:  # columns are too narrow for names: numbers stand for them, some of them
+    if k > FULL:  # columns are too narrow for names: numbers stand for them, some of them
         rows = [f"{place}. {shortened(name)}" for place, name in enumerate(names, 1)]
         columns = ["" if place > 1 and place % 5 else f"{place}" for place in range(1, k + 1)]
-    lines = 1 if k > _FULL else max(2 if k > _CROWDED else 3, *(r.count("<br>") + 1 for r in rows))
+    lines = 1 if k > FULL else max(2 if k > _CROWDED else 3, *(r.count("<br>") + 1 for r in rows))
     layout = {
         "xaxis": {
             **_names(columns),
             "range": [-0.5, k - 0.5],
-            **({"tickangle": -90} if _CROWDED < k <= _FULL else {"autotickangles": [0, -90]}),
+            **({"tickangle": -90} if _CROWDED < k <= FULL else {"autotickangles": [0, -90]}),
         },
         "yaxis": {**_names(rows), "range": [k - 0.5, -0.5]},
     }
@@ -179,7 +188,7 @@ def _names(names: Sequence[str]) -> dict[str, Any]:
     return {
         "tickvals": list(range(len(names))),
         "ticktext": list(names),
-        "tickfont": {"size": 12 if len(names) <= _FULL else 10},
+        "tickfont": {"size": 12 if len(names) <= FULL else 10},
         "ticks": "",
         "showgrid": False,
         "zeroline": False,
@@ -188,7 +197,7 @@ def _names(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _cell_text(pair: HeadToHead, k: int) -> str:
-    if pair.win_rate is None or k > _FULL:
+    if pair.win_rate is None or k > FULL:
         return ""
     if k > _CROWDED:
         return f"{100 * pair.win_rate:.0f}"
@@ -204,7 +213,7 @@ def _describe(this: str, that: str, pair: HeadToHead) -> str:
 
 def _change_text(modes: ModeComparison, p: float, i: int, j: int, k: int) -> str:
     pairs = modes.pairs
-    if not _met(modes, i, j) or k > _FULL:
+    if not _met(modes, i, j) or k > FULL:
         return ""
     starred = stars(p)
     if k > _CROWDED:

@@ -1,0 +1,204 @@
+r"""Several metrics as one score: portfolios, and win rates for comparison.
+
+Each metric becomes the share of all models' scores that are not above it, so that metrics of any
+scale meet in (0, 1]. A portfolio is their weighted geometric mean (independent copula) or the
+share of all replies that are worse in every metric (empirical copula). A copula of each model's
+own scores would forget how good they are: it depends on their order alone. So scores of all models
+are pooled.
+
+Higher is better in all metrics here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import Any, Literal
+
+import numba
+import numpy as np
+
+from coupled_arena.stats.counts import FloatArray, IntArray
+
+_TILE = 512  # points whose sets of lower ones stay in the second cache
+_WORDS = _TILE // 64
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+_SIX, _LOW_SIX = np.uint64(6), np.uint64(63)
+# Counting bits in parallel, in a form that compilers know.
+_FIVES, _THREES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+_FOUR, _TWO, _FIFTEENS = np.uint64(4), np.uint64(2), np.uint64(0x0F0F0F0F0F0F0F0F)
+_ONES, _TOP = np.uint64(0x0101010101010101), np.uint64(56)
+
+
+class Copula(StrEnum):
+    """How metrics become a portfolio."""
+
+    INDEPENDENT = "independent"
+    EMPIRICAL = "empirical"
+
+
+def portfolio(
+    scores: Sequence[FloatArray], copula: Copula, weights: Sequence[float] | None = None
+) -> list[FloatArray]:
+    """Return the portfolio of each model's replies.
+
+    Parameters
+    ----------
+    scores : sequence of k ndarrays of float64, shape (n_i, metrics)
+        Higher is better.
+    weights : sequence of float, optional
+        Importance of each metric, in any unit; equal by default. The empirical copula has none.
+
+    Returns
+    -------
+    list of k ndarrays of float64, shape (n_i,)
+        In (0, 1] for the independent copula, in [0, 1) for the empirical one.
+
+    Raises
+    ------
+    ValueError
+        There are no scores or they do not fit, one is not finite, or a weight is negative or
+        missing or all are zero.
+    """
+    if not scores or not all(x.ndim == 2 and x.size for x in scores):
+        raise ValueError("Each model must have scores with a column for each metric.")
+    if len({x.shape[1] for x in scores}) > 1:
+        raise ValueError("All models must have the same metrics.")
+    pooled = np.concatenate(list(scores))
+    if not np.isfinite(pooled).all():
+        raise ValueError("All scores must be finite numbers.")
+    shares = checked_weights(weights, pooled.shape[1])
+    values = (
+        empirical_copula(pooled)
+        if copula is Copula.EMPIRICAL
+        else np.exp(np.log(distribution(pooled)) @ shares)
+    )
+    return np.split(values, np.cumsum([len(x) for x in scores])[:-1])
+
+
+def checked_weights(weights: Sequence[float] | None, metrics: int) -> FloatArray:
+    """Return weights that add up to one, shape (metrics,).
+
+    Raises
+    ------
+    ValueError
+        A weight is negative, missing or not finite, or all are zero.
+    """
+    given = np.ones(metrics) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != (metrics,):
+        raise ValueError(f"There must be {metrics} weights, one for each metric.")
+    if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
+        raise ValueError("Weights must not be negative, and one must be above zero.")
+    return given / given.sum()
+
+
+def distribution(pooled: FloatArray) -> FloatArray:
+    """Return the share of all scores that are at most this one, by metric, in (0, 1].
+
+    Parameters
+    ----------
+    pooled : ndarray of float64, shape (n, metrics)
+    """
+    return _counted(pooled, "right") / len(pooled)
+
+
+def empirical_copula(pooled: FloatArray) -> FloatArray:
+    """Return the share of all points that are strictly lower in every metric.
+
+    Points are taken in tiles. A point's lower ones within a tile, in one metric, are the first few
+    in the tile's order: one of 513 sets, kept as bits. Its lower ones in every metric are the
+    intersection, whose bits are counted.
+
+    Parameters
+    ----------
+    pooled : ndarray of float64, shape (n, metrics)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    n = len(pooled)
+    lower = np.ascontiguousarray(_counted(pooled, "left").T.astype(np.int32))
+    starts = range(0, n, _TILE)
+    workers = min(os.cpu_count() or 1, len(starts))
+    counts = np.zeros((workers, n), dtype=np.int64)
+
+    def count(worker: int) -> None:
+        for start in starts[worker::workers]:
+            order = start + np.argsort(lower[:, start : start + _TILE], axis=1)
+            _count_lower(lower, order, start, counts[worker])
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(count, range(workers)))
+    return counts.sum(axis=0) / n
+
+
+def _counted(pooled: FloatArray, side: Literal["left", "right"]) -> IntArray:
+    """Count scores below each one by metric, or those not above it ("right"), shape (n, m)."""
+    counts = np.empty(pooled.shape, dtype=np.int64)
+    for metric in range(pooled.shape[1]):
+        column = pooled[:, metric]
+        counts[:, metric] = np.searchsorted(np.sort(column), column, side=side)
+    return counts
+
+
+def mean_win_rates(samples: Sequence[FloatArray]) -> FloatArray:
+    """Return the share of other models whose mean score is lower, shape (k,)."""
+    means = np.array([sample.mean() for sample in samples])
+    return (means[:, None] > means[None, :]).sum(axis=1) / (len(means) - 1)
+
+
+def sample_win_rates(scores: FloatArray) -> FloatArray:
+    """Return how often each model alone is best, a tie being a win for nobody.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (k, n)
+        Of k models on the same n prompts.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+    """
+    best = scores == scores.max(axis=0)
+    return (best & (best.sum(axis=0) == 1)).mean(axis=1)
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_lower(lower: Any, order: Any, start: Any, counts: Any) -> None:
+    """Add how many points of a tile, sorted by each metric, are below each point."""
+    metrics, n = lower.shape
+    sets = np.empty((metrics, _TILE + 1, _WORDS), np.uint64)
+    place = np.empty((n, metrics), np.uint16)  # which set is a point's
+    by_rank = np.empty(n + 1, np.int64)
+    for metric in range(metrics):
+        by_rank[:] = 0
+        sets[metric, 0] = _NONE
+        for rank in range(order.shape[1]):
+            point = order[metric, rank]
+            member = np.uint64(point - start)
+            for word in range(_WORDS):
+                sets[metric, rank + 1, word] = sets[metric, rank, word]
+            sets[metric, rank + 1, member >> _SIX] |= _ONE << (member & _LOW_SIX)
+            by_rank[lower[metric, point] + 1] += 1
+        for rank in range(n):
+            by_rank[rank + 1] += by_rank[rank]
+        for point in range(n):
+            place[point, metric] = by_rank[lower[metric, point]]
+    for point in range(n):
+        counts[point] += _size_of_intersection(sets, place[point])
+
+
+@numba.njit(nogil=True, cache=True)
+def _size_of_intersection(sets: Any, place: Any) -> Any:
+    size = np.uint64(0)
+    for word in range(_WORDS):
+        bits = sets[0, place[0], word]
+        for metric in range(1, len(place)):
+            bits &= sets[metric, place[metric], word]
+        bits -= (bits >> _ONE) & _FIVES
+        bits = (bits & _THREES) + ((bits >> _TWO) & _THREES)
+        size += (((bits + (bits >> _FOUR)) & _FIFTEENS) * _ONES) >> _TOP
+    return np.int64(size)

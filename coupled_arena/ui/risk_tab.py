@@ -1,0 +1,278 @@
+"""The risk tab: which model fails least badly, by one metric or a portfolio of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.errors import ScoreError
+from coupled_arena.risk.files import read_risk_scores
+from coupled_arena.risk.report import PORTFOLIO, RiskReport, RiskSettings, RiskView, risk_report
+from coupled_arena.risk.scores import RiskScores
+from coupled_arena.stats.dominance import Order
+from coupled_arena.stats.portfolio import Copula
+from coupled_arena.ui.board_controls import HIGHEST_ALPHA, LOWEST_ALPHA
+from coupled_arena.ui.events import QUIET, told
+from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figures.risk import (
+    quantile_figure,
+    radar_figure,
+    tail_figure,
+    violation_figure,
+)
+from coupled_arena.ui.risk_tables import rank_table, risk_said
+
+StoredScores = Callable[[], RiskScores]
+"""Scores of the replies in the store; raises ScoreError where there are none."""
+
+_NARROW = 340  # pixels; below twice this the figures stand one above the other
+_IS_DARK = "() => document.body.classList.contains('dark')"
+_MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 20, 400_000  # of one page; else the command line
+_PAIRINGS = [("The same prompts", ""), ("Independent samples", "independent")]
+_COPULAS = [
+    ("Independent copula", Copula.INDEPENDENT.value),
+    ("Empirical copula", Copula.EMPIRICAL.value),
+]
+# Each takes all cores for a second or more.
+_ONE: dict[str, Any] = {
+    "concurrency_limit": 1,
+    "concurrency_id": "risk",
+    "api_visibility": "private",
+}
+_INTRO = (
+    "Averages hide tails. Upload a table of scores: a CSV file with the columns model, prompt, "
+    "metric and score, or model, prompt and one for each metric."
+)
+_Draw = Callable[..., Any]
+_FIGURES: dict[str, tuple[_Draw, str]] = {
+    "tail": (
+        tail_figure,
+        "The mean of each model's worst replies: at 5 % that of the worst twentieth, at 100 % of "
+        "all. A model whose curve is nowhere lower dominates in the second order: whoever fears "
+        "bad replies prefers it, however much.",
+    ),
+    "quantiles": (
+        quantile_figure,
+        "How low the worst replies of each model go: half of them score less than the curve at "
+        "50 %. A model whose curve is nowhere lower dominates in the first order, and everybody "
+        "prefers it. Curves that cross leave that open.",
+    ),
+    "order2": (
+        partial(violation_figure, order=Order.SECOND),
+        "How far the row is from dominating the column in the second order: 0 means that it does, "
+        "100 that the column does. Bold where the row ranks ahead of the column, tested for all "
+        "pairs together by a bootstrap over prompts.",
+    ),
+    "order1": (
+        partial(violation_figure, order=Order.FIRST),
+        "The same in the first order, which asks for more: better at every quantile, not only on "
+        "average up to each of them.",
+    ),
+    "radar": (
+        radar_figure,
+        "The mean of a model's scores less its risk, for five risks; each axis goes from the worst "
+        "model to the best. Four of them never contradict dominance in the second order; the "
+        "standard deviation may, for it counts good surprises as risk too.",
+    ),
+}
+
+
+class RiskTab:
+    """Components and handlers of the tab.
+
+    Parameters
+    ----------
+    stored : callable, optional
+        Gives the scores of stored replies; without it there is the file alone.
+    """
+
+    def __init__(self, stored: StoredScores | None = None) -> None:
+        self._stored = stored
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        gr.Markdown(_INTRO)
+        self._scores = gr.State(None)
+        self._dark = gr.Checkbox(visible=False)
+        with gr.Row():
+            self._file = gr.File(
+                label="Scores", file_types=[".csv"], height=120, elem_id="risk-file", scale=1
+            )
+            from_store = gr.Button(
+                "Scores of the replies here",
+                visible=self._stored is not None,
+                elem_id="risk-stored",
+                scale=1,
+            )
+        with gr.Column(visible=False) as self._body:
+            self._build_controls()
+            self._said = gr.HTML(elem_id="risk-said", apply_default_css=False)
+            self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
+            self._plots = self._build_figures()
+        opened: dict[str, Any] = {"outputs": [self._scores, *self._controls, *self._outputs]}
+        self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
+        if self._stored:
+            from_store.click(self._read_stored, {self._dark}, **opened, **_ONE)
+        gr.on(
+            [
+                *(each.input for each in self._chosen),
+                *(slider.release for slider in (*self._weights, self._alpha, self._tail)),
+            ],
+            self._refresh,
+            {self._scores, self._dark, *self._controls},
+            self._outputs,
+            trigger_mode="always_last",
+            show_progress="hidden",
+            **_ONE,
+        )
+
+    def read_theme(self, page: gr.Blocks) -> None:
+        """Tell figures which background they have."""
+        page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+
+    def _build_controls(self) -> None:
+        with gr.Row():
+            self._view = gr.Dropdown([], label="Rank by", elem_id="risk-view", min_width=220)
+            self._metrics = gr.Dropdown(
+                [], label="Metrics", multiselect=True, elem_id="risk-metrics", min_width=280
+            )
+            self._lower = gr.Dropdown(
+                [], label="Lower is better", multiselect=True, elem_id="risk-lower", min_width=220
+            )
+        with gr.Row():
+            self._weights = [
+                gr.Slider(0, 1, 1, step=0.05, visible=False, min_width=200, elem_id=f"weight-{at}")
+                for at in range(_MOST_METRICS)
+            ]
+        with gr.Accordion("Error level, tail and copula", open=False), gr.Row():
+            self._alpha = gr.Slider(
+                LOWEST_ALPHA, HIGHEST_ALPHA, 0.05, step=0.01, label="Error level alpha"
+            )
+            self._tail = gr.Slider(0.01, 1, 0.05, step=0.01, label="Share of the worst: the tail")
+            self._copula = gr.Radio(
+                _COPULAS, value=Copula.INDEPENDENT.value, label="Portfolio", min_width=280
+            )
+            self._pairing = gr.Radio(_PAIRINGS, value="", label="Models answered", min_width=280)
+
+    def _build_figures(self) -> dict[str, gr.Plot]:
+        plots: dict[str, gr.Plot] = {}
+        for names in (("tail", "quantiles"), ("order2", "order1"), ("radar",)):
+            with gr.Row():
+                for name in names:
+                    with gr.Column(min_width=_NARROW):
+                        plots[name] = figure_panel(f"risk-{name}", _FIGURES[name][1])
+        return plots
+
+    @property
+    def _chosen(self) -> list[Any]:
+        return [self._view, self._metrics, self._lower, self._copula, self._pairing]
+
+    @property
+    def _controls(self) -> list[Any]:
+        return [*self._chosen, *self._weights, self._alpha, self._tail]
+
+    @property
+    def _outputs(self) -> list[Any]:
+        return [self._body, self._said, self._table, *self._plots.values()]
+
+    def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told():
+            path = Path(values[self._file])
+            return self._opened(read_risk_scores(path, name=path.name), values)
+
+    def _read_stored(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told():
+            assert self._stored, "there is a button only where there are scores"
+            return self._opened(self._stored(), values)
+
+    def _opened(self, scores: RiskScores, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Offer what a new table has, and show it."""
+        _check_size(scores)
+        names = list(scores.metrics)
+        views = names if len(names) == 1 else [PORTFOLIO, *names]
+        pairing = "" if scores.paired else "independent"
+        start = {
+            self._view: views[0],
+            self._metrics: names,
+            self._lower: sorted(scores.lower_is_better),
+            self._copula: Copula.INDEPENDENT.value,
+            self._pairing: pairing,
+            self._alpha: 0.05,
+            self._tail: 0.05,
+            **dict.fromkeys(self._weights, 1.0),
+        }
+        shown = self._refresh({**values, **start, self._scores: scores})
+        several = len(names) > 1
+        return {
+            **start,
+            **shown,
+            self._scores: scores,
+            self._view: gr.Dropdown(views, value=views[0], visible=several),
+            self._metrics: gr.Dropdown(names, value=names, multiselect=True, visible=several),
+            self._lower: gr.Dropdown(names, value=start[self._lower], multiselect=True),
+            **{
+                slider: gr.Slider(
+                    value=1.0,
+                    label=f"Weight of {names[at]}" if at < len(names) else "",
+                    visible=several and at < len(names),
+                )
+                for at, slider in enumerate(self._weights)
+            },
+        }
+
+    def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        scores: RiskScores | None = values[self._scores]
+        if scores is None:
+            return {self._body: gr.Column(visible=False)}
+        with told():
+            report, view = self._report(scores, values)
+        dark = bool(values[self._dark])
+        return {
+            self._body: gr.Column(visible=True),
+            self._said: risk_said(report, view),
+            self._table: rank_table(report, view),
+            **{
+                plot: drawn(_FIGURES[name][0](report, view, dark=dark))
+                for name, plot in self._plots.items()
+            },
+        }
+
+    def _report(self, scores: RiskScores, values: dict[Any, Any]) -> tuple[RiskReport, RiskView]:
+        """Rank by what is asked for, and by nothing else: a page should answer at once."""
+        wanted = values[self._view]
+        joined = wanted == PORTFOLIO and len(scores.metrics) > 1
+        names = [name for name in scores.metrics if name in (values[self._metrics] or [])]
+        if joined and not names:
+            raise ScoreError("Choose at least one metric.")
+        of_metric = dict(zip(scores.metrics, self._weights, strict=False))
+        scores = scores.with_metrics(names if joined else [wanted])
+        lower = frozenset(values[self._lower] or []) & set(scores.metrics)
+        weights = [float(values[of_metric[name]]) for name in scores.metrics]
+        settings = RiskSettings(
+            paired=False if values[self._pairing] else None,
+            alpha=min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
+            tail_p=float(values[self._tail]),
+            copula=Copula(values[self._copula]) if joined else None,
+            weights=tuple(weights) if joined and set(weights) != {1.0} else None,
+        )
+        report = risk_report(replace(scores, lower_is_better=lower), settings, by_metric=False)
+        assert report.view, "one metric or a portfolio is asked for"
+        return report, report.view
+
+
+def _check_size(scores: RiskScores) -> None:
+    total = sum(values.size for values in scores.values)
+    if (
+        len(scores.metrics) > _MOST_METRICS
+        or len(scores.models) > _MOST_MODELS
+        or total > _MOST_SCORES
+    ):
+        raise ScoreError(
+            f"A page takes {_MOST_MODELS} models, {_MOST_METRICS} metrics and {_MOST_SCORES:,} "
+            "scores at most; the command line takes more: coupled-arena risk FILE."
+        )

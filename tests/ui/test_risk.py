@@ -1,0 +1,191 @@
+"""The risk tab: figures and tables show the report's numbers, names are no markup, files open."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import gradio as gr
+import numpy as np
+import pytest
+
+from coupled_arena.risk.report import RiskSettings, risk_report
+from coupled_arena.risk.scores import RiskScores
+from coupled_arena.stats.dominance import Order
+from coupled_arena.stats.mean_risk import Risk
+from coupled_arena.stats.portfolio import Copula
+from coupled_arena.ui.figure_panel import drawn
+from coupled_arena.ui.risk_tab import _FIGURES, RiskTab
+from coupled_arena.ui.risk_tables import rank_table, risk_said
+from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.test_browser import open_tab
+
+MODELS = ("best <8-bit>", "risky <b>", "worse")
+SETTINGS = RiskSettings(bootstraps=999)
+
+
+def table(k=3, prompts=120, metrics=("truth", "poison <i>")):
+    rng = np.random.default_rng(8)
+    base = rng.normal(size=(prompts, len(metrics)))
+    shifts, spreads = [1.0, 2.0, 0.8], [0.1, 6.0, 0.1]
+    names = [*MODELS, *(f"model-{at}" for at in range(3, k))][:k]
+    values = [
+        base + shifts[at % 3] + spreads[at % 3] * rng.normal(size=base.shape) for at in range(k)
+    ]
+    own = tuple(f"q{at:03}" for at in range(prompts))
+    return RiskScores(tuple(names), metrics, (own,) * k, tuple(values))
+
+
+@pytest.fixture(scope="module")
+def report():
+    return risk_report(table(), SETTINGS)
+
+
+def rows_of(figure):
+    return list(csv.DictReader(io.StringIO(figure.layout.meta["csv"])))
+
+
+@pytest.mark.parametrize("name", _FIGURES)
+@pytest.mark.parametrize("dark", [False, True])
+def test_figures_travel_as_json_and_names_are_no_markup(name, dark, report):
+    for view in report.views:
+        figure = _FIGURES[name][0](report, view, dark=dark)
+        assert {row["model"] for row in rows_of(figure)} == set(MODELS)
+        figure.layout.meta = None
+        text = drawn(figure).plot
+        json.loads(text, parse_constant=pytest.fail)
+        for markup in ("<8-bit>", "risky <b>", "<i>"):
+            assert markup not in text
+        assert "120 prompts, paired" in text
+
+
+def test_figures_carry_the_report_s_numbers(report):
+    view = report.view
+    best = view.dominance[Order.SECOND].ranking
+    tails = _FIGURES["tail"][0](report, view)
+    assert [list(trace.y) for trace in tails.data] == view.tail_curves[list(best)].tolist()
+    assert view.tail_curves[:, -1] == pytest.approx([each.mean for each in view.mean_risks])
+    assert view.tail_curves[:, 9] == pytest.approx(  # the worst twentieth
+        [-each.risks[Risk.TAIL] for each in view.mean_risks]
+    )
+    ratios = {
+        (row["model"], row["opponent"]): float(row["violation_ratio"])
+        for row in rows_of(_FIGURES["order1"][0](report, view))
+    }
+    violation = view.dominance[Order.FIRST].violation
+    for i, one in enumerate(MODELS):
+        for j, other in enumerate(MODELS):
+            if i != j:
+                assert ratios[one, other] == pytest.approx(violation[i, j])
+    for row in rows_of(_FIGURES["radar"][0](report, view)):
+        each = view.mean_risks[MODELS.index(row["model"])]
+        assert float(row["score"]) == pytest.approx(each.mean - each.risks[Risk(row["risk"])])
+    worst = [min(trace.r) for trace in _FIGURES["radar"][0](report, view).data]
+    assert min(worst) == 0
+
+
+def test_the_risky_model_is_found_out(report):
+    """It has the best mean in each metric, and loses in the second order."""
+    for metric in report.by_metric.values():
+        assert metric.ranks["mean_win_rate"].tolist() == [2, 1, 3]
+        assert metric.ranks["order2"][0] == 1
+        assert metric.dominance[Order.SECOND].ranking[-1] == 1
+        said = risk_said(report, metric)
+        assert "risky &lt;b&gt; is number 1 by mean win rate and 3 by the second order" in said
+    rows = rank_table(report, report.view).split("<tr>")[2:]
+    assert len(rows) == 3
+    assert "best &lt;8-bit&gt;" in rows[0]
+    for page in (risk_said(report, report.view), rank_table(report, report.view)):
+        assert "<8-bit>" not in page
+        assert "nan" not in page
+
+
+@pytest.mark.parametrize("k", [2, 13, 25])
+def test_few_models_and_many(k):
+    made = risk_report(table(k, 40), RiskSettings(bootstraps=99), by_metric=False)
+    for draw, _ in _FIGURES.values():
+        json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
+
+
+def test_constant_scores_can_be_drawn():
+    scores = table(2, 30)
+    flat = RiskScores(
+        scores.models, scores.metrics, scores.prompts, tuple(0 * x for x in scores.values)
+    )
+    made = risk_report(flat, SETTINGS)
+    for draw, _ in _FIGURES.values():
+        json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
+    assert "neither can win" in risk_said(made, made.view)
+    assert "No model fails less badly" in risk_said(made, made.view)
+
+
+def test_handlers(tmp_path):
+    with gr.Blocks():
+        tab = RiskTab(stored=table)
+        tab.build()
+    shown = tab._read_stored({tab._dark: False})
+    assert shown[tab._view].choices == [(n, n) for n in ("portfolio", "truth", "poison <i>")]
+    assert [slider.visible for slider in map(shown.get, tab._weights)] == [True] * 2 + [False] * 8
+    values = {tab._dark: False, **{each: shown.get(each) for each in tab._controls}}
+    values.update({tab._scores: shown[tab._scores], tab._view: "truth", tab._lower: ["truth"]})
+    values.update({tab._metrics: ["truth"], tab._alpha: 0.05, tab._tail: 0.05})
+    values.update({tab._copula: Copula.EMPIRICAL.value, tab._pairing: ""})
+    values.update(dict.fromkeys(tab._weights, 1.0))
+    text = tab._refresh(values)[tab._table]
+    assert text.index("worse") < text.index("best &lt;")  # lower is better now
+    with pytest.raises(gr.Error, match="at least one metric"):
+        tab._refresh({**values, tab._view: "portfolio", tab._metrics: None})
+    with pytest.raises(gr.Error, match="one must be above zero"):
+        tab._refresh({**values, tab._view: "portfolio", **dict.fromkeys(tab._weights, 0.0)})
+    (tmp_path / "x.csv").write_text("model,prompt\n")
+    with pytest.raises(gr.Error, match=r"The first line of x\.csv must name"):
+        tab._read({tab._dark: False, tab._file: str(tmp_path / "x.csv")})
+    too_many = tuple(f"m{at}" for at in range(11))
+    with gr.Blocks():
+        wide = RiskTab(stored=lambda: table(metrics=too_many))
+        wide.build()
+    with pytest.raises(gr.Error, match="coupled-arena risk FILE"):
+        wide._read_stored({wide._dark: False})
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("risk"), TWO_QUICK_MODELS) as running:
+        yield running
+
+
+def test_the_tab_in_a_browser(served, visit, tmp_path):
+    rng = np.random.default_rng(8)
+    path = tmp_path / "scores.csv"
+    rows = (
+        f"{model},q{q},{shift + rng.normal():.4f},{rng.random():.4f}\n"
+        for model, shift in (("left", 1.0), ("right", 0.0))
+        for q in range(60)
+    )
+    path.write_text("model,prompt,truth,poison\n" + "".join(rows))
+    page = visit(served.url)
+    open_tab(page, "Risk")
+    page.set_input_files("#risk-file input[type=file]", str(path))
+    for name in _FIGURES:
+        page.wait_for_selector(f"#risk-{name} .js-plotly-plot .main-svg")
+    assert page.locator("#risk-table tbody tr").count() == 2
+    assert "independent copula" in page.inner_text("#risk-tail")
+    page.locator("#weight-1 input[type=number]").fill("0")
+    page.locator("#weight-1 input[type=number]").press("Tab")
+    page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
+    page.locator("#risk-view input").click()
+    page.get_by_role("option", name="truth").click()
+    page.wait_for_function(
+        "document.querySelector('#risk-tail').textContent.includes('Truth')"
+        " || document.querySelector('#risk-tail').textContent.includes('truth')"
+    )
+    with page.expect_download() as download:
+        page.click("#risk-radar-foot [data-kind=csv]")
+    download.value.save_as(tmp_path / "radar.csv")
+    with (tmp_path / "radar.csv").open() as file:
+        assert {row["model"] for row in csv.DictReader(file)} == {"left", "right"}
+    page.locator("#risk-file").get_by_label("Clear").click()
+    path.write_text("model,prompt\n")
+    page.set_input_files("#risk-file input[type=file]", str(path))
+    page.wait_for_selector("text=The first line of scores.csv must name the columns")

@@ -47,6 +47,29 @@ def read_score_table(path: Path, seeds: int) -> ScoreTable:
         raise ScoreError(f"{path}: {error}") from error
 
 
+def write_score_table(table: ScoreTable, path: Path) -> None:
+    """Write a CSV that `read_score_table` reads.
+
+    Raises
+    ------
+    ScoreError
+        The file cannot be written.
+    """
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow([_NOISE, *table.models])
+            for protocol, scores in zip(
+                _PROTOCOLS, (table.coupled, table.independent), strict=True
+            ):
+                rows = scores.reshape(-1, len(table.models)).tolist()
+                writer.writerows([protocol, *(f"{score:.17g}" for score in row)] for row in rows)
+        partial.replace(path)
+    except OSError as error:
+        raise ScoreError(f"{path} cannot be written: {error.strerror}.") from error
+
+
 @contextmanager
 def csv_lines(path: Path, name: str) -> Iterator[Iterator[list[str]]]:
     """Open a CSV file, called `name` in errors; the lines are to be read inside the block.

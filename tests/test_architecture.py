@@ -26,6 +26,7 @@ ARROWS = {
     "evidence": VALUES | {"stats", "store", "live"},
     "score_files": VALUES | {"stats"},
     "risk": VALUES | {"stats", "score_files"},
+    "coupling": VALUES | {"stats", "store"},
     "leaderboard": VALUES | {"stats", "store", "evidence"},
     "audit": VALUES | {"stats", "store", "live", "evidence"},
     "arena": VALUES | {"generation", "store"},
@@ -42,7 +43,7 @@ ARROWS = {
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}
-    | {"score_files", "prompt_files", "replay", "benchmark", "tasks", "risk"},
+    | {"score_files", "prompt_files", "replay", "benchmark", "tasks", "risk", "coupling"},
     "__init__": set(),
     "__main__": {"cli"},
 }

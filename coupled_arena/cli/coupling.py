@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coupled_arena.cli.shared import Json, show
+from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
 from coupled_arena.errors import ArenaError
+from coupled_arena.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from coupled_arena.coupling import StoredScores
     from coupled_arena.stats.score_tables import PairSavings, ScoreTable
 
 _SIZES = 200  # points of a published curve
@@ -19,11 +21,24 @@ _SIZES = 200  # points of a published curve
 
 def coupling(
     scores: Annotated[
-        Path, typer.Option(help="CSV with a column Noise and a column of scores for each model.")
-    ],
+        Path | None,
+        typer.Option(
+            help="CSV with a column Noise and a column of scores for each model.  [default: the "
+            "store]"
+        ),
+    ] = None,
     seeds: Annotated[
-        int, typer.Option(min=2, help="Repetitions: consecutive rows of one prompt.")
+        int, typer.Option(min=2, help="Repetitions: consecutive rows of one prompt, in --scores.")
     ] = 10,
+    metric: Annotated[str | None, typer.Option(help="Which scores of the store.")] = None,
+    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
+    category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="Each category by itself too.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the scores as such a CSV file, and nothing else.")
+    ] = None,
     error: Annotated[
         float | None,
         typer.Option(help="Say how many prompts an interval of this half width would take."),
@@ -37,16 +52,67 @@ def coupling(
     ] = False,
     alpha: Annotated[float, typer.Option(help="Error level, not the confidence.")] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
+    config: Config = None,
+    db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Say how many samples coupled generation saves, for every pair of models."""
-    from coupled_arena.score_files import read_score_table
+    """Say how many samples coupled generation saves, for every pair of models.
+
+    From the scores that the benchmark command has stored, or from a table of scores.
+    """
+    from coupled_arena.score_files import read_score_table, write_score_table
+
+    if scores:
+        stored, table = None, read_score_table(scores, seeds)
+        parts: dict[str, tuple[PairSavings, ...]] = {}
+    else:
+        chosen = listed(models) if models else None
+        stored, parts = _stored(load_settings(config, db=db), metric, chosen, category, by_category)
+        table = stored.table
+    if out:
+        write_score_table(table, out)
+        typer.echo(f"{out} holds {2 * table.coupled[..., 0].size:,} rows.", err=True)
+        return
+    answers = _compared(table, alpha, seed, error, repetitions)
+    if published:
+        for answer, gain in zip(answers, _published(table, seed), strict=True):
+            answer["published_gain"] = gain
+    answer: dict[str, Any] = {"alpha": alpha, "pairs": answers}
+    if stored:
+        answer |= {"metric": stored.metric, "prompts_left_out": stored.left_out}
+    if by_category:
+        answer["by_category"] = {
+            name: [_answer(pair, len(pair.covariances)) for pair in pairs]
+            for name, pairs in parts.items()
+        }
+    show(answer, as_json, lambda: _whole_text(answer))
+
+
+def _stored(
+    settings: Settings,
+    metric: str | None,
+    models: tuple[str, ...] | None,
+    category: str | None,
+    by_category: bool,
+) -> tuple[StoredScores, dict[str, tuple[PairSavings, ...]]]:
+    from coupled_arena.coupling import read_stored_scores, savings_by_category
+    from coupled_arena.store import scores
+
+    with reading(settings) as store:
+        stored = read_stored_scores(store, metric, models, category)
+        with store.cursor() as cursor:
+            names = scores.categories(cursor, stored.metric) if by_category else []
+        return stored, savings_by_category(store, stored, names)
+
+
+def _compared(
+    table: ScoreTable, alpha: float, seed: int, error: float | None, repetitions: int
+) -> list[dict[str, Any]]:
     from coupled_arena.stats.score_tables import compare_scores
 
-    table = read_score_table(scores, seeds)
     try:
         pairs = compare_scores(table, alpha, seed=seed)
-        answers = [_answer(pair, table) for pair in pairs]
+        answers = [_answer(pair, len(table.coupled)) for pair in pairs]
         if error is not None:
             for answer, pair in zip(answers, pairs, strict=True):
                 needed = pair.prompts_needed(error, repetitions, alpha)
@@ -54,19 +120,15 @@ def coupling(
                 answer["prompts_needed_independent"] = math.ceil(needed[1])
     except ValueError as refused:
         raise ArenaError(str(refused)) from refused
-    if published:
-        for answer, gain in zip(answers, _published(table, seed), strict=True):
-            answer["published_gain"] = gain
-    show({"alpha": alpha, "pairs": answers}, as_json, lambda: _text(answers))
+    return answers
 
 
-def _answer(pair: PairSavings, table: ScoreTable) -> dict[str, Any]:
-    prompts, seeds, _ = table.coupled.shape
+def _answer(pair: PairSavings, prompts: int) -> dict[str, Any]:
     answer = {
         "model_a": pair.model_a,
         "model_b": pair.model_b,
         "prompts": prompts,
-        "seeds": seeds,
+        "seeds": pair.repetitions,
         "difference_coupled": pair.difference_coupled,
         "difference_independent": pair.difference_independent,
         "difference_error_coupled": pair.difference_error_coupled,
@@ -94,22 +156,39 @@ def _finite(value: Any) -> Any:
 
 
 def _published(table: ScoreTable, seed: int) -> list[float | None]:
-    import numpy as np
     from tqdm import tqdm
 
+    from coupled_arena.coupling import curve_sizes
     from coupled_arena.stats.error_curves import error_curves
 
     prompts, seeds, _ = table.coupled.shape
-    half = prompts * seeds // 2
-    sizes = np.unique(np.linspace(min(20, half), half, _SIZES).astype(np.int64))
+    sizes = curve_sizes(prompts * seeds, _SIZES)
     curves = error_curves(
         table, sizes, seed=seed, track=lambda repeats: tqdm(repeats, unit=" sub-samplings")
     )
     return [_finite(float(gain)) for gain in curves.published_gain()]
 
 
+def _whole_text(answer: dict[str, Any]) -> str:
+    """Return the pairs, then those of each category."""
+    parts = [_text(answer["pairs"])]
+    if left_out := answer.get("prompts_left_out"):
+        parts.append(f"Left out, for they lack repetitions: {left_out} prompts.")
+    for name, pairs in answer.get("by_category", {}).items():
+        parts.append(f"\n{name}, {pairs[0]['prompts']} prompts\n" + _table(pairs))
+    return "\n".join(parts)
+
+
 def _text(answers: list[dict[str, Any]]) -> str:
     """Return the pairs as a table, and what its columns mean."""
+    lines = [_table(answers)]
+    lines.append("Savings: the share of samples that coupling makes needless for the same error.")
+    if any("published_gain" in one for one in answers):
+        lines.append("The published gain is about 10% where nothing is saved.")
+    return "\n".join(lines)
+
+
+def _table(answers: list[dict[str, Any]]) -> str:
     names = max(len(f"{one['model_a']} | {one['model_b']}") for one in answers)
     lines = [f"{'pair':<{names}}{'savings':>9}{'interval':>18}{'covariance':>12}"]
     for one in answers:
@@ -124,9 +203,6 @@ def _text(answers: list[dict[str, Any]]) -> str:
             )
             line += f"  prompts {coupled:,} instead of {independent:,}"
         lines.append(line)
-    lines.append("Savings: the share of samples that coupling makes needless for the same error.")
-    if any("published_gain" in one for one in answers):
-        lines.append("The published gain is about 10% where nothing is saved.")
     return "\n".join(lines)
 
 

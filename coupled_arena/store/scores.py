@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from coupled_arena.errors import ScoreError
 from coupled_arena.records import Mode, Score
@@ -106,3 +108,104 @@ def accuracies(cursor: Cursor, metric: str) -> tuple[Accuracy, ...]:
 def version(cursor: Cursor) -> int:
     """Return the number of scores: what follows from them is unchanged as long as this is."""
     return cursor.execute("select count(*) from scores").fetchall()[0][0]
+
+
+_CELLS = """
+with chosen as (
+    select
+        battle, models, prompt_no, mode,
+        row_number() over (
+            partition by prompt_no, mode order by experiment, repetition, battle_no
+        ) - 1 as repetition
+    from battles
+    join prompt_keys using (battle)
+    join prompts using (prompt_key)
+    where mode in ('coupled', 'independent')
+        and battle in (select battle from scores where metric = $metric)
+        and list_has_all(models, $models)
+        and len(list_distinct(models)) = len(models)
+        and ($category is null or category = $category)
+)
+select
+    prompt_no, mode = 'coupled' as coupled, repetition,
+    list_position($models, models[place + 1]) - 1 as model,
+    score
+from chosen
+join scores using (battle)
+where metric = $metric and turn = 0 and list_contains($models, models[place + 1])
+"""
+
+
+def scored_models(cursor: Cursor, metric: str) -> list[str]:
+    """Return the models with scores by a metric, in both modes, sorted."""
+    rows = cursor.execute(
+        """
+        select models[place + 1] as model
+        from scores
+        join battles using (battle)
+        where metric = ? and mode in ('coupled', 'independent')
+        group by model
+        having count(distinct mode) = 2
+        order by model
+        """,
+        [metric],
+    ).fetchall()
+    return [model for (model,) in rows]
+
+
+def categories(cursor: Cursor, metric: str) -> list[str]:
+    """Return the categories of the prompts with scores by a metric."""
+    rows = cursor.execute(
+        """
+        select distinct category
+        from turns
+        where turn = 0 and category is not null
+            and battle in (select battle from scores where metric = ?)
+        order by category
+        """,
+        [metric],
+    ).fetchall()
+    return [category for (category,) in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCells:
+    """Scores of battles under both protocols, one a row; all arrays have the shape (n,).
+
+    Attributes
+    ----------
+    prompt : ndarray of int64
+        Number of the prompt.
+    coupled : ndarray of int64
+        1 under coupling, else 0.
+    repetition : ndarray of int64
+        Counted from 0 for each prompt and protocol.
+    model : ndarray of int64
+        Place among the models asked for.
+    score : ndarray of float64
+    """
+
+    prompt: NDArray[np.int64]
+    coupled: NDArray[np.int64]
+    repetition: NDArray[np.int64]
+    model: NDArray[np.int64]
+    score: NDArray[np.float64]
+
+
+def cells(
+    cursor: Cursor, metric: str, models: Sequence[str], category: str | None = None
+) -> ScoreCells:
+    """Return the scores of battles that all these models are in, under both protocols."""
+    values = {"metric": metric, "models": list(models), "category": category}
+    rows = cursor.execute(_CELLS, values).fetchnumpy()
+
+    def whole(name: str) -> NDArray[np.int64]:
+        return np.asarray(rows[name]).astype(np.int64)
+
+    return ScoreCells(
+        prompt=whole("prompt_no"),
+        coupled=whole("coupled"),
+        repetition=whole("repetition"),
+        model=whole("model"),
+        score=np.asarray(rows["score"]).astype(np.float64),
+    )

@@ -1,0 +1,143 @@
+"""What coupled generation saves, from the scores in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coupled_arena.errors import ScoreError
+from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.error_curves import ErrorCurves, Track, error_curves
+from coupled_arena.stats.score_tables import PairSavings, ScoreTable, compare_scores
+from coupled_arena.store import scores
+from coupled_arena.store.database import Store
+from coupled_arena.store.scores import ScoreCells
+
+_SIZES = 60  # points of a curve
+_FEWEST = 20  # samples at its beginning
+
+
+@dataclass(frozen=True, eq=False)
+class StoredScores:
+    """Scores of some models on the same prompts under both protocols, as the store has them.
+
+    Attributes
+    ----------
+    metric : str
+    table : ScoreTable
+    left_out : int
+        Prompts that lack repetitions under a protocol.
+    """
+
+    metric: str
+    table: ScoreTable
+    category: str | None = None
+    left_out: int = 0
+
+
+def read_stored_scores(
+    store: Store,
+    metric: str | None = None,
+    models: Sequence[str] | None = None,
+    category: str | None = None,
+) -> StoredScores:
+    """Read the scores of a metric, of battles that all these models are in.
+
+    Parameters
+    ----------
+    metric : str, optional
+        Needed where the store holds several.
+    models : sequence of str, optional
+        By default all that have scores under both protocols.
+    category : str, optional
+        Only prompts of this category.
+
+    Raises
+    ------
+    ScoreError
+        There are no such scores, or too few to compare.
+    """
+    with store.cursor() as cursor:
+        cursor.execute("begin")
+        metric = _metric(list(scores.metrics(cursor)), metric)
+        known = scores.scored_models(cursor, metric)
+        names = tuple(models or known)
+        if absent := [name for name in names if name not in known]:
+            raise ScoreError(
+                f"{', '.join(absent)} has no score by {metric} under both protocols; "
+                f"who has: {', '.join(known) or 'none'}."
+            )
+        cells = scores.cells(cursor, metric, names, category)
+        cursor.execute("commit")
+    coupled, independent, left_out = _rectangle(cells, len(names))
+    if not coupled.size:
+        raise ScoreError(
+            f"No two prompts have {metric} scores of {', '.join(names)} in the same battles, twice "
+            "or more under each protocol. Choose other --models, or let the benchmark run on."
+        )
+    try:
+        table = ScoreTable(names, coupled, independent)
+    except ValueError as error:
+        raise ScoreError(f"{metric}: {error}") from error
+    return StoredScores(metric, table, category, left_out)
+
+
+def curves_of(
+    table: ScoreTable, repeats: int = 1_000, seed: int = 0, track: Track = iter
+) -> ErrorCurves:
+    """Return the error curves up to half of the samples, beyond which they meet zero."""
+    prompts, seeds, _ = table.coupled.shape
+    return error_curves(table, curve_sizes(prompts * seeds, _SIZES), repeats, seed, track)
+
+
+def curve_sizes(samples: int, points: int) -> IntArray:
+    """Return numbers of samples, evenly from the fewest that say anything to a half."""
+    half = max(samples // 2, 1)
+    return np.unique(np.linspace(min(_FEWEST, half), half, points).astype(np.int64))
+
+
+def savings_by_category(
+    store: Store, stored: StoredScores, categories: Iterable[str], alpha: float = 0.05
+) -> dict[str, tuple[PairSavings, ...]]:
+    """Return the savings within each category that has scores enough."""
+    found: dict[str, tuple[PairSavings, ...]] = {}
+    for category in categories:
+        try:
+            part = read_stored_scores(store, stored.metric, stored.table.models, category)
+        except ScoreError:
+            continue  # two prompts are the least, and a category may have one
+        found[category] = compare_scores(part.table, alpha)
+    return found
+
+
+def _metric(known: list[str], wanted: str | None) -> str:
+    if not known:
+        raise ScoreError("There are no scores here: run benchmark, or give a file with --scores.")
+    if wanted is None and len(known) == 1:
+        return known[0]
+    if wanted not in known:
+        raise ScoreError(f"Choose scores with --metric: {', '.join(known)}.")
+    return wanted
+
+
+def _rectangle(cells: ScoreCells, k: int) -> tuple[FloatArray, FloatArray, int]:
+    """Return scores (prompts, seeds, models) coupled and independent, and prompts left out.
+
+    A prompt has as many repetitions as it has under both protocols; most prompts have the number
+    that counts, and those with fewer are left out.
+    """
+    prompts, place = np.unique(cells.prompt, return_inverse=True)
+    seeds = int(cells.repetition.max(initial=0)) + 1
+    grid = np.full((2, len(prompts), seeds, k), np.nan)
+    grid[cells.coupled, place, cells.repetition, cells.model] = cells.score
+    whole = np.isfinite(grid).all(axis=(0, 3))  # (prompts, seeds)
+    repetitions = np.cumprod(whole, axis=1).sum(axis=1)
+    some = repetitions[repetitions > 0]
+    if not some.size:
+        return np.empty((0, 0, k)), np.empty((0, 0, k)), len(prompts)
+    kept = int(np.bincount(some).argmax())
+    enough = repetitions >= kept
+    independent, coupled = grid[:, enough, :kept]
+    return coupled, independent, int((~enough).sum())

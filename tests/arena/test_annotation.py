@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
 import pytest
@@ -146,6 +147,17 @@ def test_what_is_level_comes_in_any_order(annotate, store):
     assert len(seen) == 6
     # Chi-square with 5 degrees of freedom; 22.1 is its 0.9995 quantile.
     assert sum((n - 10) ** 2 / 10 for n in seen.values()) < 22.1
+
+
+def test_many_vote_at_once(annotate, store):
+    made = fill(store, QUESTIONS[:5])
+    made += fill(store, QUESTIONS[5:], texts=["same", "same"])
+    annotation = annotate()
+    owners = ("eve", "mia", "zoe", "kim")
+    with ThreadPoolExecutor(len(owners)) as pool:
+        told = list(pool.map(lambda owner: vote_on_all(annotation, owner), owners))
+    assert [len({reveal.battle for reveal in one}) for one in told] == [5] * 4
+    assert store.vote_count() == len(owners) * len(made)
 
 
 def test_a_page_opened_again_goes_on_where_it_was(annotate, store):

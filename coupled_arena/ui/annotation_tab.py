@@ -74,8 +74,7 @@ def progress_text(progress: Progress) -> str:
     said += f"{progress.yours:,}."
     if not progress.identical:
         return said
-    ties = "tie" if progress.identical == 1 else "ties"
-    return f"{said} Identical answers counted as {ties} without asking you: {progress.identical:,}."
+    return f"{said} Ties of identical answers, counted without asking you: {progress.identical:,}."
 
 
 def over_text(progress: Progress, skipped: int) -> str:

@@ -1,10 +1,10 @@
 // Draws a round from `props.value` (see RoundView) and takes the vote. All text goes through
 // textContent: Gradio evaluates what a template renders, so no answer may pass through one.
-const LETTERS = "ABCD";
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const root = element.querySelector(".round");
 let groups = []; // the order made so far: places, best first, level ones together
 let level = false; // the next place chosen is level with the last
-let drawn = null; // commitment of the round on show
+let drawn = null; // what tells the round on show from others
 let sent = false; // a ballot is on its way
 
 const make = (tag, className, text) => {
@@ -56,6 +56,9 @@ const ranksOf = (size) => Array.from({ length: size }, (_, index) => placeOf(ind
 
 // What can be done now: [label, key name shown, keys accepted, action, class]
 const actions = (view) => {
+  if (view.reveal && view.stored) {
+    return [["Next battle", "N", ["n"], () => trigger("next"), "primary"]];
+  }
   if (view.reveal) {
     return [
       ["Next question", "N", ["n"], () => trigger("next"), "primary"],
@@ -77,6 +80,7 @@ const actions = (view) => {
     ["Undo", "⌫", ["backspace"], undo, ""],
     ["All are bad", "X", ["x"], () => submit(all, true), ""],
   ];
+  if (view.stored) list.push(["Skip", "S", ["s"], () => trigger("skip"), ""]);
   if (view.running) list.push(["Stop", "S", ["s"], () => trigger("stop"), ""]);
   return list;
 };
@@ -102,34 +106,42 @@ const answerCard = (view, text, index) => {
 const revealNote = (view) => {
   const told = view.reveal;
   const note = make("section", "reveal");
-  const how = told.mode === "coupled"
-    ? "Coupled: every model read the same noise."
-    : "Independent: each model had noise of its own.";
+  const how = {
+    coupled: "Coupled: every model read the same noise.",
+    independent: "Independent: each model had noise of its own.",
+    unknown: "Imported: nobody knows their noise.",
+  }[told.mode];
   const what = told.source === "identical"
     ? "The answers are identical: recorded as a tie, nobody needs to judge it."
     : told.early ? "Your vote is recorded, as cast before the answers had ended."
       : "Your vote is recorded.";
   note.append(make("p", "", `${what} ${how}`));
   const facts = make("dl");
-  const rows = [["Seed", told.seed], ["Nonce", told.nonce], ["Commitment", told.commitment],
-    ["Battle", told.battle], ["Vote", told.vote]];
+  const later = told.commitment && "told once you have voted on the other battles drawn from it";
+  const rows = [["Seed", told.seed ?? later], ["Nonce", told.nonce], ["Commitment", told.commitment],
+    ["Battle", told.battle], ["Vote", told.vote]].filter(([, value]) => value);
   for (const [name, value] of rows) facts.append(make("dt", "", name), make("dd", "", value));
-  note.append(facts, make("p", "hint", "The commitment shown before your vote is the SHA-256 of "
-    + "the nonce followed by the seed (8 bytes, little-endian). The battle replays from its seed."));
+  note.append(facts);
+  if (told.commitment) {
+    note.append(make("p", "hint", "The commitment shown before your vote is the SHA-256 of the nonce "
+      + "followed by the seed (8 bytes, little-endian). The battle replays from its seed."));
+  }
   return note;
 };
 
 const draw = () => {
   const view = props.value;
   if (!view) { root.replaceChildren(); return; }
-  if (view.commitment !== drawn) {
-    drawn = view.commitment;
+  const shown = `${view.commitment} ${view.turns[0].prompt}`;
+  if (shown !== drawn) {
+    drawn = shown;
     groups = []; level = false; sent = false;
     document.activeElement?.blur(); // so that the keys vote instead of writing
   }
   if (view.reveal) sent = false;
   const nodes = [];
   for (const turn of view.turns) {
+    if (turn.system) nodes.push(make("p", "system", `System prompt: ${turn.system}`));
     nodes.push(make("p", "question", turn.prompt));
     const answers = make("div", `answers of-${view.size}`);
     turn.answers.forEach((text, index) => answers.append(answerCard(view, text, index)));
@@ -149,7 +161,7 @@ const draw = () => {
       bar.append(button(label, key, act, className));
     }
     nodes.push(bar);
-    if (!view.reveal) nodes.push(make("p", "commitment", `Commitment ${view.commitment}`));
+    if (!view.reveal && view.commitment) nodes.push(make("p", "commitment", `Commitment ${view.commitment}`));
   }
   root.replaceChildren(...nodes);
 };

@@ -60,10 +60,12 @@ class Plan:
     def _battle(self, key: object, repetition: int, mode: Mode) -> Battle:
         seed = int.from_bytes(_digest(8, self.seed, key, repetition), "little")
         identity = (self.seed, key, repetition, mode, self.models, asdict(self.sampling))
+        battle_id = _digest(16, *identity).hex()
+        # Whoever votes must not know a side by its place, nor by the same question's other mode.
         order = list(self.models)
-        random.Random(seed).shuffle(order)  # whoever annotates must not know a side by its place
+        random.Random(battle_id).shuffle(order)
         return Battle(
-            id=_digest(16, *identity).hex(),
+            id=battle_id,
             models=tuple(order),
             mode=mode,
             seed=seed,

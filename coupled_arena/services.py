@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +26,11 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot, snapshot_path
 
 if TYPE_CHECKING:
+    from coupled_arena.arena.annotation import Annotation
     from coupled_arena.arena.battle import Arena
     from coupled_arena.audit.evidence import LiveAudits
     from coupled_arena.evidence import LiveEvidence
     from coupled_arena.generation.huggingface import HuggingFaceModel
-    from coupled_arena.generation.worker import EngineWorker
 
 _log = logging.getLogger(__name__)
 OPENAI = "https://api.openai.com/v1"
@@ -45,44 +45,77 @@ class Services:
 
     settings: Settings
     store: Store
-    models: dict[str, HuggingFaceModel]
-    worker: EngineWorker
-    arena: Arena
+    arena: Arena | Annotation
     evidence: LiveEvidence
     audits: LiveAudits
     live_judge: LiveJudge | None
 
 
 @contextmanager
-def open_services(settings: Settings) -> Iterator[Services]:
-    """Load the models, open the store, start the engine; close all of it on leaving.
+def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Services]:
+    """Open the store and what serves battles from it; close all of it on leaving.
+
+    Parameters
+    ----------
+    settings : Settings
+    annotate : bool
+        Serve stored battles instead of loading models that make new ones.
 
     Raises
     ------
     ArenaError
-        The store cannot be opened, or fewer models load than a battle needs.
+        The store cannot be opened, it has no battles to vote on, or fewer models load than a
+        battle needs.
     """
-    from coupled_arena.arena.battle import Arena, ArenaRules
     from coupled_arena.audit.evidence import LiveAudits
     from coupled_arena.evidence import LiveEvidence
+
+    if annotate and not settings.db.exists():
+        raise StoreError(f"{settings.db} does not exist: make battles with `generate` first.")
+    with (
+        Store.open(settings.db) as store,
+        snapshots(store, settings),
+        _annotation(store) if annotate else _arena(settings, store) as arena,
+    ):
+        boards = LiveEvidence(store), LiveAudits(store)
+        with _live_judge(settings.judge, store) as live:
+            yield Services(settings, store, arena, *boards, live)
+
+
+@contextmanager
+def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
+    """Load the models and start the engine."""
+    from coupled_arena.arena.battle import Arena, ArenaRules
     from coupled_arena.generation.lockstep import LockstepEngine
     from coupled_arena.generation.worker import EngineWorker
 
-    with Store.open(settings.db) as store, snapshots(store, settings):
-        models = load_enabled(settings)
-        worker = EngineWorker(LockstepEngine(models))
-        rules = ArenaRules(
-            settings.sampling.sampling(),
-            settings.battle.coupled_share,
-            settings.battle.most_at_once,
-        )
-        try:
-            arena = Arena(models, worker, store, rules)
-            boards = LiveEvidence(store), LiveAudits(store)
-            with _live_judge(settings.judge, store) as live:
-                yield Services(settings, store, models, worker, arena, *boards, live)
-        finally:
-            worker.close()
+    models = load_enabled(settings)
+    rules = ArenaRules(
+        settings.sampling.sampling(),
+        settings.battle.coupled_share,
+        settings.battle.most_at_once,
+    )
+    worker = EngineWorker(LockstepEngine(models))
+    try:
+        yield Arena(models, worker, store, rules)
+    finally:
+        worker.close()
+
+
+@contextmanager
+def _annotation(store: Store) -> Iterator[Annotation]:
+    """Look for stored battles to vote on."""
+    from coupled_arena.arena.annotation import Annotation
+    from coupled_arena.store.backlog import Backlog
+
+    with closing(Backlog(store)) as backlog:
+        _log.info("%s battles to vote on", f"{backlog.battles:,}")
+        if backlog.guessable():
+            _log.warning(
+                "Some of them come from a batch run with a small --seed: whoever guesses it can "
+                "work out who is who. Give `generate` a random seed if voters might try."
+            )
+        yield Annotation(store, backlog)
 
 
 def build_judge(

@@ -30,7 +30,10 @@ FIRST = [
     "tests/test_cli.py",
     "tests/generation/test_huggingface.py",
     "tests/test_quality.py",
-    *(f"tests/ui/test_{name}.py" for name in ("durability", "board", "experiments_tab")),
+    *(
+        f"tests/ui/test_{name}.py"
+        for name in ("durability", "annotation", "board", "experiments_tab")
+    ),
 ]
 
 

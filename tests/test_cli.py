@@ -181,7 +181,7 @@ def test_export_writes_what_is_stored(call, generated, tmp_path, format):
         "export", "--out", tmp_path, "--format", format, "--db", generated, "--json"
     )
     assert code == 0
-    assert len(json.loads(out)["files"]) == 4
+    assert len(json.loads(out)["files"]) == 6
     battles = duckdb.sql(f"select battle from '{tmp_path}/battles.{format}' order by 1").fetchall()
     assert [battle for (battle,) in battles] == battle_ids(generated)
 

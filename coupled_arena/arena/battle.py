@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from coupled_arena.arena.pairing import new_battle
-from coupled_arena.arena.rounds import Round
+from coupled_arena.arena.rounds import ROUND_LIFETIME, Round
 from coupled_arena.arena.views import Reveal, RoundView
 from coupled_arena.arena.voting import check_ranks, reveal_of
 from coupled_arena.errors import PromptError, VoteError
@@ -37,7 +37,6 @@ CADENCE = 0.1  # seconds between looks at a running round, whoever is decoding
 LONGEST_PROMPT = 40_000  # characters
 _BROKEN = "The models broke off, and this round was dropped. Start another."
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
-_ROUND_LIFETIME = 6 * 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Arena:
         rng: random.Random | None = None,
     ) -> None:
         self.models = models
-        self._worker = worker
+        self.worker = worker
         self._store = store
         self._rules = rules
         self._rng = rng or random.SystemRandom()
@@ -179,10 +178,10 @@ class Arena:
             raise PromptError("The question holds characters that are no text: remove them.")
         if len(prompt.text) > LONGEST_PROMPT:
             raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
-        if self._worker.battles >= self._rules.most_at_once:
+        if self.worker.battles >= self._rules.most_at_once:
             raise PromptError("The arena is busy. Try again in a minute.")
         request = self._request(current.state.battle, prompt)
-        current.change(pending=(prompt, self._worker.submit(request)))
+        current.change(pending=(prompt, self.worker.submit(request)))
 
     def _request(self, battle: Battle, question: Prompt) -> Request:
         try:
@@ -243,7 +242,7 @@ class Arena:
             self._rounds.pop(current.id, None)
 
     def _forget_old(self) -> None:
-        oldest = time.monotonic() - _ROUND_LIFETIME
+        oldest = time.monotonic() - ROUND_LIFETIME
         self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coupled_arena.arena.views import Reveal, RoundView, TurnView
-from coupled_arena.generation.lockstep import Running
-from coupled_arena.records import Battle, Prompt, new_id
+from coupled_arena.arena.voting import commitment_of
+from coupled_arena.records import Battle, Origin, Prompt, new_id
+
+if TYPE_CHECKING:
+    from coupled_arena.generation.lockstep import Running
+
+ROUND_LIFETIME = 6 * 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -24,20 +30,25 @@ class RoundState:
     def view(self) -> RoundView:
         """Return the part of it that its owner may see."""
         turns = [
-            TurnView(prompt.text, tuple(r.text for r in self.battle.replies if r.turn == turn))
+            _turn(prompt, (r.text for r in self.battle.replies if r.turn == turn))
             for turn, prompt in enumerate(self.battle.prompts)
         ]
         if self.pending:
             prompt, running = self.pending
-            turns.append(TurnView(prompt.text, running.texts))
+            turns.append(_turn(prompt, running.texts))
         return RoundView(
             size=len(self.battle.models),
             turns=tuple(turns),
             running=self.pending is not None,
-            commitment=self.battle.commitment,
+            commitment=commitment_of(self.battle),
             reveal=self.reveal,
             error=self.error,
+            stored=self.battle.origin is not Origin.ARENA,
         )
+
+
+def _turn(prompt: Prompt, texts: Iterable[str]) -> TurnView:
+    return TurnView(prompt.text, tuple(prompt.prefix + text for text in texts), prompt.system)
 
 
 class Round:

@@ -9,10 +9,14 @@ from coupled_arena.records import Mode, Source
 
 @dataclass(frozen=True)
 class TurnView:
-    """A question and the answers so far, in order of presentation."""
+    """A question and the answers so far, in order of presentation.
+
+    Answers begin with the words that were put into the models' mouths, if there were any.
+    """
 
     prompt: str
     answers: tuple[str, ...]
+    system: str = ""
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Reveal:
     """What the reply to an accepted vote tells.
 
     Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed
-    as 8 bytes little-endian.
+    as 8 bytes little-endian. Seed and nonce are None as long as the visitor may be asked about
+    another battle with the same seed, and where no seed is known.
     """
 
     vote: str
@@ -31,8 +36,8 @@ class Reveal:
     source: Source
     early: bool
     mode: Mode
-    seed: str
-    nonce: str
+    seed: str | None
+    nonce: str | None
     commitment: str
 
 
@@ -47,11 +52,13 @@ class RoundView:
     running : bool
         Answers are still being written.
     commitment : str
-        Binds the arena to its seed before the vote.
+        Binds the arena to its seed before the vote; empty where no seed is known.
     reveal : Reveal or None
         None until the vote is accepted.
     error : str or None
         Why the round broke off.
+    stored : bool
+        The battle was made earlier: it can be skipped, and not be asked again.
     """
 
     size: int
@@ -60,3 +67,4 @@ class RoundView:
     commitment: str
     reveal: Reveal | None = None
     error: str | None = None
+    stored: bool = False

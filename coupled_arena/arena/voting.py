@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coupled_arena.arena.views import Reveal
 from coupled_arena.errors import VoteError
-from coupled_arena.records import Battle, Vote, seed_to_hex
+from coupled_arena.records import Battle, Mode, Vote, seed_to_hex
 
 
 def check_ranks(ranks: Sequence[int], size: int, *, both_bad: bool) -> tuple[int, ...]:
@@ -19,8 +19,9 @@ def check_ranks(ranks: Sequence[int], size: int, *, both_bad: bool) -> tuple[int
     return tuple(ranks)
 
 
-def reveal_of(battle: Battle, vote: Vote) -> Reveal:
+def reveal_of(battle: Battle, vote: Vote, *, tells_seed: bool = True) -> Reveal:
     """Return what the voter is told once the vote is safe."""
+    told = tells_seed and battle.mode is not Mode.UNKNOWN
     return Reveal(
         vote=vote.id,
         battle=battle.id,
@@ -30,7 +31,12 @@ def reveal_of(battle: Battle, vote: Vote) -> Reveal:
         source=vote.source,
         early=vote.early,
         mode=battle.mode,
-        seed=seed_to_hex(battle.seed),
-        nonce=battle.nonce.hex(),
-        commitment=battle.commitment,
+        seed=seed_to_hex(battle.seed) if told else None,
+        nonce=battle.nonce.hex() if told else None,
+        commitment=commitment_of(battle),
     )
+
+
+def commitment_of(battle: Battle) -> str:
+    """Return what binds a battle to its seed; empty for battles from elsewhere, which have none."""
+    return "" if battle.mode is Mode.UNKNOWN else battle.commitment

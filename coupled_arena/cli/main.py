@@ -53,15 +53,22 @@ def serve(
     db: Db = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
+    annotate: Annotated[
+        bool, typer.Option("--annotate", help="Serve stored battles; no model is loaded.")
+    ] = False,
 ) -> None:
-    """Start the web app."""
+    """Start the web app.
+
+    With --annotate people vote on battles that `generate` or `benchmark` made, here or on another
+    machine: blind, the pair of models with the fewest votes first.
+    """
     settings = load_settings(config, preset=preset, db=db, host=host, port=port)
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     from coupled_arena.services import open_services
     from coupled_arena.ui.layout import launch
 
-    with open_services(settings) as services:
+    with open_services(settings, annotate=annotate) as services:
         launch(services)
 
 

@@ -13,6 +13,13 @@ from coupled_arena.errors import StoreBusyError, StoreError
 from coupled_arena.store.database import Store
 
 Format = Literal["parquet", "jsonl", "csv", "arena"]
+Hidden = Literal["nothing", "rounds", "stored"]
+
+_MAY_BE_TOLD: dict[Hidden, str] = {
+    "nothing": "true",
+    "rounds": "origin <> 'arena' or battle in (select battle from reveals)",
+    "stored": "origin = 'arena' and battle in (select battle from reveals)",
+}
 
 # Every query reads only battles that may be told. Seeds are hex, since JavaScript, and all that
 # reads JSON as JavaScript does, has no 64-bit integers.
@@ -146,7 +153,7 @@ _OPTIONS = {
 }
 
 
-def export(store: Store, out: Path, format: Format, *, revealed_only: bool = False) -> list[Path]:
+def export(store: Store, out: Path, format: Format, *, hidden: Hidden = "nothing") -> list[Path]:
     """Write the store's tables as files of one moment, or votes as one file.
 
     Parameters
@@ -157,8 +164,10 @@ def export(store: Store, out: Path, format: Format, *, revealed_only: bool = Fal
     format : {"parquet", "jsonl", "csv", "arena"}
         Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. ``arena`` are rows
         as of Chatbot Arena, one for each pair that a current vote compares; they can be imported.
-    revealed_only : bool
-        Leave out battles of the battle tab that nobody has been shown the names of.
+    hidden : {"nothing", "rounds", "stored"}
+        What to leave out. ``rounds``: battles of the battle tab that nobody has been shown the
+        names of. ``stored``: also all other battles, which anybody may be asked to vote on, and
+        of which one seed can tell another.
 
     Returns
     -------
@@ -174,7 +183,7 @@ def export(store: Store, out: Path, format: Format, *, revealed_only: bool = Fal
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as partial:
-            _copy_tables(store, Path(partial), format, revealed_only=revealed_only)
+            _copy_tables(store, Path(partial), format, hidden=hidden)
             for target in targets:
                 (Path(partial) / target.name).replace(target)
     except (OSError, duckdb.IOException) as error:
@@ -241,18 +250,18 @@ def _file_name(table: str, format: Format) -> str:
     return f"{table}.{'jsonl' if format == 'arena' else format}"
 
 
-def _copy_tables(store: Store, folder: Path, format: Format, *, revealed_only: bool) -> None:
+def _copy_tables(store: Store, folder: Path, format: Format, *, hidden: Hidden) -> None:
     with store.cursor() as cursor:
         cursor.execute(_CONVERSATION)
         cursor.execute("begin")  # one transaction, so that the files agree
         for table in _tables(format):
             target = _quote(str(folder / _file_name(table, format)))
-            query = _select(table, format, revealed_only=revealed_only)
+            query = _select(table, format, hidden=hidden)
             cursor.execute(f"copy ({query}) to {target} ({_OPTIONS[format]})")
         cursor.execute("commit")
 
 
-def _select(table: str, format: Format, *, revealed_only: bool) -> str:
+def _select(table: str, format: Format, *, hidden: Hidden) -> str:
     replaced = [] if format == "parquet" else [_iso(column) for column in _TIMES.get(table, [])]
     if format == "csv":
         replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]
@@ -260,9 +269,7 @@ def _select(table: str, format: Format, *, revealed_only: bool) -> str:
         with told as (
             select *
             from battles
-            where not {revealed_only}
-               or origin <> 'arena'
-               or battle in (select battle from reveals)
+            where {_MAY_BE_TOLD[hidden]}
         ),
         asked as (
             select

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from typing import Any
 
 import gradio as gr
@@ -12,8 +11,8 @@ import gradio as gr
 from coupled_arena.arena.battle import Arena
 from coupled_arena.arena.library import Library
 from coupled_arena.arena.views import RoundView
-from coupled_arena.settings import resource
 from coupled_arena.ui.events import FREE, QUIET, told
+from coupled_arena.ui.round_panel import cast, round_panel, show
 from coupled_arena.ui.visitor import visitor
 
 _ANY = "any category"
@@ -62,13 +61,7 @@ class BattleTab:
                 label="Answers side by side",
                 elem_id="size",
             )
-        panel = gr.HTML(
-            value=None,
-            html_template='<div class="round"></div>',
-            js_on_load=resource("assets/round.js").read_text(encoding="utf-8"),
-            apply_default_css=False,
-            elem_id="round",
-        )
+        panel = round_panel()
         with gr.Row(visible=False, equal_height=True) as continuing:
             more = gr.Textbox(
                 label="Follow-up question",
@@ -139,17 +132,7 @@ class BattleTab:
             self._arena.stop(visitor(request), round_id or "")
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        ballot: dict[str, Any] = event._data or {}
-        owner = visitor(request)
-        ranks, both_bad = ballot.get("ranks") or [], ballot.get("both_bad") is True
-        with told():
-            self._arena.vote(owner, round_id or "", ranks, both_bad=both_bad)
-            return show(self._arena.view(owner, round_id)), gr.Row(visible=False)
-
-
-def show(view: RoundView) -> dict[str, Any]:
-    """Return a view as the JSON that the page's script draws."""
-    return asdict(view)
+        return cast(self._arena, round_id, request, event), gr.Row(visible=False)
 
 
 def _may_continue(view: RoundView) -> bool:

@@ -8,14 +8,17 @@ from pathlib import Path
 import gradio as gr
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import Format, export
+from coupled_arena.store.exchange import Format, Hidden, export
 from coupled_arena.ui.events import QUIET, told
 
 _INTRO = (
     "Every battle with its prompts, replies, tokens, seed, sampling and arithmetic, and every "
-    "vote. Rounds that nobody has voted on yet are left out, so that they stay blind; the "
-    "`export` command writes those too."
+    "vote. {} are left out, so that they stay blind; the `export` command writes those too."
 )
+_LEFT_OUT: dict[Hidden, str] = {
+    "rounds": "Rounds that nobody has voted on yet",
+    "stored": "Battles that people are asked to vote on here, and their votes,",
+}
 _FORMATS: list[tuple[str, Format]] = [
     ("Parquet", "parquet"),
     ("JSON lines", "jsonl"),
@@ -25,14 +28,22 @@ _FORMATS: list[tuple[str, Format]] = [
 
 
 class DataTab:
-    """Components and handlers of the tab."""
+    """Components and handlers of the tab.
 
-    def __init__(self, store: Store) -> None:
+    Parameters
+    ----------
+    store : Store
+    hidden : str
+        What the files leave out: see `export`.
+    """
+
+    def __init__(self, store: Store, hidden: Hidden) -> None:
         self._store = store
+        self._hidden: Hidden = hidden
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.Markdown(_INTRO)
+        gr.Markdown(_INTRO.format(_LEFT_OUT[self._hidden]))
         with gr.Row(equal_height=True):
             choice = gr.Radio(_FORMATS, value="parquet", label="Format", scale=3)
             make = gr.Button("Make files", variant="primary", scale=1, elem_id="make-files")
@@ -42,5 +53,5 @@ class DataTab:
     def _export(self, choice: Format) -> list[str]:
         folder = Path(tempfile.mkdtemp(prefix="arena-export-"))
         with told():
-            written = export(self._store, folder, choice, revealed_only=True)
+            written = export(self._store, folder, choice, hidden=self._hidden)
         return [str(path) for path in written]

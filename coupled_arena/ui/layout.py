@@ -1,26 +1,34 @@
-"""The page: tabs, theme, and the server that serves them."""
+"""The page: tabs, theme, and the server that serves them.
+
+What needs torch is imported where it is needed: stored battles are served without.
+"""
 
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 import gradio as gr
 from gradio.themes import Soft
 from starlette.middleware import Middleware
 
+from coupled_arena.arena.annotation import Annotation
 from coupled_arena.arena.library import read_library
 from coupled_arena.errors import SettingsError
 from coupled_arena.services import Services
 from coupled_arena.settings import resource
+from coupled_arena.ui.annotation_tab import AnnotationTab
 from coupled_arena.ui.audit_tab import AuditTab
-from coupled_arena.ui.battle_tab import BattleTab
-from coupled_arena.ui.compare_tab import CompareTab
 from coupled_arena.ui.data_tab import DataTab
 from coupled_arena.ui.experiments_tab import ExperimentsTab
 from coupled_arena.ui.judge_notice import JudgeNotice
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
 from coupled_arena.ui.risk_tab import RiskTab
 from coupled_arena.ui.visitor import VisitorCookie
+
+if TYPE_CHECKING:
+    from coupled_arena.arena.battle import Arena
+    from coupled_arena.records import Sampling
 
 _log = logging.getLogger(__name__)
 _MAX_EVENTS = 400  # running events of all visitors; each watched round is one
@@ -29,15 +37,13 @@ _TITLE = "# Coupled Arena\nLanguage models, side by side, with the same luck."
 
 def build(services: Services) -> gr.Blocks:
     """Return the page."""
-    library = read_library(resource("data/prompts.jsonl"))
-    settings = services.settings
     with gr.Blocks(title="Coupled Arena", fill_width=True) as page:
         gr.Markdown(_TITLE)
         if services.live_judge:
             JudgeNotice(services.live_judge).build()
         with gr.Tabs() as tabs:
             with gr.Tab("Battle", id="battle"):
-                BattleTab(services.arena, library, settings.battle.models_at_once).build()
+                _build_battle_tab(services, page)
             with gr.Tab("Leaderboard", id="leaderboard"):
                 board = LeaderboardTab(services.store, services.evidence)
                 board.build()
@@ -50,16 +56,33 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Experiments", id="experiments"):
                 experiments = ExperimentsTab(services.store, services.evidence)
                 experiments.build()
-            with gr.Tab("Compare", id="compare"):
-                sampling = settings.sampling.sampling()
-                CompareTab(services.models, services.worker, sampling).build()
+            if not isinstance(services.arena, Annotation):
+                with gr.Tab("Compare", id="compare"):
+                    _build_compare_tab(services.arena, services.settings.sampling.sampling())
             with gr.Tab("Data", id="data"):
-                DataTab(services.store).build()
+                annotates = isinstance(services.arena, Annotation)
+                DataTab(services.store, "stored" if annotates else "rounds").build()
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
         risk.read_theme(page)
         experiments.offer_judges_when_shown(tabs)
     return page
+
+
+def _build_battle_tab(services: Services, page: gr.Blocks) -> None:
+    if isinstance(services.arena, Annotation):
+        AnnotationTab(services.arena).build(page)
+        return
+    from coupled_arena.ui.battle_tab import BattleTab
+
+    library = read_library(resource("data/prompts.jsonl"))
+    BattleTab(services.arena, library, services.settings.battle.models_at_once).build()
+
+
+def _build_compare_tab(arena: Arena, sampling: Sampling) -> None:
+    from coupled_arena.ui.compare_tab import CompareTab
+
+    CompareTab(arena.models, arena.worker, sampling).build()
 
 
 def launch(services: Services) -> None:

@@ -240,7 +240,7 @@ def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vo
             "insert into grades (grade, answer_key, judge, raw, graded_at) "
             "select distinct answer_key, answer_key, 'j', '', now() from benchmark_answers"
         )
-    told = [read_jsonl(path) for path in export(store, tmp_path, "jsonl", revealed_only=True)]
+    told = [read_jsonl(path) for path in export(store, tmp_path, "jsonl", hidden="rounds")]
     everything = [read_jsonl(path) for path in export(store, tmp_path, "jsonl")]
     ids = [{row["battle"] for row in rows} for rows in (*told, *everything)]
     blind = {"early", "silent"}

@@ -573,7 +573,7 @@ def test_arena_rows_of_unrevealed_battles_are_left_out(store, tmp_path, new_batt
     battle = new_battle()
     store.add_battle(battle)
     store.cast(new_vote(battle), reveal=False)
-    (path,) = export(store, tmp_path, "arena", revealed_only=True)
+    (path,) = export(store, tmp_path, "arena", hidden="rounds")
     assert path.read_text() == ""
 
 

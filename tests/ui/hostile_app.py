@@ -24,7 +24,7 @@ REVEAL = {
 }
 ROUND = {
     "size": 2,
-    "turns": [{"prompt": HOSTILE, "answers": [HOSTILE, f"second {HOSTILE}"]}],
+    "turns": [{"system": HOSTILE, "prompt": HOSTILE, "answers": [HOSTILE, f"second {HOSTILE}"]}],
     "running": False,
     "commitment": HOSTILE,
     "reveal": REVEAL,

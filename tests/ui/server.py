@@ -56,7 +56,7 @@ like = "left"
 class Served:
     """A running app and the files it writes; a fresh one has imported everything itself."""
 
-    def __init__(self, folder: Path, config: str, *, fresh: bool = False) -> None:
+    def __init__(self, folder: Path, config: str, *options: str, fresh: bool = False) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
         self.config = folder / "arena.toml"
@@ -65,6 +65,7 @@ class Served:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
+        command += options
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
         self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr, fresh))
         self.process.start()
@@ -114,9 +115,9 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: b
 
 
 @contextmanager
-def serving(folder: Path, config: str, *, fresh: bool = False) -> Iterator[Served]:
+def serving(folder: Path, config: str, *options: str, fresh: bool = False) -> Iterator[Served]:
     """Serve the app until the block is left."""
-    served = Served(folder, config, fresh=fresh)
+    served = Served(folder, config, *options, fresh=fresh)
     try:
         served.wait_until_open()
         yield served

@@ -188,6 +188,7 @@ def test_answers_are_shown_as_they_are(hostile_url, visit):
     page.wait_for_selector("#round .text")
     page.wait_for_selector("#comparison .text")
     assert contents("#round .text") == [HOSTILE, f"second {HOSTILE}"]
+    assert contents("#round .system") == [f"System prompt: {HOSTILE}"]
     assert contents("#round .commitment") == [f"Commitment {HOSTILE}"]
     assert contents("#comparison .text") == [HOSTILE * 3, HOSTILE]
     assert contents("#comparison .hint") == [HOSTILE]

@@ -18,33 +18,41 @@ _PROTOCOLS = ("Coupled", "Independent")
 _WORDS = {"true": 1.0, "false": 0.0}
 
 
-def read_score_table(path: Path, seeds: int) -> ScoreTable:
+def read_score_table(path: Path, seeds: int, name: str | None = None) -> ScoreTable:
     """Read a CSV with a column ``Noise`` and a column of scores for each model.
 
     ``Noise`` is ``Coupled`` or ``Independent``; a score is a number, True or False. Within a
     protocol the prompts follow each other in the same order, each in `seeds` consecutive rows.
+
+    Parameters
+    ----------
+    name : str, optional
+        What errors call the file; by default its path.
 
     Raises
     ------
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    with csv_lines(path, str(path)) as lines:
-        models, rows = _read(lines, path)
+    called = name or str(path)
+    if seeds < 2:
+        raise ScoreError("Each prompt needs two repetitions at least.")
+    with csv_lines(path, called) as lines:
+        models, rows = _read(lines, called)
     tables: list[np.ndarray] = []
     for protocol in _PROTOCOLS:
         if not rows[protocol]:
-            raise ScoreError(f"{path} has no row whose {_NOISE} is {protocol}.")
+            raise ScoreError(f"{called} has no row whose {_NOISE} is {protocol}.")
         if len(rows[protocol]) % seeds:
             raise ScoreError(
-                f"{path} has {len(rows[protocol]):,} rows of {protocol}, which {seeds} repetitions "
-                "do not divide: give their number with --seeds."
+                f"{called} has {len(rows[protocol]):,} rows of {protocol}, which {seeds} "
+                "repetitions do not divide: give their number with --seeds."
             )
         tables.append(np.array(rows[protocol]).reshape(-1, seeds, len(models)))
     try:
         return ScoreTable(models, *tables)
     except ValueError as error:
-        raise ScoreError(f"{path}: {error}") from error
+        raise ScoreError(f"{called}: {error}") from error
 
 
 def write_score_table(table: ScoreTable, path: Path) -> None:
@@ -87,21 +95,21 @@ def csv_lines(path: Path, name: str) -> Iterator[Iterator[list[str]]]:
 
 
 def _read(
-    lines: Iterable[list[str]], path: Path
+    lines: Iterable[list[str]], called: str
 ) -> tuple[tuple[str, ...], dict[str, list[list[float]]]]:
     table = iter(lines)
     header = [name.strip() for name in next(table, [])]
     models = tuple(name for name in header if name != _NOISE)
     if header.count(_NOISE) != 1 or len(set(models)) != len(header) - 1 or not all(models):
         raise ScoreError(
-            f"The first line of {path} must name a column {_NOISE} and one for each model."
+            f"The first line of {called} must name a column {_NOISE} and one for each model."
         )
     at = header.index(_NOISE)
     rows: dict[str, list[list[float]]] = {protocol: [] for protocol in _PROTOCOLS}
     for number, row in enumerate(table, start=2):
         if not row:
             continue
-        where = f"{path}, line {number}"
+        where = f"{called}, line {number}"
         if len(row) != len(header):
             raise ScoreError(f"{where} has {len(row)} columns, the first line {len(header)}.")
         protocol = row[at].strip()

@@ -39,7 +39,7 @@ ARROWS = {
     | {"settings", "generation", "store", "arena", "evidence", "audit", "judging", "court"},
     "ui": VALUES
     | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
-    | {"services", "court", "risk"},
+    | {"services", "court", "risk", "coupling", "score_files"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}

@@ -19,6 +19,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -62,6 +63,15 @@ class ScoreTable:
             raise ValueError("There must be two models, prompts and repetitions at least.")
         if not (np.isfinite(self.coupled).all() and np.isfinite(self.independent).all()):
             raise ValueError("All scores must be finite numbers.")
+
+    def of(self, places: Sequence[int]) -> ScoreTable:
+        """Return the scores of the models at some places."""
+        chosen = list(places)
+        return ScoreTable(
+            tuple(self.models[at] for at in chosen),
+            self.coupled[..., chosen],
+            self.independent[..., chosen],
+        )
 
 
 @dataclass(frozen=True, eq=False)

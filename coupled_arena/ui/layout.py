@@ -19,6 +19,7 @@ from coupled_arena.services import Services
 from coupled_arena.settings import resource
 from coupled_arena.ui.annotation_tab import AnnotationTab
 from coupled_arena.ui.audit_tab import AuditTab
+from coupled_arena.ui.coupling_tab import CouplingTab
 from coupled_arena.ui.data_tab import DataTab
 from coupled_arena.ui.experiments_tab import ExperimentsTab
 from coupled_arena.ui.judge_notice import JudgeNotice
@@ -50,6 +51,9 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Audit", id="audit"):
                 audit = AuditTab(services.store, services.audits)
                 audit.build()
+            with gr.Tab("Coupling", id="coupling"):
+                coupling = CouplingTab(services.store)
+                coupling.build()
             with gr.Tab("Risk", id="risk"):
                 risk = RiskTab()
                 risk.build()
@@ -64,6 +68,7 @@ def build(services: Services) -> gr.Blocks:
                 DataTab(services.store, "stored" if annotates else "rounds").build()
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
+        coupling.read_when_shown(page, tabs)
         risk.read_theme(page)
         experiments.offer_judges_when_shown(tabs)
     return page

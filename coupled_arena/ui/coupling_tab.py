@@ -1,0 +1,229 @@
+"""The coupling tab: how many samples coupled generation saves, and would save."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.coupling import StoredScores, curves_of, read_stored_scores
+from coupled_arena.errors import ScoreError
+from coupled_arena.score_files import read_score_table
+from coupled_arena.stats.score_tables import PairSavings, compare_scores
+from coupled_arena.store import scores
+from coupled_arena.store.database import Store
+from coupled_arena.ui.board_controls import HIGHEST_ALPHA, LOWEST_ALPHA, dropdown
+from coupled_arena.ui.coupling_tables import calculator_said, savings_said, savings_table
+from coupled_arena.ui.events import QUIET, told
+from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figures.coupling import (
+    covariance_figure,
+    curve_figure,
+    savings_figure,
+    variance_figure,
+)
+
+_TITLE = "Coupling"
+_NARROW = 340  # pixels; below twice this the figures stand one above the other
+_IS_DARK = "() => document.body.classList.contains('dark')"
+_MOST_SCORES = 2_000_000  # of one page; else the command line
+# A bootstrap and a thousand sub-samplings take a core for a second.
+_ONE: dict[str, Any] = {
+    "concurrency_limit": 1,
+    "concurrency_id": "coupling",
+    "api_visibility": "private",
+}
+_EMPTY = (
+    '<p class="hint">No answers here have scores under both protocols. Run '
+    "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
+)
+_UPLOAD = (
+    "A CSV file with a column Noise, which says Coupled or Independent, and a column of scores for "
+    "each model. The prompts follow each other, each with all its repetitions."
+)
+_CALCULATOR = (
+    "## What would coupling save me\n"
+    "If more prompts are like these, as a pilot: how many it takes to know the difference of the "
+    "two models."
+)
+_WHAT = {
+    "savings": "The share of samples that coupling makes needless for the same error of the "
+    "difference: one less the ratio of its variances, coupled over independent. The interval comes "
+    "from a bootstrap over prompts, for answers to one prompt are alike.",
+    "curve": "Random parts of the answers miss the difference that all of them give. The lower "
+    "line needs fewer samples for the same error: go across from one to the other.",
+    "variance": "Each prompt was answered several times. How much the two models' scores differ "
+    "from one time to the next, prompt by prompt: the further left, the fewer samples are needed.",
+    "covariance": "Above zero: on this prompt the two models are right and wrong together, since "
+    "they draw from the same noise. The mean is half of what coupling takes off the variance.",
+}
+
+
+class CouplingTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        self._dark = gr.Checkbox(visible=False)
+        self._uploaded = gr.State(None)
+        with gr.Row():
+            self._metric = gr.Dropdown([], label="Scores", elem_id="coupling-metric", min_width=200)
+            self._category = dropdown([("Any category", "")], "Category", "coupling-category")
+            self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", min_width=280)
+            self._alpha = gr.Slider(
+                *(LOWEST_ALPHA, HIGHEST_ALPHA, 0.05),
+                step=0.01,
+                label="Error level alpha",
+                min_width=220,
+                elem_id="coupling-alpha",
+            )
+        self._said = gr.HTML(elem_id="coupling-said", apply_default_css=False)
+        with gr.Column(visible=False) as self._body:
+            self._plots = self._build_figures()
+            self._build_calculator()
+            self._table = gr.HTML(elem_id="coupling-table", apply_default_css=False)
+        with gr.Accordion("A table of scores from elsewhere", open=False):
+            gr.Markdown(_UPLOAD)
+            with gr.Row():
+                self._seeds = gr.Number(
+                    10, label="Repetitions of each prompt", precision=0, minimum=2
+                )
+                self._file = gr.File(
+                    label="Scores", file_types=[".csv"], height=120, elem_id="coupling-file"
+                )
+        self._bind()
+
+    def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Read the store whenever the tab is selected."""
+        page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+        tabs.select(self._show, self._inputs, self._outputs, **_ONE, show_progress="hidden")
+
+    def _build_figures(self) -> dict[str, gr.Plot]:
+        plots: dict[str, gr.Plot] = {}
+        for names in (("savings", "curve"), ("variance", "covariance")):
+            with gr.Row():
+                for name in names:
+                    with gr.Column(min_width=_NARROW):
+                        plots[name] = figure_panel(f"coupling-{name}", _WHAT[name])
+        return plots
+
+    def _build_calculator(self) -> None:
+        gr.Markdown(_CALCULATOR)
+        with gr.Row():
+            self._error = gr.Number(
+                0.02, label="Half the width of the interval", step=0.005, elem_id="coupling-error"
+            )
+            self._repetitions = gr.Number(1, label="Answers to each prompt", precision=0, minimum=1)
+        self._needed = gr.HTML(elem_id="coupling-needed", apply_default_css=False)
+
+    def _bind(self) -> None:
+        calm: dict[str, Any] = {**_ONE, "trigger_mode": "always_last", "show_progress": "hidden"}
+        chosen = [self._metric.input, self._category.input, self._pair.input, self._alpha.release]
+        gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
+        asked = [self._error.change, self._repetitions.change]
+        gr.on(asked, self._calculate, self._inputs, self._needed, **calm)
+        self._file.upload(self._open, self._inputs, self._outputs, **_ONE)
+        self._file.clear(self._close, self._inputs, self._outputs, **_ONE)
+
+    @property
+    def _inputs(self) -> set[Any]:
+        chosen = {self._metric, self._category, self._pair, self._alpha, self._uploaded}
+        return {*chosen, self._dark, self._error, self._repetitions, self._seeds, self._file}
+
+    @property
+    def _outputs(self) -> list[Any]:
+        chosen = [self._metric, self._category, self._pair, self._uploaded]
+        shown = [self._said, self._body, *self._plots.values(), self._needed, self._table]
+        return [*chosen, *shown]
+
+    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+        return self._refresh(values) if event.value == _TITLE else {self._said: gr.skip()}
+
+    def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told():
+            path = Path(values[self._file])
+            table = read_score_table(path, int(values[self._seeds] or 0), name=path.name)
+            if 2 * table.coupled.size > _MOST_SCORES:
+                raise ScoreError(
+                    f"A page takes {_MOST_SCORES:,} scores at most; the command line takes more: "
+                    "coupled-arena coupling --scores FILE."
+                )
+        stored = StoredScores(path.name, table)
+        return {**self._refresh({**values, self._uploaded: stored}), self._uploaded: stored}
+
+    def _close(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        return {**self._refresh({**values, self._uploaded: None}), self._uploaded: None}
+
+    def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told():
+            stored, offered = self._read(values)
+        if stored is None:
+            return {self._said: _EMPTY, self._body: gr.Column(visible=False), **offered}
+        alpha, dark = self._level(values), bool(values[self._dark])
+        pairs = compare_scores(stored.table, alpha)
+        names = [_name(pair) for pair in pairs]
+        at = names.index(values[self._pair]) if values[self._pair] in names else 0
+        pair = pairs[at]
+        models = [stored.table.models.index(name) for name in (pair.model_a, pair.model_b)]
+        figures = {
+            "savings": savings_figure(stored, pairs, alpha, dark=dark),
+            "curve": curve_figure(curves_of(stored.table.of(models)), 0, dark=dark),
+            "variance": variance_figure(pair, dark=dark),
+            "covariance": covariance_figure(pair, dark=dark),
+        }
+        return {
+            **offered,
+            self._pair: gr.Dropdown(names, value=names[at]),
+            self._said: savings_said(pair, alpha, stored.left_out),
+            self._body: gr.Column(visible=True),
+            **{plot: drawn(figures[name]) for name, plot in self._plots.items()},
+            self._needed: self._needs(pair, values),
+            self._table: savings_table(pairs),
+        }
+
+    def _read(self, values: dict[Any, Any]) -> tuple[StoredScores | None, dict[Any, Any]]:
+        """Return the scores that are asked for, and what may be chosen instead."""
+        if values[self._uploaded] is not None:
+            return values[self._uploaded], {}
+        with self._store.cursor() as cursor:
+            known = [name for name in scores.metrics(cursor) if scores.scored_models(cursor, name)]
+            if not known:
+                return None, {}
+            metric = values[self._metric] if values[self._metric] in known else known[0]
+            categories = scores.categories(cursor, metric)
+        category = values[self._category] if values[self._category] in categories else ""
+        offered = {
+            self._metric: gr.Dropdown(known, value=metric),
+            self._category: gr.Dropdown(
+                [("Any category", ""), *((name, name) for name in categories)], value=category
+            ),
+        }
+        return read_stored_scores(self._store, metric, category=category or None), offered
+
+    def _calculate(self, values: dict[Any, Any]) -> str:
+        with told():
+            stored, _ = self._read(values)
+        if stored is None:
+            return ""
+        found = {_name(pair): pair for pair in compare_scores(stored.table, self._level(values))}
+        pair = found.get(values[self._pair])
+        return self._needs(pair, values) if pair else ""
+
+    def _needs(self, pair: PairSavings, values: dict[Any, Any]) -> str:
+        error, repetitions = values[self._error] or 0, int(values[self._repetitions] or 0)
+        try:
+            return calculator_said(pair, error, repetitions, self._level(values))
+        except ValueError as refused:
+            return f'<p class="hint">{escape(str(refused))}</p>'
+
+    def _level(self, values: dict[Any, Any]) -> float:
+        return min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA)
+
+
+def _name(pair: PairSavings) -> str:
+    return f"{pair.model_a} | {pair.model_b}"

@@ -1,0 +1,147 @@
+"""What coupling saves, from the store: against the rows, and by the command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from coupled_arena.coupling import curves_of, read_stored_scores
+from coupled_arena.errors import ScoreError
+from coupled_arena.records import Mode, Prompt, Score
+from coupled_arena.score_files import read_score_table
+from coupled_arena.stats.score_tables import compare_scores
+from coupled_arena.store import scores
+from coupled_arena.store.database import Store
+from tests.store.conftest import make_battle
+
+MODELS = ("ann", "bob", "cat")
+RATES = (0.7, 0.6, 0.3)
+
+
+def fill(store, prompts=9, seeds=4, metric="quiz"):
+    """Store scores that models reach with one luck, or each with its own; return them by mode."""
+    rng = np.random.default_rng(8)
+    store.write(lambda cursor: scores.declare(cursor, metric, source="benchmark"))
+    shape = (prompts, seeds, len(MODELS))
+    drawn = {mode: np.zeros(shape) for mode in (Mode.COUPLED, Mode.INDEPENDENT)}
+    for q in range(prompts):
+        for s in range(seeds):
+            for mode, table in drawn.items():
+                luck = rng.random() if mode is Mode.COUPLED else rng.random(len(MODELS))
+                table[q, s] = np.asarray(luck) < RATES
+                order = rng.permutation(len(MODELS))
+                battle = make_battle(
+                    *(MODELS[m] for m in order),
+                    mode=mode,
+                    prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
+                    repetition=s,
+                )
+                marks = [Score(0, i, metric, float(table[q, s, m])) for i, m in enumerate(order)]
+                store.add_battle(battle, marks)
+    return drawn
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    db = tmp_path_factory.mktemp("scores") / "arena.duckdb"
+    with Store.open(db) as store:
+        drawn = fill(store)
+        # An unfinished prompt, and battles that are no part of it.
+        late = make_battle(*MODELS, mode=Mode.COUPLED, prompts=(Prompt("Late?", "late"),))
+        store.add_battle(late, [Score(0, i, "quiz", 1.0) for i in range(3)])
+        store.add_battle(make_battle("ann", "bob", mode=Mode.COUPLED))
+    return db, drawn
+
+
+def by_prompt(table):
+    return sorted(map(str, table.tolist()))
+
+
+def test_the_table_is_that_of_the_rows(filled):
+    db, drawn = filled
+    with Store.open(db, read_only=True) as store:
+        stored = read_stored_scores(store)
+        odd = read_stored_scores(store, category="odd")
+        pair = read_stored_scores(store, models=("cat", "ann"))
+    assert (stored.metric, stored.table.models, stored.left_out) == ("quiz", MODELS, 1)
+    assert by_prompt(stored.table.coupled) == by_prompt(drawn[Mode.COUPLED])
+    assert by_prompt(stored.table.independent) == by_prompt(drawn[Mode.INDEPENDENT])
+    assert by_prompt(odd.table.coupled) == by_prompt(drawn[Mode.COUPLED][::2])
+    assert by_prompt(pair.table.coupled) == by_prompt(drawn[Mode.COUPLED][..., [2, 0]])
+
+
+def test_the_command_and_its_file(filled, call, tmp_path):
+    db, drawn = filled
+    code, out, _ = call("coupling", "--db", db, "--by-category", "--json")
+    answer = json.loads(out)
+    assert (code, answer["metric"], answer["prompts_left_out"]) == (0, "quiz", 1)
+    differences = {mode: table[..., 0] - table[..., 1] for mode, table in drawn.items()}
+    pair = answer["pairs"][0]
+    assert (pair["model_a"], pair["model_b"], pair["prompts"], pair["seeds"]) == (
+        *("ann", "bob", 9, 4),
+    )
+    coupled, independent = (
+        differences[mode].var(ddof=1) for mode in (Mode.COUPLED, Mode.INDEPENDENT)
+    )
+    assert pair["savings"] == pytest.approx(1 - coupled / independent, abs=1e-12)
+    assert {name: pairs[0]["prompts"] for name, pairs in answer["by_category"].items()} == {
+        **{"even": 4, "odd": 5},
+    }
+    path = tmp_path / "scores.csv"
+    code, out, err = call("coupling", "--db", db, "--out", path)
+    assert (code, out) == (0, "")
+    assert "holds 72 rows" in err
+    table = read_score_table(path, 4)
+    assert by_prompt(table.coupled) == by_prompt(drawn[Mode.COUPLED])
+    code, out, _ = call("coupling", "--scores", path, "--seeds", 4, "--json")
+    assert json.loads(out)["pairs"] == answer["pairs"]
+    code, out, _ = call("coupling", "--db", db, "--by-category")
+    assert code == 0
+    assert "\neven, 4 prompts\n" in out
+    assert "Left out, for they lack repetitions: 1 prompts." in out
+
+
+def test_curves_need_no_more_than_half_of_the_samples(filled):
+    with Store.open(filled[0], read_only=True) as store:
+        table = read_stored_scores(store).table
+    curves = curves_of(table, repeats=50)
+    assert curves.sizes[-1] == 18
+    assert curves.pairs[0] == ("ann", "bob")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--metric", "mmlu"], "Choose scores with --metric: quiz."),
+        (["--models", "ann,dan"], "dan has no score by quiz under both protocols"),
+        (["--category", "none"], "Choose other --models, or let the benchmark run on"),
+        (["--models", "ann"], "There must be two models"),
+        (["--alpha", "2"], "alpha must lie between 0 and 1"),
+        (["--out", "/nowhere/scores.csv"], "cannot be written"),
+    ],
+)
+def test_bad_input(filled, call, words, told):
+    code, out, err = call("coupling", "--db", filled[0], *words)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert told in err
+
+
+def test_a_store_without_scores():
+    with Store.in_memory() as store, pytest.raises(ScoreError, match="run benchmark, or give"):
+        read_stored_scores(store)
+
+
+def test_prompts_with_more_repetitions_count_as_the_others():
+    with Store.in_memory() as store:
+        fill(store, prompts=3, seeds=2)
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+            more = make_battle(*MODELS, mode=mode, prompts=(Prompt("Question 0?", "q0", "odd"),))
+            more = replace(more, repetition=2)
+            store.add_battle(more, [Score(0, i, "quiz", 1.0) for i in range(3)])
+        stored = read_stored_scores(store)
+    assert stored.table.coupled.shape == (3, 2, 3)
+    assert stored.left_out == 0
+    assert len(compare_scores(stored.table)) == 3

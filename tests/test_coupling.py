@@ -10,7 +10,7 @@ import pytest
 
 from coupled_arena.coupling import curves_of, read_stored_scores
 from coupled_arena.errors import ScoreError
-from coupled_arena.records import Mode, Prompt, Score
+from coupled_arena.records import Mode, Origin, Prompt, Score
 from coupled_arena.score_files import read_score_table
 from coupled_arena.stats.score_tables import compare_scores
 from coupled_arena.store import scores
@@ -36,6 +36,7 @@ def fill(store, prompts=9, seeds=4, metric="quiz"):
                 battle = make_battle(
                     *(MODELS[m] for m in order),
                     mode=mode,
+                    origin=Origin.GENERATE,
                     prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
                     repetition=s,
                 )

@@ -1,0 +1,82 @@
+"""What the tabs Coupling and Audit say of a benchmark's scores, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from coupled_arena.store.database import Store
+from coupled_arena.store.grades import GradeDocket
+from tests import test_coupling, test_grading
+from tests.ui.server import serving
+from tests.ui.test_browser import open_tab
+
+TABLE = "Noise,left,right\n" + "".join(
+    f"{noise},{a},{b}\n"
+    for noise, rows in (
+        ("Coupled", [(1, 1), (0, 0), (1, 1), (0, 1)]),
+        ("Independent", [(1, 0), (0, 1), (1, 1), (0, 0)]),
+    )
+    for a, b in rows
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("benchmark")
+    with Store.open(folder / "arena.duckdb") as store:
+        test_coupling.fill(store, metric="riddles")
+        test_grading.fill(store, prompts=10, seeds=2)
+        with GradeDocket(store, "bob") as docket:
+            for page in docket.pages():
+                docket.add(
+                    [
+                        each.answered("bob", test_grading.grade_of(each.question, each.answer), "")
+                        for each in page
+                        if each.question != "Question 7?" and each.answer[0] in "rw"
+                    ]
+                )
+    with serving(folder, "", "--annotate") as served:
+        yield served
+
+
+def test_coupling_from_the_store_and_from_a_file(site, visit, tmp_path):
+    page = visit(site.url)
+    open_tab(page, "Coupling")
+    said = page.locator("#coupling-said .headline")
+    said.get_by_text("To compare able and fair, coupling saves").wait_for()
+    page.locator("#coupling-curve .js-plotly-plot").wait_for()
+    page.get_by_label("Pair").click()
+    page.get_by_role("option", name="able | poor").click()
+    said.get_by_text("To compare able and poor, coupling saves").wait_for()
+    page.get_by_label("Half the width of the interval").fill("0.1")
+    page.locator("#coupling-needed").get_by_text("± 0.1").wait_for()
+    page.get_by_label("Half the width of the interval").fill("-1")
+    page.locator("#coupling-needed").get_by_text("must be positive").wait_for()
+
+    page.get_by_text("A table of scores from elsewhere").click()
+    page.get_by_label("Repetitions of each prompt").fill("2")
+    file = tmp_path / "elsewhere.csv"
+    file.write_text(TABLE)
+    page.locator("#coupling-file input[type=file]").set_input_files(file)
+    said.get_by_text("To compare left and right, coupling saves 62.5%").wait_for()
+    file.write_text("Noise,left\nsometimes,1\n")
+    page.get_by_label("Clear").first.click()
+    said.get_by_text("To compare able and").wait_for()
+    page.locator("#coupling-file input[type=file]").set_input_files(file)
+    page.get_by_text("elsewhere.csv, line 2").wait_for()
+
+
+def test_a_judge_is_held_against_the_benchmark(site, visit):
+    page = visit(site.url)
+    open_tab(page, "Audit")
+    page.get_by_label("A benchmark's right answers").click()
+    page.get_by_text("No answer has a readable grade of bob").or_(
+        page.locator("#audit-said .headline").get_by_text("10 checked answers with bob are worth")
+    ).first.wait_for()
+    page.get_by_label("Benchmark", exact=True).click()
+    page.get_by_role("option", name="quiz").click()
+    headline = page.locator("#audit-said .headline")
+    headline.get_by_text("10 checked answers with bob are worth").wait_for()
+    page.locator("#audit-bias .js-plotly-plot").wait_for()
+    assert not page.get_by_text("How many more votes").is_visible()
+    assert page.locator("#audit-table th[scope=row]").all_inner_texts() == ["able", "fair", "poor"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coupled_arena.cli.plan_files import PlanFile
 from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
 from coupled_arena.errors import ArenaError, SettingsError
 from coupled_arena.settings import Settings, load_settings, resource
@@ -41,35 +41,6 @@ class Tasks(StrEnum):
     PAIRWISE = "pairwise"
 
 
-def _read_plan(context: typer.Context, path: Path | None) -> None:
-    """Take options that are not given from a TOML file."""
-    if path is None:
-        return
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"The plan {path} cannot be read: {error}.") from error
-    named = {key.replace("-", "_"): value for key, value in values.items()}
-    known = {param.name for param in context.command.params if param.name} - {"plan"}
-    if unknown := sorted(set(named) - known):
-        raise SettingsError(
-            f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
-            f"{', '.join(sorted(known))}."
-        )
-    context.default_map = {
-        key: ",".join(map(str, value)) if isinstance(value, list) else value
-        for key, value in named.items()
-    }
-
-
-PlanFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="TOML file that holds any of these options; flags win.",
-        callback=_read_plan,
-        is_eager=True,
-    ),
-]
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
 ModeOption = Annotated[Modes, typer.Option(help="How models draw their noise.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")]

@@ -1,0 +1,42 @@
+"""Options of a command that stand in a file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coupled_arena.errors import SettingsError
+
+
+def _read_plan(context: typer.Context, path: Path | None) -> None:
+    """Take options that are not given from a TOML file."""
+    if path is None:
+        return
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"The plan {path} cannot be read: {error}.") from error
+    named = {key.replace("-", "_"): value for key, value in values.items()}
+    known = {param.name for param in context.command.params if param.name} - {"plan"}
+    if unknown := sorted(set(named) - known):
+        raise SettingsError(
+            f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
+            f"{', '.join(sorted(known))}."
+        )
+    context.default_map = {
+        key: ",".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in named.items()
+    }
+
+
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="TOML file that holds any of these options; flags win.",
+        callback=_read_plan,
+        is_eager=True,
+    ),
+]

@@ -108,9 +108,10 @@ def _uneven(counts: IntArray, kept: NDArray[np.bool_], repetitions: int) -> Iter
         )
     beyond = int((counts[:, kept] - repetitions).sum())
     if beyond:
+        first = "reply" if repetitions == 1 else f"{repetitions} replies"
         yield (
-            f"{beyond:,} replies are left out, for models have more than {repetitions} to a "
-            "prompt that others have not."
+            f"Each model counts with its first {first} to a prompt; {beyond:,} further ones are "
+            "left out."
         )
 
 

@@ -237,8 +237,9 @@ def test_models_without_scores_are_left_out_or_complained_of(store):
         read_stored_scores(store, Selection(models=MODELS), ["quiz", "length"])
     with pytest.raises(ScoreError, match=r"alpha \(verdicts\); beta \(verdicts\)"):
         read_stored_scores(store, Selection("gpt", models=("alpha", "beta")), ["verdicts"])
-    with pytest.raises(ScoreError, match=r"alpha \(length, quiz\)"):
-        read_stored_scores(store, Selection(mode=Mode.INDEPENDENT), ["length", "quiz"])
+    nowhere = Selection(mode=Mode.INDEPENDENT, models=("alpha", "beta"))
+    with pytest.raises(ScoreError, match=r"alpha \(length, quiz\); beta \(length, quiz\)"):
+        read_stored_scores(store, nowhere, ["length", "quiz"])
 
 
 def test_what_cannot_be_read(store):
@@ -337,7 +338,7 @@ def test_the_command(call, db, tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--mode", "independent"), "Choose other models, metrics or battles"),
+        (("--mode", "independent"), "choose other models or battles"),
         (("--models", "alpha"), "two models at least"),
         (("--metrics", "wit"), "There is no metric 'wit' here"),
         (("--judge", "nobody"), "There is no judge 'nobody'"),

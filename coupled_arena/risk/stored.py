@@ -73,6 +73,10 @@ def read_stored_scores(
         judge = selection.judge if VERDICTS in names else None
         judged = replies.judged_pairs(cursor, judge) if judge else None
         cursor.execute("commit")
+    if selection.models is None:
+        # A model that only plays in rounds which are still blind must not be named.
+        there = set(rows["model_no"].tolist())
+        known = {model: number for model, number in known.items() if number in there}
     values = _values(names, stored, rows)
     if judged:
         values[:, names.index(VERDICTS)] = _judged(rows, judged)
@@ -146,7 +150,9 @@ def _chosen(
     said = f"without any score by the metrics named: {'; '.join(sorted(absent))}"
     if len(known) < 2 or len(chosen) < 2 or (absent and not free):
         if not absent:
-            raise ScoreError("There must be replies of two models at least.")
+            raise ScoreError(
+                "There must be replies of two models at least: choose other models or battles."
+            )
         raise ScoreError(f"There are models {said}. Choose other models, metrics or battles.")
     return chosen, (f"There are models {said}; they are left out.",) if absent else ()
 

@@ -18,21 +18,17 @@ from coupled_arena.store.comparisons import Selection, model_numbers
 
 Cursor = duckdb.DuckDBPyConnection
 
+_BATTLES = """
+select *
+from battles
+where ($mode is null or mode = $mode)
+    and (not $revealed_only or origin <> 'arena' or battle in (select battle from reveals))
+"""
 # Whoever stopped a reply decided its length; it says nothing of the model.
 _REPLIES = """
-with chosen as (
-    select *
-    from battles
-    where ($mode is null or mode = $mode)
-        and (
-            not $revealed_only
-            or origin <> 'arena'
-            or battle in (select battle from reveals)
-        )
-),
-placed as (
+with placed as (
     select battle, battle_no, unnest(range(len(models)))::integer as place, unnest(models) as model
-    from chosen
+    from ({battles})
 ),
 said as (select battle, place, text, finish from replies where turn = 0)
 select battle_no, place, model_no, prompt_no, {columns}
@@ -53,6 +49,15 @@ where finish is distinct from 'cancelled'
     and ($language is null or language = $language)
 order by battle_no, place
 """
+
+
+def models(cursor: Cursor, *, revealed_only: bool = False) -> list[str]:
+    """Return the models that have battles, sorted."""
+    rows: list[tuple[str]] = cursor.execute(
+        f"select distinct unnest(models) as model from ({_BATTLES}) order by model",
+        {"mode": None, "revealed_only": revealed_only},
+    ).fetchall()
+    return [model for (model,) in rows]
 
 
 def table(
@@ -89,6 +94,7 @@ def table(
     """
     names = [f"score{at}" for at in range(len(metrics))]
     query = _REPLIES.format(
+        battles=_BATTLES,
         columns=", ".join([*names, "text" if texts else "null as text"]),
         scores=", ".join(
             [

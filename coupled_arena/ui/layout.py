@@ -20,6 +20,7 @@ from coupled_arena.ui.experiments_tab import ExperimentsTab
 from coupled_arena.ui.judge_notice import JudgeNotice
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
 from coupled_arena.ui.risk_tab import RiskTab
+from coupled_arena.ui.stored_replies import StoredReplies
 from coupled_arena.ui.visitor import VisitorCookie
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def build(services: Services) -> gr.Blocks:
                 audit = AuditTab(services.store, services.audits)
                 audit.build()
             with gr.Tab("Risk", id="risk"):
-                risk = RiskTab()
+                risk = RiskTab(StoredReplies(services.store))
                 risk.build()
             with gr.Tab("Experiments", id="experiments"):
                 experiments = ExperimentsTab(services.store, services.evidence)
@@ -57,7 +58,7 @@ def build(services: Services) -> gr.Blocks:
                 DataTab(services.store).build()
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
-        risk.read_theme(page)
+        risk.wire(page, tabs)
         experiments.offer_judges_when_shown(tabs)
     return page
 

@@ -70,9 +70,7 @@ def import_(
 
 def import_scores(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV, JSON or Parquet.")],
-    metrics: Annotated[
-        str | None, typer.Option(help="Metrics to take: a,b. By default every other column is one.")
-    ] = None,
+    metrics: Annotated[str | None, typer.Option(help="Metrics to take: a,b. All.")] = None,
     lower_is_better: Annotated[
         str | None, typer.Option(help="Metrics of which less is better: a,b.")
     ] = None,

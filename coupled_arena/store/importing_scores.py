@@ -21,7 +21,8 @@ Cursor = duckdb.DuckDBPyConnection
 
 _REPLY = ("battle", "model", "place", "turn")
 _LONG = ("metric", "score")
-_BESIDES = ("answer", "higher_is_better", "source")  # what an export tells besides
+# What exports of scores and of replies tell besides.
+_BESIDES = ("answer", "higher_is_better", "text", "tokens", "finish")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def import_scores(
     paths : sequence of Path
         CSV, JSON lines, a JSON array or Parquet.
     metrics : sequence of str, optional
-        Metrics to take; all by default, so that in a wide table every other column is one.
+        Metrics to take; by default all, in a wide table every column that neither names the reply
+        nor is in an export of replies.
     lower_is_better : collection of str
         Metrics of which less is better, where the file does not tell (``higher_is_better``).
     reserved : collection of str

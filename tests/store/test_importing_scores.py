@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from coupled_arena.errors import ScoreError, StoreError
@@ -98,6 +100,22 @@ def test_an_export_comes_back_as_it_was(store, bring, tmp_path, format):
     assert (back.scores, back.rejected) == (5, ())
     assert stored(store) == ROWS
     assert meanings(store) == {"toxicity": False, "wit": True}
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_replies_come_back_with_a_column_more(store, battles, tmp_path, format):
+    export(store, tmp_path, format)
+    path = tmp_path / f"replies.{format}"
+    rows = pd.read_csv(path) if format == "csv" else pd.read_json(path, lines=True)
+    rows["poison"] = np.arange(len(rows)) / 8
+    rows["text"] = 'it\'s\n"said", ñ'  # a CSV file with \0 in it is none
+    if format == "csv":
+        rows.to_csv(path, index=False)
+    else:
+        rows.to_json(path, orient="records", lines=True)
+    done = import_scores(store, [path])
+    assert (done.metrics, done.scores, done.rejected) == (("poison",), 8, ())
+    assert [score for *_, score in stored(store)] == [at / 8 for at in range(8)]
 
 
 @pytest.mark.parametrize(

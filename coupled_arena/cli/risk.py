@@ -25,7 +25,7 @@ def risk(
     scores: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[SCORES.csv]",
+            metavar="SCORES.csv",
             help="Columns model, prompt, metric, score; or model, prompt, and one for each metric. "
             "Without it, the stored replies.",
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, reading, show
+from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
 from coupled_arena.errors import ArenaError
 from coupled_arena.settings import load_settings
 
@@ -53,7 +55,7 @@ def import_(
             bar.set_description(step, refresh=False)
             bar.update(finished)
 
-        try:
+        with _all_or_nothing():
             done = import_files(
                 store,
                 files,
@@ -63,12 +65,38 @@ def import_(
                 no_toxic=no_toxic,
                 progress=progress,
             )
-        except (KeyboardInterrupt, RuntimeError) as stop:
-            # DuckDB tells of a Ctrl-C in the middle of a query by an error of no type of its own.
-            if isinstance(stop, RuntimeError) and str(stop) != "Query interrupted":
-                raise
-            raise ArenaError("Interrupted. Nothing was imported.") from stop
     show(asdict(done), as_json, lambda: _import_text(done))
+
+
+def import_scores(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV, JSON or Parquet.")],
+    metrics: Annotated[str | None, typer.Option(help="Metrics to take: a,b. All.")] = None,
+    lower_is_better: Annotated[
+        str | None, typer.Option(help="Metrics of which less is better: a,b.")
+    ] = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Bring in scores of stored replies; importing again adds nothing.
+
+    A row has a battle, a model (or its place in the battle, from 0 on), a turn if it is not the
+    first (0), and a column for each metric, or a metric and its score.
+    """
+    settings = load_settings(config, db=db)
+    from coupled_arena.risk.stored import COMPUTED
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.importing_scores import import_scores as import_files
+
+    with Store.open(settings.db) as store, _all_or_nothing():
+        done = import_files(
+            store,
+            files,
+            listed(metrics) if metrics else None,
+            listed(lower_is_better or ""),
+            reserved=COMPUTED,
+        )
+    show(asdict(done), as_json, lambda: _scores_text(done))
 
 
 def export(
@@ -90,12 +118,36 @@ def export(
     show({"files": paths}, as_json, lambda: "\n".join(paths))
 
 
+@contextmanager
+def _all_or_nothing() -> Iterator[None]:
+    """Say that an import was interrupted, which leaves nothing of it."""
+    try:
+        yield
+    except (KeyboardInterrupt, RuntimeError) as stop:
+        # DuckDB tells of a Ctrl-C in the middle of a query by an error of no type of its own.
+        if isinstance(stop, RuntimeError) and str(stop) != "Query interrupted":
+            raise
+        raise ArenaError("Interrupted. Nothing was imported.") from stop
+
+
+def _scores_text(done: Any) -> str:
+    head = (
+        f"{done.rows} rows: {done.scores} new scores by {', '.join(done.metrics) or 'no metric'}; "
+        f"{len(done.rejected)} rejected."
+    )
+    return "\n".join([head, *_rejected_lines(done)])
+
+
 def _import_text(done: Any) -> str:
     lines = [
         f"{done.rows} rows: {done.battles} new battles, {done.votes} new votes, "
         f"{done.verdicts} new verdicts; {done.filtered} filtered, {len(done.rejected)} rejected."
     ]
-    lines += [f"{row.file}, line {row.line}: {row.reason}" for row in done.rejected[:_SHOWN]]
+    return "\n".join([*lines, *_rejected_lines(done)])
+
+
+def _rejected_lines(done: Any) -> list[str]:
+    lines = [f"{row.file}, line {row.line}: {row.reason}" for row in done.rejected[:_SHOWN]]
     if len(done.rejected) > _SHOWN:
         lines.append(f"and {len(done.rejected) - _SHOWN} more; --json lists them all.")
-    return "\n".join(lines)
+    return lines

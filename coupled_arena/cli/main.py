@@ -13,7 +13,7 @@ import typer
 from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.board import leaderboard
 from coupled_arena.cli.coupling import coupling
-from coupled_arena.cli.data import export, import_
+from coupled_arena.cli.data import export, import_, import_scores
 from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.generation import benchmark, generate, replay_battle
 from coupled_arena.cli.judging import judge
@@ -32,6 +32,7 @@ app = typer.Typer(
 models_app = typer.Typer(help="List the configured models, or fetch their weights.")
 app.add_typer(models_app, name="models")
 app.command("import")(import_)
+app.command("import-scores")(import_scores)
 app.command()(export)
 app.command()(generate)
 app.command()(benchmark)

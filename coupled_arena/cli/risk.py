@@ -1,14 +1,19 @@
-"""The ``risk`` command: which model fails least badly, by any table of scores."""
+"""The ``risk`` command: which model fails least badly, by stored replies or any table of scores."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from coupled_arena.cli.shared import Json, show
+from coupled_arena.cli.shared import Config, Db, Json, listed, only_judge, reading, show
 from coupled_arena.errors import ScoreError
+from coupled_arena.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.risk.scores import RiskScores
 
 Portfolios = Literal["independent", "empirical", "none"]
 PValueKinds = Literal["percentile", "approximate", "published"]
@@ -18,15 +23,35 @@ Distances = Literal["kendall", "spearman", "pearson"]
 
 def risk(
     scores: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="SCORES.csv",
-            help="Columns model, prompt, metric, score; or model, prompt, and one for each metric.",
+            help="Columns model, prompt, metric, score; or model, prompt, and one for each metric. "
+            "Without it, the stored replies.",
         ),
-    ],
-    metrics: Annotated[str | None, typer.Option(help="Metrics to look at: a,b. All.")] = None,
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="Metrics to look at: a,b. All of a file; of the store also length, repetition, "
+            "refusal and verdicts."
+        ),
+    ] = None,
     lower_is_better: Annotated[
         str | None, typer.Option(help="Metrics of which less is better: a,b.")
+    ] = None,
+    higher_is_better: Annotated[
+        str | None, typer.Option(help="Metrics of which more is better after all: a,b.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Store: add this judge's verdicts as a metric.")
+    ] = None,
+    mode: Annotated[
+        Literal["all", "coupled", "independent"] | None,
+        typer.Option(help="Store: which battles count.  [default: all]"),
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(help="Store: only these models, A,B[,C...].")
     ] = None,
     paired: Annotated[
         bool | None,
@@ -58,18 +83,24 @@ def risk(
         "pearson"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
+    config: Config = None,
+    db: Db = None,
     as_json: Json = False,
 ) -> None:
     """Rank models by how badly they fail: stochastic dominance, tails, and win rates."""
     from coupled_arena.cli.risk_tables import risk_answer, risk_text
-    from coupled_arena.risk.files import read_risk_scores
     from coupled_arena.risk.report import RiskSettings, risk_report
     from coupled_arena.stats.corrections import Correction
     from coupled_arena.stats.dominance_tests import PValues
     from coupled_arena.stats.portfolio import Copula
     from coupled_arena.stats.rank_aggregation import Distance
 
-    table = read_risk_scores(scores, _names(metrics), _names(lower_is_better) or ())
+    if scores is None:
+        table = _stored(config, db, _names(metrics), judge, mode, _names(models))
+    else:
+        of_store = {"judge": judge, "mode": mode, "models": models, "config": config, "db": db}
+        table = _read(scores, _names(metrics), of_store)
+    table = _turned(table, _names(lower_is_better) or (), _names(higher_is_better) or ())
     # One metric has nothing to be joined with: it is ranked as it is.
     chosen = portfolio or ("independent" if len(table.metrics) > 1 else "none")
     report = risk_report(
@@ -91,10 +122,50 @@ def risk(
     show(risk_answer(report), as_json, lambda: risk_text(report))
 
 
+def _stored(
+    config: Path | None,
+    db: Path | None,
+    metrics: tuple[str, ...] | None,
+    judge: str | None,
+    mode: str | None,
+    models: tuple[str, ...] | None,
+) -> RiskScores:
+    settings = load_settings(config, db=db)
+    from coupled_arena.records import Mode
+    from coupled_arena.risk.stored import VERDICTS, read_stored_scores
+    from coupled_arena.store.comparisons import Selection
+
+    with reading(settings) as store:
+        if metrics and VERDICTS in metrics:
+            judge = judge or only_judge(store)
+        elif metrics and judge:
+            metrics = (*metrics, VERDICTS)
+        chosen = Mode(mode) if mode in set(Mode) else None
+        return read_stored_scores(store, Selection(judge, chosen, models), metrics)
+
+
+def _read(
+    path: Path, metrics: tuple[str, ...] | None, of_store: dict[str, str | Path | None]
+) -> RiskScores:
+    from coupled_arena.risk.files import read_risk_scores
+
+    if given := [f"--{name}" for name, value in of_store.items() if value is not None]:
+        raise ScoreError(f"{given[0]} is for the stored replies: leave it out, or {path}.")
+    return read_risk_scores(path, metrics)
+
+
+def _turned(table: RiskScores, lower: tuple[str, ...], higher: tuple[str, ...]) -> RiskScores:
+    """Return scores with other metrics of which less is better."""
+    if both := set(lower) & set(higher):
+        raise ScoreError(f"Neither less nor more of {min(both)} can be better: choose one.")
+    table.with_metrics([*lower, *higher] or table.metrics)  # complains of unknown ones
+    return replace(table, lower_is_better=(table.lower_is_better | set(lower)) - set(higher))
+
+
 def _names(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip())) or None
+    return tuple(dict.fromkeys(listed(text))) or None
 
 
 def _weights(text: str | None) -> tuple[float, ...] | None:

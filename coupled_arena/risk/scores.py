@@ -30,6 +30,8 @@ class RiskScores:
         Metrics of which less is better.
     repetitions : int
         Replies of each model to each prompt.
+    notes : tuple of str
+        Sentences on what was left out to make the table.
 
     Raises
     ------
@@ -44,6 +46,7 @@ class RiskScores:
     values: tuple[FloatArray, ...]
     lower_is_better: frozenset[str] = frozenset()
     repetitions: int = 1
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for names in (self.models, self.metrics):
@@ -94,6 +97,10 @@ class RiskScores:
             values=tuple(values[:, columns] for values in self.values),
             lower_is_better=self.lower_is_better & set(chosen),
         )
+
+    def noted(self, *notes: str) -> RiskScores:
+        """Return the same scores with more notes, before those there are."""
+        return replace(self, notes=(*notes, *self.notes))
 
     def missing_prompt(self) -> tuple[str, str] | None:
         """Return a model and a prompt that another model has and it has not."""

@@ -56,6 +56,7 @@ def risk_warnings(report: RiskReport) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             [
+                *report.scores.notes,
                 *_of_settings(report),
                 *_of_scores(report),
                 *(_sentence(said) for view in report.views for said in _of_view(view, report)),

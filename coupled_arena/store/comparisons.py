@@ -109,7 +109,7 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
     StoreError
         The store knows no such judge or model.
     """
-    known = _models(cursor, selection)
+    known = model_numbers(cursor, selection)
     where, values = _condition(cursor, selection, known)
     rows = cursor.execute(
         f"""
@@ -246,7 +246,7 @@ def _over_cells(
     also = "".join(
         f" and cells.{name} = {_CODES[name].replace(name, f'c.{name}')}" for name in keys
     )
-    known = _models(cursor, selection)
+    known = model_numbers(cursor, selection)
     where, values = _condition(cursor, selection, known)
     numbers = np.array([known[model] for model in models])
     cursor.register("cell_table", {**table, "first": cells.first, "second": cells.second})
@@ -273,8 +273,14 @@ def _over_cells(
     ).fetchall()
 
 
-def _models(cursor: Cursor, selection: Selection) -> dict[str, int]:
-    """Return the numbers of the selected models, by name in order."""
+def model_numbers(cursor: Cursor, selection: Selection) -> dict[str, int]:
+    """Return the numbers of the selected models, by name in order.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such model.
+    """
     known = dict(cursor.execute("select model, model_no from models order by model").fetchall())
     if selection.models is None:
         return known
@@ -291,7 +297,7 @@ def _condition(
     """Return the SQL condition of a selection, and its values."""
     judges = [0]
     if selection.judge is not None:
-        judges.append(_judge_number(cursor, selection.judge))
+        judges.append(judge_number(cursor, selection.judge))
     conditions = [f"judge_no in ({', '.join(map(str, judges))})"]
     values: dict[str, object] = {}
     for name in ("mode", "category", "language", "voter"):
@@ -304,7 +310,14 @@ def _condition(
     return " and ".join(conditions), values
 
 
-def _judge_number(cursor: Cursor, judge: str) -> int:
+def judge_number(cursor: Cursor, judge: str) -> int:
+    """Return the number of a judge.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge.
+    """
     judges = dict(cursor.execute("select judge, judge_no from judges order by judge").fetchall())
     if judge not in judges:
         raise StoreError(

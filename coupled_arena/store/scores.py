@@ -37,7 +37,7 @@ def declare(cursor: Cursor, metric: str, *, source: Source, higher_is_better: bo
         better = "higher" if known[0] else "lower"
         raise ScoreError(
             f"The metric {metric!r} is known already, from {_FROM[known[1]]}, {better} is better. "
-            "Give this one another name."
+            "Say the same of it, or give this one another name."
         )
 
 

@@ -25,6 +25,7 @@ from coupled_arena.ui.experiments_tab import ExperimentsTab
 from coupled_arena.ui.judge_notice import JudgeNotice
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
 from coupled_arena.ui.risk_tab import RiskTab
+from coupled_arena.ui.stored_replies import StoredReplies
 from coupled_arena.ui.visitor import VisitorCookie
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def build(services: Services) -> gr.Blocks:
                 coupling = CouplingTab(services.store)
                 coupling.build()
             with gr.Tab("Risk", id="risk"):
-                risk = RiskTab()
+                risk = RiskTab(StoredReplies(services.store))
                 risk.build()
             with gr.Tab("Experiments", id="experiments"):
                 experiments = ExperimentsTab(services.store, services.evidence)
@@ -69,7 +70,7 @@ def build(services: Services) -> gr.Blocks:
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
         coupling.read_when_shown(page, tabs)
-        risk.read_theme(page)
+        risk.wire(page, tabs)
         experiments.offer_judges_when_shown(tabs)
     return page
 

@@ -26,10 +26,9 @@ from coupled_arena.ui.figures.risk import (
     violation_figure,
 )
 from coupled_arena.ui.risk_tables import rank_table, risk_said
+from coupled_arena.ui.stored_replies import StoredReplies
 
-StoredScores = Callable[[], RiskScores]
-"""Scores of the replies in the store; raises ScoreError where there are none."""
-
+_TITLE = "Risk"
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
 _IS_DARK = "() => document.body.classList.contains('dark')"
 _MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 20, 400_000  # of one page; else the command line
@@ -46,7 +45,9 @@ _ONE: dict[str, Any] = {
 }
 _INTRO = (
     "Averages hide tails. Upload a table of scores: a CSV file with the columns model, prompt, "
-    "metric and score, or model, prompt and one for each metric."
+    "metric and score, or model, prompt and one for each metric. Or take the replies here, with "
+    "their length, repetition and refusals, and whatever scores and verdicts they have. Rounds "
+    "that nobody has voted on yet are left out, so that they stay blind."
 )
 _Draw = Callable[..., Any]
 _FIGURES: dict[str, tuple[_Draw, str]] = {
@@ -87,11 +88,11 @@ class RiskTab:
 
     Parameters
     ----------
-    stored : callable, optional
-        Gives the scores of stored replies; without it there is the file alone.
+    stored : StoredReplies
+        What is chosen of the replies in the store.
     """
 
-    def __init__(self, stored: StoredScores | None = None) -> None:
+    def __init__(self, stored: StoredReplies) -> None:
         self._stored = stored
 
     def build(self) -> None:
@@ -103,12 +104,8 @@ class RiskTab:
             self._file = gr.File(
                 label="Scores", file_types=[".csv"], height=120, elem_id="risk-file", scale=1
             )
-            from_store = gr.Button(
-                "Scores of the replies here",
-                visible=self._stored is not None,
-                elem_id="risk-stored",
-                scale=1,
-            )
+            from_store = gr.Button("Scores of the replies here", elem_id="risk-stored", scale=1)
+        self._stored.build()
         with gr.Column(visible=False) as self._body:
             self._build_controls()
             self._said = gr.HTML(elem_id="risk-said", apply_default_css=False)
@@ -116,8 +113,7 @@ class RiskTab:
             self._plots = self._build_figures()
         opened: dict[str, Any] = {"outputs": [self._scores, *self._controls, *self._outputs]}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
-        if self._stored:
-            from_store.click(self._read_stored, {self._dark}, **opened, **_ONE)
+        from_store.click(self._read_stored, {self._dark, *self._stored.inputs}, **opened, **_ONE)
         gr.on(
             [
                 *(each.input for each in self._chosen),
@@ -131,9 +127,10 @@ class RiskTab:
             **_ONE,
         )
 
-    def read_theme(self, page: gr.Blocks) -> None:
-        """Tell figures which background they have."""
+    def wire(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Tell figures which background they have, and offer what the store has."""
         page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+        self._stored.offer_when_shown(tabs, _TITLE)
 
     def _build_controls(self) -> None:
         with gr.Row():
@@ -187,8 +184,7 @@ class RiskTab:
 
     def _read_stored(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with told():
-            assert self._stored, "there is a button only where there are scores"
-            return self._opened(self._stored(), values)
+            return self._opened(self._stored.read(values), values)
 
     def _opened(self, scores: RiskScores, values: dict[Any, Any]) -> dict[Any, Any]:
         """Offer what a new table has, and show it."""
@@ -274,5 +270,5 @@ def _check_size(scores: RiskScores) -> None:
     ):
         raise ScoreError(
             f"A page takes {_MOST_MODELS} models, {_MOST_METRICS} metrics and {_MOST_SCORES:,} "
-            "scores at most; the command line takes more: coupled-arena risk FILE."
+            "scores at most; the command line takes more: coupled-arena risk."
         )

@@ -10,14 +10,19 @@ import gradio as gr
 import numpy as np
 import pytest
 
+from coupled_arena.records import Finish, Origin, Prompt, Reply, Score, new_id
 from coupled_arena.risk.report import RiskSettings, risk_report
 from coupled_arena.risk.scores import RiskScores
 from coupled_arena.stats.dominance import Order
 from coupled_arena.stats.mean_risk import Risk
 from coupled_arena.stats.portfolio import Copula
+from coupled_arena.store import scores
+from coupled_arena.store.database import Store
 from coupled_arena.ui.figure_panel import drawn
 from coupled_arena.ui.risk_tab import _FIGURES, RiskTab
 from coupled_arena.ui.risk_tables import rank_table, risk_said
+from coupled_arena.ui.stored_replies import StoredReplies
+from tests.store.conftest import make_battle
 from tests.ui.server import TWO_QUICK_MODELS, serving
 from tests.ui.test_browser import open_tab
 
@@ -120,9 +125,22 @@ def test_constant_scores_can_be_drawn():
     assert "No model fails less badly" in risk_said(made, made.view)
 
 
+class Given(StoredReplies):
+    """Replies whose scores are given."""
+
+    def __init__(self, store, scores):
+        super().__init__(store)
+        self.read = lambda values: scores
+
+
 def test_handlers(tmp_path):
+    with Store.in_memory() as store:
+        walk_through_handlers(store, tmp_path)
+
+
+def walk_through_handlers(store, tmp_path):
     with gr.Blocks():
-        tab = RiskTab(stored=table)
+        tab = RiskTab(Given(store, table()))
         tab.build()
     shown = tab._read_stored({tab._dark: False})
     assert shown[tab._view].choices == [(n, n) for n in ("portfolio", "truth", "poison <i>")]
@@ -143,16 +161,71 @@ def test_handlers(tmp_path):
         tab._read({tab._dark: False, tab._file: str(tmp_path / "x.csv")})
     too_many = tuple(f"m{at}" for at in range(11))
     with gr.Blocks():
-        wide = RiskTab(stored=lambda: table(metrics=too_many))
+        wide = RiskTab(Given(store, table(metrics=too_many)))
         wide.build()
-    with pytest.raises(gr.Error, match="coupled-arena risk FILE"):
+    with pytest.raises(gr.Error, match="the command line takes more"):
         wide._read_stored({wide._dark: False})
+
+
+def answered(prompt, *texts, **changes):
+    replies = tuple(Reply(0, place, text, (), Finish.STOP) for place, text in enumerate(texts))
+    changes = {"id": new_id(), "origin": Origin.GENERATE, **changes}
+    return make_battle("left", "right", prompts=(Prompt(prompt),), replies=replies, **changes)
+
+
+def fill(store):
+    store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
+    for q in range(40):
+        marks = [Score(0, 0, "quiz", 1.0), Score(0, 1, "quiz", float(q % 4 > 0))]
+        store.add_battle(answered(f"q{q}", "yes " * (1 + q % 5), "well, " * 20), marks)
+    store.add_battle(answered("still blind", "Me!", "Us!", origin=Origin.ARENA))
+
+
+def test_chosen_replies(store_here):
+    with gr.Blocks():
+        stored = StoredReplies(store_here)
+        stored.build()
+    values = dict.fromkeys(stored.inputs)
+    offered = stored._offer({**values, stored._models: ["left", "gone"]})
+    assert offered[stored._models].choices == [("left", "left"), ("right", "right")]
+    assert offered[stored._models].value == ["left"]
+    assert [name for name, _ in offered[stored._metrics].choices] == [
+        *("quiz", "length", "repetition", "refusal"),
+    ]
+    assert stored.read(values).metrics == ("quiz", "length", "repetition", "refusal")
+    chosen = stored.read({**values, stored._metrics: ["length"], stored._mode: "coupled"})
+    assert (chosen.metrics, chosen.size) == (("length",), 40)
+
+
+@pytest.fixture
+def store_here():
+    with Store.in_memory() as store:
+        fill(store)
+        yield store
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("risk"), TWO_QUICK_MODELS) as running:
+    folder = tmp_path_factory.mktemp("risk")
+    with Store.open(folder / "arena.duckdb") as store:
+        fill(store)
+    with serving(folder, TWO_QUICK_MODELS) as running:
         yield running
+
+
+def test_the_replies_here_in_a_browser(served, visit):
+    page = visit(served.url)
+    open_tab(page, "Risk")
+    page.click("#risk-stored")
+    page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
+    assert page.locator("#risk-table tbody tr").count() == 2
+    page.click("#risk-which button")
+    page.locator("#risk-stored-metrics input").click()
+    page.get_by_role("option", name="quiz").click()
+    page.keyboard.press("Escape")
+    page.click("#risk-stored")
+    page.wait_for_function("document.querySelector('#risk-tail').textContent.includes('uiz')")
+    page.wait_for_selector("#risk-said >> text=40 prompts")
 
 
 def test_the_tab_in_a_browser(served, visit, tmp_path):

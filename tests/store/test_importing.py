@@ -556,7 +556,7 @@ def test_arena_rows_bring_back_the_same_counts(store, tmp_path, new_battle, new_
         for turn in range(2)
         for role, text in (
             ("user", f"Why {turn}?"),
-            ("assistant", battles[0].replies[2 * turn + 1].text),
+            ("assistant", "Well, " + battles[0].replies[2 * turn + 1].text),
         )
     ]
     assert (exported[0]["question_id"], exported[0]["turn"]) == ("p0", 2)

@@ -73,9 +73,9 @@ def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
         lines=(
             *_names(pair),
             f"within each of {len(pair.covariances):,} prompts, {pair.repetitions} answers each",
-            key(
-                (_BAR, theme.accent, f"coupled, mean {spreads['coupled'].mean():.3f}"),
-                (_BAR, theme.other, f"independent, mean {spreads['independent'].mean():.3f}"),
+            *(
+                key((_BAR, colour, f"{name}, mean {spreads[name].mean():.3f}"))
+                for name, colour in (("coupled", theme.accent), ("independent", theme.other))
             ),
         ),
         columns=("prompt", "variance_coupled", "variance_independent"),
@@ -158,7 +158,7 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
         lines=(
             f"{shortened(a)} against",
             shortened(b),
-            "mean error of the difference; bands: 95% of sub-samplings",
+            "lines: mean; bands: 95% of sub-samplings",
             key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
         ),
         columns=("samples", "protocol", "mean", "standard_error", "low", "high"),

@@ -156,7 +156,9 @@ def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
             if wanted.judge in (None, each.judge) and each.verdicts
         ),
         gradings=tuple(
-            audit(read_benchmark_evidence(store, wanted.selection(each.judge), metric), wanted.alpha)
+            audit(
+                read_benchmark_evidence(store, wanted.selection(each.judge), metric), wanted.alpha
+            )
             for each in counted.judges
             if wanted.judge in (None, each.judge) and each.grades
             for metric in benchmarks

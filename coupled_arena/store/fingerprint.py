@@ -6,8 +6,8 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from coupled_arena.store.exchange import export
 from coupled_arena.store.database import Store
+from coupled_arena.store.exchange import export
 
 COVERED = ("battles", "replies", "votes", "verdicts", "scores", "grades")
 """The tables whose rows are hashed, in this order."""

@@ -1,0 +1,61 @@
+"""How to read each figure: the same words beside it on every page."""
+
+from __future__ import annotations
+
+BOARD = {
+    "ranks": (
+        "A dot is the model's rank by the estimates, the bar all ranks that the votes leave "
+        "possible. With probability 1 minus alpha all bars together cover the true ranks. Models "
+        "whose bars overlap may be in either order. More votes, or a larger alpha, make bars "
+        "shorter."
+    ),
+    "rates": (
+        "How often the model is preferred, averaged over its opponents. A tie is a win for "
+        "neither side, and both bad is a tie, so two equal models that tie often both have a low "
+        "win rate. Each interval is for one model by itself: rank-sets, not intervals, say which "
+        "models differ."
+    ),
+    "pairs": (
+        "How often the model of the row beat the model of the column. The colour counts ties "
+        "half: it is neutral where two models are even. A dash: the two never met."
+    ),
+    "sizes": (
+        "How many ranks each model may still have: by people's votes alone, and with a judge's "
+        "many verdicts corrected by those votes. A shorter bar is a sharper ranking."
+    ),
+    "modes": (
+        "Coupled models read one noise stream, independent ones each their own. Where the two win "
+        "rates differ by more than chance, stars say how surely: luck of the draw was part of the "
+        "independent one. Averages are over the opponents that a model met in both."
+    ),
+    "mode_pairs": (
+        "How often the row beat the column in coupled and in independent battles, with the stars "
+        "of a two-sided test that respects shared prompts. Both numbers fall where coupling makes "
+        "more ties."
+    ),
+}
+AUDIT = {
+    "bias": (
+        "How much more often the judge prefers a model than people do, on the same comparisons. "
+        "An interval that misses zero is a bias that luck does not explain. Biases larger than "
+        "half the distance between models can turn their order around."
+    ),
+    "efficiency": (
+        "What ten human votes with the judge's verdicts are worth, in votes without it. The ring: "
+        "with the verdicts there are now on comparisons that nobody voted on. The dot: with "
+        "verdicts without end. Where the judge agrees with people no more often than people "
+        "prefer the model, the dot cannot pass the dotted line, however good the method."
+    ),
+    "agreement": (
+        "Agreement is how often judge and people say the same of a model. Where a model nearly "
+        "always loses, always saying so agrees, and helps nobody. Balanced agreement is the mean "
+        "over the model's wins and its other comparisons: guessing has one half, however it "
+        "guesses."
+    ),
+    "powered": (
+        "How often people prefer the model, each comparison weighing the same, with intervals for "
+        "one model by itself: by their votes alone, and corrected by the verdicts on comparisons "
+        "that nobody voted on. A shorter bar is what the judge brings. The leaderboard weighs "
+        "opponents equally instead, so its win rates may differ."
+    ),
+}

@@ -76,7 +76,7 @@ def nameless(path: str) -> str:
 def _settings(report: Report) -> Iterator[tuple[str, object]]:
     wanted = report.wanted
     yield "Error level alpha", f"{wanted.alpha:g}"
-    yield "Battles that votes and verdicts are counted of", wanted.mode or "all modes"
+    yield "Battles that count", wanted.mode or "all modes"
     yield "Models", ", ".join(wanted.models) if wanted.models else "all"
     yield "Judges", wanted.judge or "all, never pooled"
     yield "Scores", wanted.metric or "all metrics"

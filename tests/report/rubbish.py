@@ -39,7 +39,16 @@ def fill(store, prompts=12, seeds=3):
     with GradeDocket(store, JUDGE) as docket:
         for page in docket.pages():
             docket.add(
-                [Grade(new_id(), each.key, JUDGE, "right" in each.answer, "raw") for each in page]
+                [
+                    Grade(
+                        new_id(),
+                        each.key,
+                        JUDGE,
+                        bool(("right" in each.answer) != (rng.random() < 0.2)),
+                        "raw",
+                    )
+                    for each in page
+                ]
             )
 
 

@@ -8,11 +8,12 @@ from datetime import datetime
 
 from coupled_arena.audit.benchmark import read_benchmark_evidence
 from coupled_arena.audit.report import Audit, audit, read_audit
-from coupled_arena.coupling import StoredScores, read_stored_scores
+from coupled_arena.coupling import StoredScores, curves_of, read_stored_scores
 from coupled_arena.errors import ScoreError, StoreError
 from coupled_arena.evidence import BoardSource, read_evidence
 from coupled_arena.leaderboard import Leaderboard, leaderboard
 from coupled_arena.records import Mode
+from coupled_arena.stats.error_curves import ErrorCurves
 from coupled_arena.stats.score_tables import PairSavings, compare_scores
 from coupled_arena.store import scores
 from coupled_arena.store.comparisons import Selection
@@ -63,13 +64,16 @@ class MetricReport:
     stored : StoredScores or None
         None where the protocols cannot be compared, for the reason `why_not`.
     pairs : tuple of PairSavings
+    curves : ErrorCurves or None
+        Of the same pairs.
     why_not : str
     """
 
     metric: str
     accuracies: tuple[Accuracy, ...]
     stored: StoredScores | None
-    pairs: tuple[PairSavings, ...]
+    pairs: tuple[PairSavings, ...] = ()
+    curves: ErrorCurves | None = None
     why_not: str = ""
 
 
@@ -211,5 +215,6 @@ def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
     try:
         stored = read_stored_scores(store, metric, wanted.models)
     except ScoreError as error:
-        return MetricReport(metric, accuracies, None, (), str(error))
-    return MetricReport(metric, accuracies, stored, compare_scores(stored.table, wanted.alpha))
+        return MetricReport(metric, accuracies, None, why_not=str(error))
+    pairs = compare_scores(stored.table, wanted.alpha)
+    return MetricReport(metric, accuracies, stored, pairs, curves_of(stored.table))

@@ -90,6 +90,7 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
         yield "Ties in audits", f"as {each.evidence.ties}es"
     if any(each.pairs for each in report.metrics):
         yield "Intervals of savings", f"{score_tables.DRAWS:,} bootstrap samples of prompts, seed 0"
+        yield "Curves of errors", "1,000 sub-samplings, seed 0"
 
 
 def _battles(counted: Inventory) -> Html:

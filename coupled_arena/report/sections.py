@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from coupled_arena.audit.report import Audit
@@ -10,19 +11,26 @@ from coupled_arena.evidence import BoardSource
 from coupled_arena.leaderboard import Leaderboard
 from coupled_arena.report.collect import MetricReport, Report
 from coupled_arena.report.embed import figure, figures
-from coupled_arena.report.markup import Html, heading, html, joined, listed, paragraph, table
+from coupled_arena.report.markup import Html, heading, joined, listed, paragraph, table
 from coupled_arena.stats.score_tables import PairSavings
 from coupled_arena.ui.audit_tables import audit_table, difference_table, said
 from coupled_arena.ui.board_words import board_table, judge_words, mode_words
+from coupled_arena.ui.coupling_tables import savings_table
 from coupled_arena.ui.figures.audit import (
     agreement_figure,
     bias_figure,
     efficiency_figure,
     powered_figure,
 )
+from coupled_arena.ui.figures.coupling import (
+    covariance_figure,
+    curve_figure,
+    savings_figure,
+    variance_figure,
+)
 from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.ui.figures.modes import mode_figure
-from coupled_arena.ui.figures.reading import AUDIT, BOARD
+from coupled_arena.ui.figures.reading import AUDIT, BOARD, COUPLING
 from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
 
 _AUDIT_FIGURES = {
@@ -31,7 +39,7 @@ _AUDIT_FIGURES = {
     "agreement": agreement_figure,
     "powered": powered_figure,
 }
-_UNKNOWN = "-"
+_CURVES = 3  # pairs of a metric that have curves; the table has all
 
 
 def leaderboards(report: Report) -> Html:
@@ -133,60 +141,41 @@ def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
             for each in found.accuracies
         ],
     )
-    if found.stored is None:
+    if found.stored is None or found.curves is None:
         yield paragraph(found.why_not, "hint")
         return
     prompts, seeds, _ = found.stored.table.coupled.shape
     yield paragraph(
-        f"{prompts:,} prompts, {seeds} answers of each model under each protocol. Savings are the "
-        "share of samples that coupling makes needless for the same error, with an interval "
-        f"clustered by prompt (alpha {alpha:g})."
+        f"{prompts:,} prompts, {seeds} answers of each model under each protocol. Intervals are "
+        f"clustered by prompt (alpha {alpha:g}). The gap in the last column is zero but for chance."
     )
-    yield table(
-        (
-            *("Pair", "Savings", f"{100 * (1 - alpha):.4g}% interval", "Covariance"),
-            *("Variance coupled", "Variance independent", "Difference coupled"),
-            *("Difference independent", "Independent - coupled - 2 covariance"),
-        ),
-        [_pair(pair) for pair in found.pairs],
-    )
-    yield paragraph(
-        "The last column is zero but for chance: variances within prompts, with standard errors.",
-        "hint",
-    )
+    yield Html(savings_table(found.pairs))
     yield listed(_left_out(found), "hint")
+    drawn = [figure(partial(savings_figure, found.stored, found.pairs, alpha), COUPLING["savings"])]
+    for at in _largest(found.pairs):
+        drawn += [
+            figure(partial(curve_figure, found.curves, at), COUPLING["curve"]),
+            figure(partial(variance_figure, found.pairs[at]), COUPLING["variance"]),
+            figure(partial(covariance_figure, found.pairs[at]), COUPLING["covariance"]),
+        ]
+    yield figures(*drawn)
+
+
+def _largest(pairs: Sequence[PairSavings]) -> list[int]:
+    """Return the places of the pairs that save most, of which curves are drawn."""
+    known = [at for at, pair in enumerate(pairs) if math.isfinite(pair.savings)]
+    return sorted(known, key=lambda at: -pairs[at].savings)[:_CURVES]
 
 
 def _left_out(found: MetricReport) -> Iterator[str]:
     if found.stored and found.stored.left_out:
         yield f"Left out, for they lack repetitions: {found.stored.left_out:,} prompts."
-    if unclear := [f"{p.model_a} and {p.model_b}" for p in found.pairs if p.savings != p.savings]:
+    still = [pair for pair in found.pairs if not math.isfinite(pair.savings)]
+    if unclear := [f"{pair.model_a} and {pair.model_b}" for pair in still]:
         yield (
             f"The scores of {'; '.join(unclear)} never differed under independent generation, so "
             "that there is nothing to save."
         )
-
-
-def _pair(pair: PairSavings) -> tuple[object, ...]:
-    return (
-        Html(f"{html(pair.model_a)} | {html(pair.model_b)}"),
-        Html(f"<b>{_share(pair.savings)}</b>"),
-        f"{_share(pair.savings_low)} to {_share(pair.savings_high)}",
-        _with_error(pair.mean_covariance, pair.mean_covariance_error),
-        f"{pair.pooled_variance_coupled:.4f}",
-        f"{pair.pooled_variance_independent:.4f}",
-        _with_error(pair.difference_coupled, pair.difference_error_coupled),
-        _with_error(pair.difference_independent, pair.difference_error_independent),
-        _with_error(pair.identity_gap, pair.identity_gap_error),
-    )
-
-
-def _share(value: float) -> str:
-    return f"{value:.1%}" if value == value else _UNKNOWN
-
-
-def _with_error(value: float, error: float) -> str:
-    return f"{value:+.4f} ± {error:.4f}"
 
 
 def _audit(audit: Audit, title: str) -> Iterator[Html]:

@@ -59,3 +59,22 @@ AUDIT = {
         "opponents equally instead, so its win rates may differ."
     ),
 }
+COUPLING = {
+    "savings": (
+        "The share of samples that coupling makes needless for the same error of the difference: "
+        "one less the ratio of its variances, coupled over independent. The interval comes from a "
+        "bootstrap over prompts, for answers to one prompt are alike."
+    ),
+    "curve": (
+        "Random parts of the answers miss the difference that all of them give. The lower line "
+        "needs fewer samples for the same error: go across from one to the other."
+    ),
+    "variance": (
+        "Each prompt was answered several times. How much the two models' scores differ from one "
+        "time to the next, prompt by prompt: the further left, the fewer samples are needed."
+    ),
+    "covariance": (
+        "Above zero: on this prompt the two models are right and wrong together, since they draw "
+        "from the same noise. The mean is half of what coupling takes off the variance."
+    ),
+}

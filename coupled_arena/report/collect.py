@@ -24,6 +24,11 @@ from coupled_arena.store.inventory import Inventory, inventory
 from coupled_arena.store.migrations import schema_version
 from coupled_arena.store.scores import Accuracy
 
+SEED = 0
+"""Of what is drawn at random for the sections on scores."""
+SUB_SAMPLINGS = 1_000
+"""Behind each point of a curve."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -216,5 +221,7 @@ def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
         stored = read_stored_scores(store, metric, wanted.models)
     except ScoreError as error:
         return MetricReport(metric, accuracies, None, why_not=str(error))
-    pairs = compare_scores(stored.table, wanted.alpha)
-    return MetricReport(metric, accuracies, stored, pairs, curves_of(stored.table))
+    pairs = compare_scores(stored.table, wanted.alpha, seed=SEED)
+    return MetricReport(
+        metric, accuracies, stored, pairs, curves_of(stored.table, SUB_SAMPLINGS, SEED)
+    )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import plotly.graph_objects as go
 
 from coupled_arena.report.markup import Html, html
+
+_FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
+_NOISE = 1e-14  # what is left of numbers near one that cancel out
 
 
 class Draw(Protocol):
@@ -41,7 +47,7 @@ def figure(draw: Draw, reading: str) -> Html:
         f'<script type="application/json">{_in_script(both)}</script>'
         f"<figcaption>{html(reading)} "
         f'<a download="{html(meta["file"])}.csv" href="data:text/csv;charset=utf-8,'
-        f'{quote(meta["csv"])}">Its numbers as CSV</a></figcaption></figure>'
+        f'{quote(_steady_table(meta["csv"]))}">Its numbers as CSV</a></figcaption></figure>'
     )
 
 
@@ -51,8 +57,23 @@ def figures(*drawn: Html) -> Html:
 
 
 def _plain(drawn: go.Figure) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(drawn.to_json() or "{}")
+    content: dict[str, Any] = json.loads(drawn.to_json() or "{}", parse_float=_steady)
     return {name: content[name] for name in ("data", "layout")}
+
+
+def _steady(number: str) -> float:
+    """Leave out the digits that change with the order of a sum, which a copy of a store may."""
+    value = float(f"{float(number):.10g}")
+    return value if abs(value) > _NOISE else 0.0
+
+
+def _steady_table(text: str) -> str:
+    steady = io.StringIO()
+    csv.writer(steady, lineterminator="\n").writerows(
+        [repr(_steady(cell)) if _FRACTION.fullmatch(cell) else cell for cell in row]
+        for row in csv.reader(io.StringIO(text))
+    )
+    return steady.getvalue()
 
 
 def _in_script(value: object) -> str:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from coupled_arena import __version__
 from coupled_arena.records import Sampling
-from coupled_arena.report.collect import Report
+from coupled_arena.report.collect import SEED, SUB_SAMPLINGS, Report
 from coupled_arena.report.markup import Html, facts, heading, joined, listed, paragraph, table
 from coupled_arena.stats import rank_sets, score_tables
 from coupled_arena.store.fingerprint import COVERED
@@ -89,8 +89,9 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
     for each in report.audits[:1]:
         yield "Ties in audits", f"as {each.evidence.ties}es"
     if any(each.pairs for each in report.metrics):
-        yield "Intervals of savings", f"{score_tables.DRAWS:,} bootstrap samples of prompts, seed 0"
-        yield "Curves of errors", "1,000 sub-samplings, seed 0"
+        draws = f"{score_tables.DRAWS:,} bootstrap samples of prompts"
+        yield "Intervals of savings", f"{draws}, seed {SEED}"
+        yield "Curves of errors", f"{SUB_SAMPLINGS:,} sub-samplings, seed {SEED}"
 
 
 def _battles(counted: Inventory) -> Html:

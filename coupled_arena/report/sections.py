@@ -100,12 +100,18 @@ def gradings(report: Report) -> Html:
     return joined(part for each in report.gradings for part in _audit(each, each.judge))
 
 
+def risk(_: Report) -> Html:
+    """Say where models are ranked by risk."""
+    return paragraph("This needs a table of scores: coupled-arena risk SCORES.csv.")
+
+
 SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
     "leaderboard": ("Leaderboard", leaderboards),
     "modes": ("Coupled against independent", modes),
     "coupling": ("What coupling saves on benchmarks", savings),
     "audit": ("Judges against people", audits),
     "grades": ("Judges against benchmarks", gradings),
+    "risk": ("Which model fails least badly", risk),
 }
 
 
@@ -147,7 +153,8 @@ def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
     prompts, seeds, _ = found.stored.table.coupled.shape
     yield paragraph(
         f"{prompts:,} prompts, {seeds} answers of each model under each protocol. Intervals are "
-        f"clustered by prompt (alpha {alpha:g}). The gap in the last column is zero but for chance."
+        f"clustered by prompt (alpha {alpha:g}). The last column is zero but for chance. "
+        f"Curves are those of the pairs that save most, {_CURVES} at most."
     )
     yield Html(savings_table(found.pairs))
     yield listed(_left_out(found), "hint")

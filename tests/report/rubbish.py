@@ -25,7 +25,7 @@ FOLDER = "/home/somebody/secret"
 RATES = dict(zip(MODELS, (0.8, 0.6, 0.3), strict=True))
 
 
-def fill(store, prompts=12, seeds=3):
+def fill(store, prompts=8, seeds=2):
     """Store benchmark battles of all models under both modes, scored, judged and graded."""
     rng = np.random.default_rng(5)
     store.write(lambda cursor: scores.declare(cursor, METRIC, source="benchmark"))
@@ -84,7 +84,7 @@ def scored(store, rng, q, seed, mode):
     return battle
 
 
-def vote(store, times=40):
+def vote(store, times=30):
     """Let people vote on rounds of the battle tab; a judge knows two thirds of them."""
     rng = np.random.default_rng(6)
     for at in range(times):

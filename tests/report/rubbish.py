@@ -9,6 +9,8 @@ import numpy as np
 from coupled_arena.questions import Grade
 from coupled_arena.records import Mode, Origin, Prompt, Sampling, Score, Source, new_id
 from coupled_arena.store import scores
+from coupled_arena.store.database import Store
+from coupled_arena.store.exchange import snapshot
 from coupled_arena.store.grades import GradeDocket
 from coupled_arena.store.judges import bind
 from tests.store.conftest import make_battle, make_vote
@@ -50,6 +52,15 @@ def fill(store, prompts=8, seeds=2):
                     for each in page
                 ]
             )
+
+
+def made(path):
+    """Return a database file with all of it."""
+    with Store.in_memory() as store:
+        fill(store)
+        vote(store)
+        snapshot(store, path)
+    return path
 
 
 def scored(store, rng, q, seed, mode):

@@ -21,7 +21,8 @@ from coupled_arena.report.overview import nameless
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import export, snapshot, snapshot_path
 from coupled_arena.store.fingerprint import COVERED, fingerprint
-from tests.report.rubbish import FOLDER, JUDGE, METRIC, MODELS, PLAIN, SCRIPT, SEED, fill, vote
+from tests.report import rubbish
+from tests.report.rubbish import FOLDER, JUDGE, METRIC, MODELS, PLAIN, SCRIPT, SEED, fill
 from tests.store.conftest import make_battle, make_vote
 
 NEEDS = "This needs "
@@ -44,11 +45,7 @@ def section(text, name):
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory):
-    path = tmp_path_factory.mktemp("rubbish") / "arena.duckdb"
-    with Store.open(path) as store:
-        fill(store)
-        vote(store)
-    return path
+    return rubbish.made(tmp_path_factory.mktemp("rubbish") / "arena.duckdb")
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,9 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
     yield "Scores", wanted.metric or "all metrics"
     for board in report.boards[:1]:
         method = board.evidence.method
-        yield "Weighting", method.weighting
+        used = sorted({each.estimate.weighting for each in report.boards if each.estimate})
+        fallback = "" if used == [method.weighting] else f"; in force: {' and '.join(used)}"
+        yield "Weighting", f"{method.weighting}{fallback}"
         yield "Covariance", f"{method.covariance}, clustered by prompt"
         cutoff = f"{board.cutoff}, {board.evidence.draws:,} draws, seed {rank_sets.SEED}"
         yield "Cut-off of rank-sets", cutoff

@@ -45,9 +45,9 @@ _CURVES = 3  # pairs of a metric that have curves; the table has all
 def leaderboards(report: Report) -> Html:
     """Return who is better, by people and with each judge."""
     if not report.boards:
-        return paragraph(
-            "This needs votes or verdicts on the battles selected: vote in the app, or on stored "
-            "battles with serve --annotate, or import votes."
+        return _needs(
+            "votes or verdicts on the battles selected: vote in the app, or on stored battles with "
+            "<code>serve --annotate</code>, or <code>import</code> votes."
         )
     return joined(part for board in report.boards for part in _board(board))
 
@@ -56,9 +56,9 @@ def modes(report: Report) -> Html:
     """Return how coupling changes win rates."""
     board = report.modes
     if board is None:
-        return paragraph(
-            "This needs votes, or verdicts, on coupled and on independent battles of the same "
-            "models, and a report on all modes."
+        return _needs(
+            "votes, or verdicts, on coupled and on independent battles of the same models, and a "
+            "report on all modes."
         )
     return joined(
         [
@@ -74,8 +74,8 @@ def modes(report: Report) -> Html:
 def savings(report: Report) -> Html:
     """Return accuracies, and the samples that coupling saves."""
     if not report.metrics:
-        return paragraph(
-            "This needs scores: run benchmark, which scores the answers of all models under both "
+        return _needs(
+            "scores: run <code>benchmark</code>, which scores the answers of all models under both "
             "protocols."
         )
     return joined(part for each in report.metrics for part in _metric(each, report.wanted.alpha))
@@ -84,8 +84,9 @@ def savings(report: Report) -> Html:
 def audits(report: Report) -> Html:
     """Return what each judge's verdicts are worth beside people's votes."""
     if not report.audits:
-        return paragraph(
-            "This needs a judge's verdicts: run judge, or import verdicts with import --judge NAME."
+        return _needs(
+            "a judge's verdicts: run <code>judge</code>, or take verdicts in with "
+            "<code>import FILE --judge NAME</code>."
         )
     return joined(part for each in report.audits for part in _audit(each, each.judge))
 
@@ -93,16 +94,16 @@ def audits(report: Report) -> Html:
 def gradings(report: Report) -> Html:
     """Return what each judge's grades are worth beside a benchmark's key."""
     if not report.gradings:
-        return paragraph(
-            "This needs a judge's grades of answers that a benchmark has scored: run benchmark, "
-            "then judge --grade."
+        return _needs(
+            "a judge's grades of answers that a benchmark has scored: run <code>benchmark</code>, "
+            "then <code>judge --grade</code>."
         )
     return joined(part for each in report.gradings for part in _audit(each, each.judge))
 
 
 def risk(_: Report) -> Html:
     """Say where models are ranked by risk."""
-    return paragraph("This needs a table of scores: coupled-arena risk SCORES.csv.")
+    return _needs("a table of scores: <code>coupled-arena risk SCORES.csv</code>.")
 
 
 SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
@@ -113,6 +114,11 @@ SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
     "grades": ("Judges against benchmarks", gradings),
     "risk": ("Which model fails least badly", risk),
 }
+
+
+def _needs(what: str) -> Html:
+    """Say what a section without results would need; markup of our own."""
+    return paragraph(Html(f"This needs {what}"))
 
 
 def _board(board: Leaderboard) -> Iterator[Html]:
@@ -152,7 +158,7 @@ def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
         return
     prompts, seeds, _ = found.stored.table.coupled.shape
     yield paragraph(
-        f"{prompts:,} prompts, {seeds} answers of each model under each protocol. Intervals are "
+        f"{_prompts(prompts)}, {seeds} answers of each model under each protocol. Intervals are "
         f"clustered by prompt (alpha {alpha:g}). The last column is zero but for chance. "
         f"Curves are those of the pairs that save most, {_CURVES} at most."
     )
@@ -176,13 +182,17 @@ def _largest(pairs: Sequence[PairSavings]) -> list[int]:
 
 def _left_out(found: MetricReport) -> Iterator[str]:
     if found.stored and found.stored.left_out:
-        yield f"Left out, for they lack repetitions: {found.stored.left_out:,} prompts."
+        yield f"Left out, for they lack repetitions: {_prompts(found.stored.left_out)}."
     still = [pair for pair in found.pairs if not math.isfinite(pair.savings)]
     if unclear := [f"{pair.model_a} and {pair.model_b}" for pair in still]:
         yield (
             f"The scores of {'; '.join(unclear)} never differed under independent generation, so "
             "that there is nothing to save."
         )
+
+
+def _prompts(n: int) -> str:
+    return f"{n:,} prompt{'s' * (n != 1)}"
 
 
 def _audit(audit: Audit, title: str) -> Iterator[Html]:

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from coupled_arena.questions import Grade
-from coupled_arena.records import Mode, Origin, Prompt, Sampling, Score, Source, new_id
-from coupled_arena.store import scores
+from coupled_arena.questions import Grade, Verdict
+from coupled_arena.records import Mode, Origin, Outcome, Prompt, Sampling, Score, Source, new_id
+from coupled_arena.store import scores, verdicts
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import snapshot
 from coupled_arena.store.grades import GradeDocket
 from coupled_arena.store.judges import bind
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
 
 SCRIPT = "<script>document.title = 'run'</script>"
 ENDING = "</script><img src=x onerror=\"document.title = 'run'\"> & co/8-bit"
@@ -32,12 +31,16 @@ def fill(store, prompts=8, seeds=2):
     rng = np.random.default_rng(5)
     store.write(lambda cursor: scores.declare(cursor, METRIC, source="benchmark"))
     bind(store, JUDGE, f"{FOLDER}/judge-8b", "ab" * 32, '{"temperature": 0}')
+    said = []
     for q in range(prompts):
         for seed in range(seeds):
             for mode in (Mode.COUPLED, Mode.INDEPENDENT):
                 battle = scored(store, rng, q, seed, mode)
-                for a, b in ((0, 1), (0, 2), (1, 2)):
-                    judge(store, JUDGE, battle, a, b, rng.choice(["first", "second", "tie"]))
+                said += [
+                    verdict(battle, a, b, rng.choice(["first", "second", "tie"]))
+                    for a, b in ((0, 1), (0, 2), (1, 2))
+                ]
+    verdicts.add(store, said)
     with GradeDocket(store, JUDGE) as docket:
         for page in docket.pages():
             docket.add(
@@ -95,9 +98,9 @@ def scored(store, rng, q, seed, mode):
     return battle
 
 
-def vote(store, times=30):
+def vote(store, times=20):
     """Let people vote on rounds of the battle tab; a judge knows two thirds of them."""
-    rng = np.random.default_rng(6)
+    rng, said = np.random.default_rng(6), []
     for at in range(times):
         for mode in (Mode.COUPLED, Mode.INDEPENDENT):
             pair = [MODELS[i] for i in rng.permutation(3)[:2]]
@@ -109,4 +112,9 @@ def vote(store, times=30):
             ranks = (1, 1) if same else (1, 2) if first else (2, 1)
             store.cast(make_vote(battle, *ranks, voter=f"voter {at % 7}", source=source))
             if at % 3:
-                judge(store, JUDGE, battle, 0, 1, "first" if first else "second")
+                said.append(verdict(battle, 0, 1, "first" if first else "second"))
+    verdicts.add(store, said)
+
+
+def verdict(battle, first, second, outcome):
+    return Verdict(new_id(), battle.id, JUDGE, first, second, Outcome(outcome), "raw")

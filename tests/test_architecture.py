@@ -42,7 +42,8 @@ ARROWS = {
     | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
     | {"services", "court", "risk", "coupling", "score_files"},
     "report": VALUES
-    | {"settings", "stats", "store", "evidence", "leaderboard", "audit", "coupling", "ui"},
+    | {"settings", "stats", "store", "evidence", "leaderboard", "audit", "coupling", "ui"}
+    | {"risk"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from coupled_arena.audit.benchmark import read_benchmark_evidence
@@ -13,6 +13,8 @@ from coupled_arena.errors import ScoreError, StoreError
 from coupled_arena.evidence import BoardSource, read_evidence
 from coupled_arena.leaderboard import Leaderboard, leaderboard
 from coupled_arena.records import Mode
+from coupled_arena.risk.report import RiskReport, RiskSettings, risk_report
+from coupled_arena.risk.stored import read_stored_scores as read_risk_scores
 from coupled_arena.stats.error_curves import ErrorCurves
 from coupled_arena.stats.score_tables import PairSavings, compare_scores
 from coupled_arena.store import scores
@@ -60,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class MetricReport:
-    """One benchmark's scores, and what coupling saves on it.
+    """One metric's scores, what coupling saves on it, and who fails least badly by it.
 
     Attributes
     ----------
@@ -72,14 +74,19 @@ class MetricReport:
     curves : ErrorCurves or None
         Of the same pairs.
     why_not : str
+    risk : RiskReport or None
+        None where models cannot be ranked by risk, for the reason `unranked`.
+    unranked : str
     """
 
     metric: str
     accuracies: tuple[Accuracy, ...]
-    stored: StoredScores | None
+    stored: StoredScores | None = None
     pairs: tuple[PairSavings, ...] = ()
     curves: ErrorCurves | None = None
     why_not: str = ""
+    risk: RiskReport | None = None
+    unranked: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,16 +219,35 @@ def _boards(store: Store, wanted: Wanted, counted: Inventory) -> Iterator[Leader
 
 def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
     with store.cursor() as cursor:
-        accuracies = tuple(
-            each
-            for each in scores.accuracies(cursor, metric)
-            if wanted.models is None or each.model in wanted.models
+        found = MetricReport(
+            metric,
+            tuple(
+                each
+                for each in scores.accuracies(cursor, metric)
+                if wanted.models is None or each.model in wanted.models
+            ),
         )
+    return _with_risk(_with_savings(found, store, wanted), store, wanted)
+
+
+def _with_savings(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
     try:
-        stored = read_stored_scores(store, metric, wanted.models)
+        stored = read_stored_scores(store, found.metric, wanted.models)
     except ScoreError as error:
-        return MetricReport(metric, accuracies, None, why_not=str(error))
-    pairs = compare_scores(stored.table, wanted.alpha, seed=SEED)
-    return MetricReport(
-        metric, accuracies, stored, pairs, curves_of(stored.table, SUB_SAMPLINGS, SEED)
+        return replace(found, why_not=str(error))
+    return replace(
+        found,
+        stored=stored,
+        pairs=compare_scores(stored.table, wanted.alpha, seed=SEED),
+        curves=curves_of(stored.table, SUB_SAMPLINGS, SEED),
     )
+
+
+def _with_risk(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
+    settings = RiskSettings(alpha=wanted.alpha, copula=None, seed=SEED)
+    try:
+        # A report may be read by those who vote on rounds that are still blind.
+        table = read_risk_scores(store, wanted.selection(), [found.metric], revealed_only=True)
+        return replace(found, risk=risk_report(table, settings))
+    except ScoreError as error:
+        return replace(found, unranked=str(error))

@@ -94,6 +94,11 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
         draws = f"{score_tables.DRAWS:,} bootstrap samples of prompts"
         yield "Intervals of savings", f"{draws}, seed {SEED}"
         yield "Curves of errors", f"{SUB_SAMPLINGS:,} sub-samplings, seed {SEED}"
+    for ranked in [each.risk for each in report.metrics if each.risk][:1]:
+        chosen = ranked.settings
+        draws = f"{chosen.bootstraps:,} bootstrap samples, seed {chosen.seed}"
+        yield "Tests of dominance", f"{chosen.p_values} p-values, {chosen.correction}, {draws}"
+        yield "Tail", f"worst {chosen.tail_p:.0%} of replies"
 
 
 def _battles(counted: Inventory) -> Html:

@@ -12,6 +12,7 @@ from coupled_arena.leaderboard import Leaderboard
 from coupled_arena.report.collect import MetricReport, Report
 from coupled_arena.report.embed import figure, figures
 from coupled_arena.report.markup import Html, heading, joined, listed, paragraph, table
+from coupled_arena.stats.dominance import Order
 from coupled_arena.stats.score_tables import PairSavings
 from coupled_arena.ui.audit_tables import audit_table, difference_table, said
 from coupled_arena.ui.board_words import board_table, judge_words, mode_words
@@ -30,14 +31,28 @@ from coupled_arena.ui.figures.coupling import (
 )
 from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.ui.figures.modes import mode_figure
-from coupled_arena.ui.figures.reading import AUDIT, BOARD, COUPLING
+from coupled_arena.ui.figures.reading import AUDIT, BOARD, COUPLING, RISK
+from coupled_arena.ui.figures.risk import (
+    quantile_figure,
+    radar_figure,
+    tail_figure,
+    violation_figure,
+)
 from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.ui.risk_tables import rank_table, risk_said
 
 _AUDIT_FIGURES = {
     "efficiency": efficiency_figure,
     "bias": bias_figure,
     "agreement": agreement_figure,
     "powered": powered_figure,
+}
+_RISK_FIGURES = {
+    "tail": tail_figure,
+    "quantiles": quantile_figure,
+    "order2": partial(violation_figure, order=Order.SECOND),
+    "order1": partial(violation_figure, order=Order.FIRST),
+    "radar": radar_figure,
 }
 _CURVES = 3  # pairs of a metric that have curves; the table has all
 
@@ -101,9 +116,11 @@ def gradings(report: Report) -> Html:
     return joined(part for each in report.gradings for part in _audit(each, each.judge))
 
 
-def risk(_: Report) -> Html:
-    """Say where models are ranked by risk."""
-    return _needs("a table of scores: <code>coupled-arena risk SCORES.csv</code>.")
+def risk(report: Report) -> Html:
+    """Return which model fails least badly, by each metric."""
+    if not report.metrics:
+        return _needs("scores: run <code>benchmark</code>, or <code>import-scores</code>.")
+    return joined(part for each in report.metrics for part in _risk(each))
 
 
 SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
@@ -189,6 +206,19 @@ def _left_out(found: MetricReport) -> Iterator[str]:
             f"The scores of {'; '.join(unclear)} never differed under independent generation, so "
             "that there is nothing to save."
         )
+
+
+def _risk(found: MetricReport) -> Iterator[Html]:
+    yield heading(f"Ranks by {found.metric}", 3)
+    if found.risk is None or found.risk.view is None:
+        yield paragraph(found.unranked, "hint")
+        return
+    report, view = found.risk, found.risk.view
+    yield Html(risk_said(report, view))
+    yield Html(rank_table(report, view))
+    yield figures(
+        *(figure(partial(draw, report, view), RISK[name]) for name, draw in _RISK_FIGURES.items())
+    )
 
 
 def _prompts(n: int) -> str:

@@ -68,17 +68,17 @@ class TestEverything:
     def test_every_section_has_results(self, text):
         needing = [
             name
-            for name in ("leaderboard", "modes", "coupling", "audit", "grades")
+            for name in ("leaderboard", "modes", "coupling", "audit", "grades", "risk")
             if NEEDS in section(text, name)
         ]
         assert needing == []
         figures = {
             name: section(text, name).count("<figure>")
-            for name in ("leaderboard", "modes", "coupling", "audit", "grades", "basis")
+            for name in ("leaderboard", "modes", "coupling", "audit", "grades", "risk", "basis")
         }
         assert figures == {
             **{"leaderboard": 3 * 3, "modes": 2, "coupling": 1 + 3 * 3},
-            **{"audit": 4, "grades": 4, "basis": 0},
+            **{"audit": 4, "grades": 4, "risk": 5, "basis": 0},
         }
 
     def test_what_it_rests_on_is_told(self, text, db):

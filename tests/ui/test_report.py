@@ -9,7 +9,7 @@ import pytest
 from coupled_arena.cli import main
 from tests.report.rubbish import SCRIPT, made
 
-FIGURES = 29
+FIGURES = 34
 
 
 @pytest.fixture(scope="module")

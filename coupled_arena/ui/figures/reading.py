@@ -78,3 +78,29 @@ COUPLING = {
         "from the same noise. The mean is half of what coupling takes off the variance."
     ),
 }
+RISK = {
+    "tail": (
+        "The mean of each model's worst replies: at 5 % that of the worst twentieth, at 100 % of "
+        "all. A model whose curve is nowhere lower dominates in the second order: whoever fears "
+        "bad replies prefers it, however much."
+    ),
+    "quantiles": (
+        "How low the worst replies of each model go: half of them score less than the curve at 50 "
+        "%. A model whose curve is nowhere lower dominates in the first order, and everybody "
+        "prefers it. Curves that cross leave that open."
+    ),
+    "order2": (
+        "How far the row is from dominating the column in the second order: 0 means that it does, "
+        "100 that the column does. Bold where the row ranks ahead of the column, tested for all "
+        "pairs together by a bootstrap over prompts."
+    ),
+    "order1": (
+        "The same in the first order, which asks for more: better at every quantile, not only on "
+        "average up to each of them."
+    ),
+    "radar": (
+        "The mean of a model's scores less its risk, for five risks; each axis goes from the "
+        "worst model to the best. Four of them never contradict dominance in the second order; "
+        "the standard deviation may, for it counts good surprises as risk too."
+    ),
+}

@@ -181,14 +181,17 @@ def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
     )
     yield Html(savings_table(found.pairs))
     yield listed(_left_out(found), "hint")
-    drawn = [figure(partial(savings_figure, found.stored, found.pairs, alpha), COUPLING["savings"])]
+    yield figures(
+        figure(partial(savings_figure, found.stored, found.pairs, alpha), COUPLING["savings"])
+    )
     for at in _largest(found.pairs):
-        drawn += [
+        pair = found.pairs[at]
+        yield heading(f"{pair.model_a} against {pair.model_b}", 4)
+        yield figures(
             figure(partial(curve_figure, found.curves, at), COUPLING["curve"]),
-            figure(partial(variance_figure, found.pairs[at]), COUPLING["variance"]),
-            figure(partial(covariance_figure, found.pairs[at]), COUPLING["covariance"]),
-        ]
-    yield figures(*drawn)
+            figure(partial(variance_figure, pair), COUPLING["variance"]),
+            figure(partial(covariance_figure, pair), COUPLING["covariance"]),
+        )
 
 
 def _largest(pairs: Sequence[PairSavings]) -> list[int]:

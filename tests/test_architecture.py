@@ -41,10 +41,14 @@ ARROWS = {
     "ui": VALUES
     | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
     | {"services", "court", "risk", "coupling", "score_files"},
+    "report": VALUES
+    | {"settings", "stats", "store", "evidence", "leaderboard", "audit", "coupling", "ui"}
+    | {"risk"},
     "cli": VALUES
     | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
     | {"audit", "services", "ui", "judging", "court"}
-    | {"score_files", "prompt_files", "replay", "benchmark", "tasks", "risk", "coupling"},
+    | {"score_files", "prompt_files", "replay", "benchmark", "tasks", "risk", "coupling"}
+    | {"report"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -17,6 +17,7 @@ from coupled_arena.cli.data import export, import_, import_scores
 from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.generation import benchmark, generate, replay_battle
 from coupled_arena.cli.judging import judge
+from coupled_arena.cli.report import report
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.errors import ArenaError
@@ -43,6 +44,7 @@ app.command()(audit)
 app.command()(plan)
 app.command()(coupling)
 app.command()(risk)
+app.command()(report)
 app.command()(resample)
 app.command()(simulate)
 

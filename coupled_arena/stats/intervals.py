@@ -96,8 +96,14 @@ def paired_difference(
     .. [1] T. Tango, "Equivalence test and confidence interval for the difference in proportions
        for the paired-sample design", Stat. Med. 17, 891-908 (1998).
     """
-    upper = _largest_difference(more, less, size, critical)
-    return -_largest_difference(less, more, size, critical), upper
+    nothing = np.isinf(critical)
+    z = np.where(nothing, 0.0, critical)
+    ends = -_largest_difference(less, more, size, z), _largest_difference(more, less, size, z)
+    low, high = (
+        np.where(nothing & np.isfinite(end), bound, end)
+        for end, bound in zip(ends, (-1.0, 1.0), strict=True)
+    )
+    return low, high
 
 
 def _largest_difference(

@@ -179,9 +179,9 @@ class Agreement:
         variance : ndarray of float64, shape (k,)
             Of artanh ρ: from `rho_influence`.
         """
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # infinite times zero is unknown too
             centre = np.arctanh(self.rho)
-        half = critical * np.sqrt(variance)
+            half = critical * np.sqrt(variance)
         low, high = np.tanh(centre - half), np.tanh(centre + half)
         weakest = np.where(low * high < 0, 0.0, np.minimum(low**2, high**2))
         known = np.isfinite(centre) & np.isfinite(half)

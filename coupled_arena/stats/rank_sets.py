@@ -21,7 +21,7 @@ from coupled_arena.stats.intervals import critical_value, wilson
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
-_SEED = 20_240_227
+SEED = 20_240_227
 _CHUNK = 4_000_000  # numbers at once while the largest differences are drawn
 
 
@@ -148,7 +148,7 @@ class Separation:
 @cache
 def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
     """Return the same numbers for every estimate, so that equal votes give equal rank-sets."""
-    return np.random.default_rng(_SEED).standard_normal((draws, k))
+    return np.random.default_rng(SEED).standard_normal((draws, k))
 
 
 def _spread(estimate: Estimate) -> FloatArray:
@@ -166,7 +166,7 @@ def _spread(estimate: Estimate) -> FloatArray:
 @cache
 def _chi_of_one(draws: int, degrees: int) -> NDArray[np.float64]:
     """Return an estimated standard deviation of true value 1, as often as there are draws."""
-    rng = np.random.default_rng(_SEED + 1)
+    rng = np.random.default_rng(SEED + 1)
     return np.sqrt(rng.chisquare(degrees, draws) / degrees)
 
 

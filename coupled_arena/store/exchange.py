@@ -15,7 +15,7 @@ from coupled_arena.store.database import Store
 Format = Literal["parquet", "jsonl", "csv", "arena"]
 Hidden = Literal["nothing", "rounds", "stored"]
 
-_MAY_BE_TOLD: dict[Hidden, str] = {
+MAY_BE_TOLD: dict[Hidden, str] = {
     "nothing": "true",
     "rounds": "origin <> 'arena' or battle in (select battle from reveals)",
     "stored": "origin = 'arena' and battle in (select battle from reveals)",
@@ -269,7 +269,7 @@ def _select(table: str, format: Format, *, hidden: Hidden) -> str:
         with told as (
             select *
             from battles
-            where {_MAY_BE_TOLD[hidden]}
+            where {MAY_BE_TOLD[hidden]}
         ),
         asked as (
             select

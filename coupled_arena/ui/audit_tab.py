@@ -34,6 +34,7 @@ from coupled_arena.ui.figures.audit import (
     efficiency_figure,
     powered_figure,
 )
+from coupled_arena.ui.figures.reading import AUDIT
 
 _TITLE = "Audit"
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
@@ -54,33 +55,10 @@ _EMPTY = (
     "verdicts with <code>coupled-arena import FILE --judge NAME</code>.</p>"
 )
 _FIGURES = {
-    "bias": (
-        bias_figure,
-        "How much more often the judge prefers a model than people do, on the same comparisons. "
-        "An interval that misses zero is a bias that luck does not explain. Biases larger than "
-        "half the distance between models can turn their order around.",
-    ),
-    "efficiency": (
-        efficiency_figure,
-        "What ten human votes with the judge's verdicts are worth, in votes without it. The ring: "
-        "with the verdicts there are now on comparisons that nobody voted on. The dot: with "
-        "verdicts without end. Where the judge agrees with people no more often than people prefer "
-        "the model, the dot cannot pass the dotted line, however good the method.",
-    ),
-    "agreement": (
-        agreement_figure,
-        "Agreement is how often judge and people say the same of a model. Where a model nearly "
-        "always loses, always saying so agrees, and helps nobody. Balanced agreement is the mean "
-        "over the model's wins and its other comparisons: guessing has one half, however it "
-        "guesses.",
-    ),
-    "powered": (
-        powered_figure,
-        "How often people prefer the model, each comparison weighing the same, with intervals for "
-        "one model by itself: by their votes alone, and corrected by the verdicts on comparisons "
-        "that nobody voted on. A shorter bar is what the judge brings. The leaderboard weighs "
-        "opponents equally instead, so its win rates may differ.",
-    ),
+    "bias": bias_figure,
+    "efficiency": efficiency_figure,
+    "agreement": agreement_figure,
+    "powered": powered_figure,
 }
 
 
@@ -166,7 +144,7 @@ class AuditTab:
             with gr.Row():
                 for name in names:
                     with gr.Column(min_width=_NARROW):
-                        plots[name] = figure_panel(f"audit-{name}", _FIGURES[name][1])
+                        plots[name] = figure_panel(f"audit-{name}", AUDIT[name])
         return plots
 
     def _build_planner(self) -> None:
@@ -265,7 +243,7 @@ class AuditTab:
             self._body: gr.Column(visible=True),
             self._planner: gr.Column(visible=choice.truth is Truth.VOTES),
             **{
-                plot: drawn(_FIGURES[name][0](found, dark=choice.dark))
+                plot: drawn(_FIGURES[name](found, dark=choice.dark))
                 for name, plot in self._plots.items()
             },
             self._table: audit_table(found),

@@ -24,6 +24,7 @@ from coupled_arena.ui.figures.coupling import (
     savings_figure,
     variance_figure,
 )
+from coupled_arena.ui.figures.reading import COUPLING
 
 _TITLE = "Coupling"
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
@@ -48,17 +49,6 @@ _CALCULATOR = (
     "If more prompts are like these, as a pilot: how many it takes to know the difference of the "
     "two models."
 )
-_WHAT = {
-    "savings": "The share of samples that coupling makes needless for the same error of the "
-    "difference: one less the ratio of its variances, coupled over independent. The interval comes "
-    "from a bootstrap over prompts, for answers to one prompt are alike.",
-    "curve": "Random parts of the answers miss the difference that all of them give. The lower "
-    "line needs fewer samples for the same error: go across from one to the other.",
-    "variance": "Each prompt was answered several times. How much the two models' scores differ "
-    "from one time to the next, prompt by prompt: the further left, the fewer samples are needed.",
-    "covariance": "Above zero: on this prompt the two models are right and wrong together, since "
-    "they draw from the same noise. The mean is half of what coupling takes off the variance.",
-}
 
 
 class CouplingTab:
@@ -109,7 +99,7 @@ class CouplingTab:
             with gr.Row():
                 for name in names:
                     with gr.Column(min_width=_NARROW):
-                        plots[name] = figure_panel(f"coupling-{name}", _WHAT[name])
+                        plots[name] = figure_panel(f"coupling-{name}", COUPLING[name])
         return plots
 
     def _build_calculator(self) -> None:

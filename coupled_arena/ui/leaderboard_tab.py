@@ -17,42 +17,13 @@ from coupled_arena.ui.events import FREE, QUIET, told
 from coupled_arena.ui.figure_panel import drawn, figure_panel
 from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.ui.figures.modes import mode_figure
+from coupled_arena.ui.figures.reading import BOARD
 from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
 
 _TITLE = "Leaderboard"
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
 _NARROW = 340  # pixels; below twice this the figures stand one above the other
 _IS_DARK = "() => document.body.classList.contains('dark')"
-
-_READ_RANKS = (
-    "A dot is the model's rank by the estimates, the bar all ranks that the votes leave possible. "
-    "With probability 1 minus alpha all bars together cover the true ranks. Models whose bars "
-    "overlap may be in either order. More votes, or a larger alpha, make bars shorter."
-)
-_READ_RATES = (
-    "How often the model is preferred, averaged over its opponents. A tie is a win for "
-    "neither side, and both bad is a tie, so two equal models that tie often both have a low win "
-    "rate. Each interval is for one model by itself: rank-sets, not intervals, say which models "
-    "differ."
-)
-_READ_PAIRS = (
-    "How often the model of the row beat the model of the column. The colour counts ties half: it "
-    "is neutral where two models are even. A dash: the two never met."
-)
-_READ_SIZES = (
-    "How many ranks each model may still have: by people's votes alone, and with a judge's many "
-    "verdicts corrected by those votes. A shorter bar is a sharper ranking."
-)
-_READ_MODES = (
-    "Coupled models read one noise stream, independent ones each their own. Where the two win "
-    "rates differ by more than chance, stars say how surely: luck of the draw was part of the "
-    "independent one. Averages are over the opponents that a model met in both."
-)
-_READ_MODE_PAIRS = (
-    "How often the row beat the column in coupled and in independent battles, with the stars "
-    "of a two-sided test that respects shared prompts. Both numbers fall where coupling makes "
-    "more ties."
-)
 
 
 class LeaderboardTab:
@@ -73,23 +44,23 @@ class LeaderboardTab:
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
                 with gr.Column(min_width=_NARROW):
-                    self._ranks = figure_panel("board-ranks", _READ_RANKS)
+                    self._ranks = figure_panel("board-ranks", BOARD["ranks"])
                 with gr.Column(min_width=_NARROW):
-                    self._rates = figure_panel("board-rates", _READ_RATES)
+                    self._rates = figure_panel("board-rates", BOARD["rates"])
             with gr.Row():
                 with gr.Column(min_width=_NARROW):
-                    self._pairs = figure_panel("board-pairs", _READ_PAIRS)
+                    self._pairs = figure_panel("board-pairs", BOARD["pairs"])
                 with gr.Column(min_width=_NARROW, visible=False) as self._judge:
-                    self._sizes = figure_panel("board-sizes", _READ_SIZES)
+                    self._sizes = figure_panel("board-sizes", BOARD["sizes"])
                     self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
         with gr.Column(visible=False) as self._modes:
             gr.Markdown("## Coupled against independent")
             self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
             with gr.Row():
                 with gr.Column(min_width=_NARROW):
-                    self._mode_models = figure_panel("board-modes", _READ_MODES)
+                    self._mode_models = figure_panel("board-modes", BOARD["modes"])
                 with gr.Column(min_width=_NARROW):
-                    self._mode_pairs = figure_panel("board-mode-pairs", _READ_MODE_PAIRS)
+                    self._mode_pairs = figure_panel("board-mode-pairs", BOARD["mode_pairs"])
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)

@@ -19,6 +19,7 @@ from coupled_arena.stats.portfolio import Copula
 from coupled_arena.ui.board_controls import HIGHEST_ALPHA, LOWEST_ALPHA
 from coupled_arena.ui.events import QUIET, told
 from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figures.reading import RISK
 from coupled_arena.ui.figures.risk import (
     quantile_figure,
     radar_figure,
@@ -51,35 +52,11 @@ _INTRO = (
 )
 _Draw = Callable[..., Any]
 _FIGURES: dict[str, tuple[_Draw, str]] = {
-    "tail": (
-        tail_figure,
-        "The mean of each model's worst replies: at 5 % that of the worst twentieth, at 100 % of "
-        "all. A model whose curve is nowhere lower dominates in the second order: whoever fears "
-        "bad replies prefers it, however much.",
-    ),
-    "quantiles": (
-        quantile_figure,
-        "How low the worst replies of each model go: half of them score less than the curve at "
-        "50 %. A model whose curve is nowhere lower dominates in the first order, and everybody "
-        "prefers it. Curves that cross leave that open.",
-    ),
-    "order2": (
-        partial(violation_figure, order=Order.SECOND),
-        "How far the row is from dominating the column in the second order: 0 means that it does, "
-        "100 that the column does. Bold where the row ranks ahead of the column, tested for all "
-        "pairs together by a bootstrap over prompts.",
-    ),
-    "order1": (
-        partial(violation_figure, order=Order.FIRST),
-        "The same in the first order, which asks for more: better at every quantile, not only on "
-        "average up to each of them.",
-    ),
-    "radar": (
-        radar_figure,
-        "The mean of a model's scores less its risk, for five risks; each axis goes from the worst "
-        "model to the best. Four of them never contradict dominance in the second order; the "
-        "standard deviation may, for it counts good surprises as risk too.",
-    ),
+    "tail": (tail_figure, RISK["tail"]),
+    "quantiles": (quantile_figure, RISK["quantiles"]),
+    "order2": (partial(violation_figure, order=Order.SECOND), RISK["order2"]),
+    "order1": (partial(violation_figure, order=Order.FIRST), RISK["order1"]),
+    "radar": (radar_figure, RISK["radar"]),
 }
 
 

@@ -67,3 +67,10 @@ def test_nothing_in_disagreement_is_no_proof():
     low, high = paired_difference(np.zeros(1), np.zeros(1), np.full(1, 10.0), z)
     assert high[0] == pytest.approx(z**2 / (10 + z**2))
     assert low[0] == -high[0]
+
+
+def test_a_single_cluster_says_nothing_of_a_difference():
+    counts = (np.array([0.0, 2.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([2.0, 2.0, 0.0]))
+    low, high = paired_difference(*counts, np.array(np.inf))
+    assert (low[:2].tolist(), high[:2].tolist()) == ([-1, -1], [1, 1])
+    assert np.isnan([low[2], high[2]]).all()

@@ -158,7 +158,7 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
         lines=(
             f"{shortened(a)} against",
             shortened(b),
-            "lines: mean; bands: 95% of sub-samplings",
+            "mean error; bands: 95% of sub-samplings",
             key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
         ),
         columns=("samples", "protocol", "mean", "standard_error", "low", "high"),

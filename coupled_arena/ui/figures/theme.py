@@ -137,12 +137,12 @@ def shortened(name: str) -> str:
     if len(name) > _LONGEST_NAME:
         half = (_LONGEST_NAME - 1) // 2
         name = f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
-    return escape(name)
+    return escape(name, quote=False)  # plotly shows &quot; as it stands
 
 
 def wrapped(name: str) -> str:
     """Break a name into lines."""
-    return "<br>".join(escape(line) for line in wrap(name, _NAME_LINE))
+    return "<br>".join(escape(line, quote=False) for line in wrap(name, _NAME_LINE))
 
 
 def _csv(head: Head) -> str:

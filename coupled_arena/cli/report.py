@@ -1,0 +1,73 @@
+"""The ``report`` command: all that a store says, as one page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
+from coupled_arena.errors import ArenaError
+from coupled_arena.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.report.collect import Report
+
+
+def report(
+    out: Annotated[Path, typer.Option(help="Folder for report.html; created if missing.")],
+    judge: Annotated[str | None, typer.Option(help="Only this judge.  [default: all]")] = None,
+    alpha: Annotated[float, typer.Option(help="Error level, not the confidence.")] = 0.05,
+    metric: Annotated[str | None, typer.Option(help="Only these scores.  [default: all]")] = None,
+    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
+    mode: Annotated[
+        Literal["all", "coupled", "independent"],
+        typer.Option(help="Which battles votes and verdicts count of."),
+    ] = "all",
+    tell_seeds: Annotated[
+        bool,
+        typer.Option(
+            "--tell-seeds", help="Tell seeds of experiments even while people vote on them."
+        ),
+    ] = False,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page on a store: leaderboard, coupling, audits, settings."""
+    settings = load_settings(config, db=db)
+    if not 0 < alpha < 1:
+        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
+    from coupled_arena.records import Mode
+    from coupled_arena.report.collect import Wanted, collect
+    from coupled_arena.report.page import folder_for, page, write
+
+    wanted = Wanted(
+        judge=judge,
+        metric=metric,
+        models=listed(models) if models else None,
+        mode=None if mode == "all" else Mode(mode),
+        alpha=alpha,
+        hidden="rounds" if tell_seeds else None,
+    )
+    with reading(settings) as store:
+        folder = folder_for(out)  # before the work, which may take a while
+        found = collect(store, settings.db.name, wanted, datetime.now(UTC))
+    path = write(page(found), folder)
+    answer = _answer(found, path)
+    show(answer, as_json, lambda: f"{path} holds {answer['bytes'] / 1e6:.1f} MB.")
+
+
+def _answer(found: Report, path: Path) -> dict[str, Any]:
+    return {
+        "report": str(path),
+        "bytes": path.stat().st_size,
+        "fingerprint": found.fingerprint,
+        "boards": [board.source.value for board in found.boards],
+        "compares_modes": found.modes is not None,
+        "metrics": [each.metric for each in found.metrics],
+        "audits": [each.judge for each in found.audits],
+        "gradings": [each.judge for each in found.gradings],
+    }

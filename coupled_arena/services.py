@@ -23,7 +23,7 @@ from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import snapshot, snapshot_path
+from coupled_arena.store.snapshots import snapshot, snapshot_path
 
 if TYPE_CHECKING:
     from coupled_arena.arena.annotation import Annotation

@@ -16,7 +16,7 @@ import pytest
 from coupled_arena.cli import main
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import snapshot, snapshot_path
+from coupled_arena.store.snapshots import snapshot, snapshot_path
 
 FULL, EIGHT_BITS = "SmolLM2-135M", "SmolLM2-135M-bnb-8bit"
 REPOSITORY = Path(__file__).resolve().parents[1]

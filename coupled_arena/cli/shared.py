@@ -31,7 +31,7 @@ def show(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None
 
 def reading(settings: Settings) -> Any:
     """Open the database, or its newest snapshot while another process owns it."""
-    from coupled_arena.store.exchange import open_for_reading
+    from coupled_arena.store.snapshots import open_for_reading
 
     store, age = open_for_reading(settings.db)
     if age is not None:

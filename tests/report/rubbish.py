@@ -10,9 +10,9 @@ from coupled_arena.questions import Grade, Verdict
 from coupled_arena.records import Mode, Origin, Outcome, Prompt, Sampling, Score, Source, new_id
 from coupled_arena.store import scores, verdicts
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import snapshot
 from coupled_arena.store.grades import GradeDocket
 from coupled_arena.store.judges import bind
+from coupled_arena.store.snapshots import snapshot
 from tests.store.conftest import make_battle, make_vote
 
 SCRIPT = "<script>document.title = 'run'</script>"

@@ -13,7 +13,8 @@ from coupled_arena.errors import StoreBusyError, StoreError
 from coupled_arena.records import Origin, Score
 from coupled_arena.store import scores
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import export, open_for_reading, snapshot, snapshot_path
+from coupled_arena.store.exchange import export
+from coupled_arena.store.snapshots import open_for_reading, snapshot, snapshot_path
 
 TABLES = ["battles", "replies", "votes", "verdicts", "scores", "grades"]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
@@ -31,7 +32,7 @@ OWN = """
 import sys
 from pathlib import Path
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import snapshot, snapshot_path
+from coupled_arena.store.snapshots import snapshot, snapshot_path
 path = Path(sys.argv[1])
 with Store.open(path) as store:
     print("owned", flush=True)

@@ -22,7 +22,7 @@ import duckdb
 import httpx
 
 from coupled_arena.cli import main
-from coupled_arena.store.exchange import snapshot_path
+from coupled_arena.store.snapshots import snapshot_path
 
 T = TypeVar("T")
 

@@ -24,8 +24,9 @@ from coupled_arena.stats.estimates import (
     estimate_from_votes,
 )
 from coupled_arena.stats.rank_sets import DRAWS, LIVE_DRAWS, Separation
-from coupled_arena.store import comparisons
-from coupled_arena.store.comparisons import Cells, Counts, Selection
+from coupled_arena.store import clusters, comparisons
+from coupled_arena.store.clusters import Cells
+from coupled_arena.store.comparisons import Counts, Selection
 from coupled_arena.store.database import Store
 
 _MODES = list(Mode)
@@ -132,11 +133,11 @@ def read_evidence(
         judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
         estimates = _estimates(votes, judged, method, judge_alone=judge_alone)
         modes = _compare_modes(counts) if selection.mode is None else None
-        if method.covariance is Covariance.CORRECTED and comparisons.clusters_overlap(cursor):
+        if method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor):
             for source, plain in estimates.items():
                 cells = _CELLS[source](plain)
-                gram, clusters = comparisons.cluster_gram(cursor, selection, plain.models, cells)
-                estimates[source] = plain.clustered(gram, clusters)
+                gram, groups = clusters.cluster_gram(cursor, selection, plain.models, cells)
+                estimates[source] = plain.clustered(gram, groups)
             if modes is not None:
                 modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
         cursor.execute("commit")
@@ -262,6 +263,6 @@ def _clustered(
         for values in (modes.influence.pairs, modes.influence.models)
     )
     return modes.clustered(
-        comparisons.cluster_squares(cursor, selection, modes.models, pairs),
-        comparisons.cluster_diagonal(cursor, selection, modes.models, models),
+        clusters.cluster_squares(cursor, selection, modes.models, pairs),
+        clusters.cluster_diagonal(cursor, selection, modes.models, models),
     )

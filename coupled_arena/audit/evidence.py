@@ -17,8 +17,9 @@ from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.judge_audit import Agreement
 from coupled_arena.stats.model_counts import Compared, ModelCounts, OwnInfluence, Ties
 from coupled_arena.stats.powered_means import PoweredMeans
-from coupled_arena.store import comparisons, habits
-from coupled_arena.store.comparisons import Cells, Counts, Selection
+from coupled_arena.store import clusters, comparisons, habits
+from coupled_arena.store.clusters import Cells
+from coupled_arena.store.comparisons import Counts, Selection
 from coupled_arena.store.database import Store
 from coupled_arena.store.habits import Lengths, Orders
 
@@ -113,13 +114,13 @@ def read_audit_evidence(
         means = PoweredMeans.of(judged, ties)
         bias_and_rho = influences(tables[ties], ties)
         variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
-        if judged.models and comparisons.clusters_overlap(cursor):
+        if judged.models and clusters.clusters_overlap(cursor):
             twice = judged.models * 2
             powered = _stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
-            gram, clusters = comparisons.cluster_gram(cursor, selection, twice, powered)
-            means = means.clustered(gram, clusters)
+            gram, groups = clusters.cluster_gram(cursor, selection, twice, powered)
+            means = means.clustered(gram, groups)
             cells = _stacked([each.of_pairs for each in bias_and_rho])
-            squares, _ = comparisons.cluster_diagonal(cursor, selection, twice, cells)
+            squares, _ = clusters.cluster_diagonal(cursor, selection, twice, cells)
             variances = np.split(squares * means.inflation, 2)
         orders, lengths = habits.orders(cursor, selection), habits.lengths(cursor, selection)
         cursor.execute("commit")

@@ -10,8 +10,9 @@ import pytest
 
 from coupled_arena.errors import StoreError
 from coupled_arena.records import Mode, Outcome, Prompt, Source, new_id, pairwise
-from coupled_arena.store import comparisons, upkeep
-from coupled_arena.store.comparisons import Cells, Selection
+from coupled_arena.store import clusters, comparisons, upkeep
+from coupled_arena.store.clusters import Cells
+from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
@@ -220,15 +221,15 @@ def test_sums_over_prompts(world, name):
             added[world.key(battle)][m] += value
             pairs[world.key(battle)][m, o] += value
     with world.store.cursor() as cursor:
-        assert comparisons.clusters_overlap(cursor)
+        assert clusters.clusters_overlap(cursor)
         selection = Selection(judge=name)
-        gram, clusters = comparisons.cluster_gram(cursor, selection, models, cells)
-        squares, prompts = comparisons.cluster_squares(cursor, selection, models, cells)
-        diagonal, same = comparisons.cluster_diagonal(cursor, selection, models, cells)
+        gram, groups = clusters.cluster_gram(cursor, selection, models, cells)
+        squares, prompts = clusters.cluster_squares(cursor, selection, models, cells)
+        diagonal, same = clusters.cluster_diagonal(cursor, selection, models, cells)
     assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
     assert squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
     assert diagonal == pytest.approx(np.diag(gram), rel=1e-12)
-    assert clusters == same == len(voted)
+    assert groups == same == len(voted)
     met = sum((s != 0) | (s.T != 0) for s in pairs.values())
     assert (prompts == met).all()
 
@@ -254,10 +255,10 @@ def test_one_comparison_a_prompt_does_not_overlap(store, new_battle, new_vote):
         store.add_battle(battle)
         store.cast(new_vote(battle, 1, 2))
     with store.cursor() as cursor:
-        assert not comparisons.clusters_overlap(cursor)
+        assert not clusters.clusters_overlap(cursor)
     store.cast(new_vote(battle, 2, 1, voter="bob"))
     with store.cursor() as cursor:
-        assert comparisons.clusters_overlap(cursor)
+        assert clusters.clusters_overlap(cursor)
 
 
 def test_names_that_nobody_knows(store, new_battle):
@@ -272,4 +273,4 @@ def test_names_that_nobody_knows(store, new_battle):
 def test_an_empty_store_has_no_models():
     with Store.in_memory() as store, store.cursor() as cursor:
         assert comparisons.count(cursor, Selection()).votes.shape == (3, 2, 0, 0, 4)
-        assert not comparisons.clusters_overlap(cursor)
+        assert not clusters.clusters_overlap(cursor)

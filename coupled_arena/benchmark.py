@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coupled_arena.experiment import Generated, Plan, generate
 from coupled_arena.generation.turns import Models
-from coupled_arena.records import Battle, Prompt, Score
+from coupled_arena.records import Battle, Prompt, Score, seed_to_hex
 from coupled_arena.store import scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.scores import Accuracy
@@ -43,7 +43,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a benchmark run made, and how often each model is right in all the store holds."""
+    """What a benchmark run made, and how often each model is right of all that was drawn alike."""
 
     made: Generated
     accuracies: tuple[Accuracy, ...]
@@ -69,6 +69,17 @@ def run_benchmark(
     """
     marker.task.ready()
     store.write(lambda cursor: scores.declare(cursor, marker.task.name, source="benchmark"))
+    _mark_stored(plan, marker, store)
     made = generate(plan, models, store, at_once=at_once, mark=marker, progress=progress)
     with store.cursor() as cursor:
-        return Scored(made, scores.accuracies(cursor, marker.task.name))
+        return Scored(made, scores.accuracies(cursor, marker.task.name, plan.sampling))
+
+
+def _mark_stored(plan: Plan, marker: Marker, store: Store) -> None:
+    """Score the plan's battles that another command has generated."""
+    with store.cursor() as cursor:
+        left = scores.unscored(cursor, marker.task.name, seed_to_hex(plan.seed))
+    for planned, prompt in plan.battles():
+        if planned.id in left:
+            battle = store.battle(planned.id)
+            store.add_battle(battle, marker(replace(battle, prompts=(prompt,))))

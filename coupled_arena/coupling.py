@@ -42,6 +42,7 @@ def read_stored_scores(
     metric: str | None = None,
     models: Sequence[str] | None = None,
     category: str | None = None,
+    temperature: float | None = None,
 ) -> StoredScores:
     """Read the scores of a metric, of battles that all these models are in.
 
@@ -53,11 +54,13 @@ def read_stored_scores(
         By default all that have scores under both protocols.
     category : str, optional
         Only prompts of this category.
+    temperature : float, optional
+        Only answers drawn at this temperature.
 
     Raises
     ------
     ScoreError
-        There are no such scores, or too few to compare.
+        There are no such scores, too few to compare, or answers drawn in different ways.
     """
     with store.cursor() as cursor:
         cursor.execute("begin")
@@ -69,8 +72,14 @@ def read_stored_scores(
                 f"{', '.join(absent)} has no score by {metric} under both protocols; "
                 f"who has: {', '.join(known) or 'none'}."
             )
-        cells = scores.cells(cursor, metric, names, category)
+        cells = scores.cells(cursor, metric, names, category, temperature)
         cursor.execute("commit")
+    if len(cells.samplings) > 1:
+        raise ScoreError(
+            f"These {metric} answers were drawn in different ways ({'; '.join(cells.samplings)}), "
+            "which a comparison must not mix: choose one with --temperature, or keep the runs in "
+            "databases of their own."
+        )
     coupled, independent, left_out = _rectangle(cells, len(names))
     if not coupled.size:
         raise ScoreError(
@@ -99,13 +108,19 @@ def curve_sizes(samples: int, points: int) -> IntArray:
 
 
 def savings_by_category(
-    store: Store, stored: StoredScores, categories: Iterable[str], alpha: float = 0.05
+    store: Store,
+    stored: StoredScores,
+    categories: Iterable[str],
+    temperature: float | None = None,
+    alpha: float = 0.05,
 ) -> dict[str, tuple[PairSavings, ...]]:
     """Return the savings within each category that has scores enough."""
     found: dict[str, tuple[PairSavings, ...]] = {}
     for category in categories:
         try:
-            part = read_stored_scores(store, stored.metric, stored.table.models, category)
+            part = read_stored_scores(
+                store, stored.metric, stored.table.models, category, temperature
+            )
         except ScoreError:
             continue  # two prompts are the least, and a category may have one
         found[category] = compare_scores(part.table, alpha)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +75,8 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
                 writer.writerows([protocol, *(f"{score:.17g}" for score in row)] for row in rows)
         partial.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise ScoreError(f"{path} cannot be written: {error.strerror}.") from error
 
 

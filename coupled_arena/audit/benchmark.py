@@ -16,7 +16,7 @@ from coupled_arena.stats.judge_audit import Agreement
 from coupled_arena.stats.model_counts import Ties
 from coupled_arena.stats.powered_means import PoweredMeans
 from coupled_arena.store import grades, scores
-from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.comparisons import Selection, model_numbers
 from coupled_arena.store.database import Store
 from coupled_arena.store.habits import Lengths, Orders
 
@@ -44,6 +44,7 @@ def read_benchmark_evidence(
     with store.cursor() as cursor:
         cursor.execute("begin")
         benchmark = _benchmark(scores.benchmarks(cursor), metric)
+        model_numbers(cursor, selection)  # raises if there is no such model
         if selection.judge not in grades.graders(cursor):
             known = ", ".join(grades.graders(cursor)) or "none yet: use judge --grade"
             raise StoreError(f"{selection.judge} has graded no answers. Who has: {known}.")
@@ -51,6 +52,10 @@ def read_benchmark_evidence(
         orders = Orders(0, 0, 0, grades.unreadable(cursor, selection.judge or ""), 0, 0, 0, 0)
         cursor.execute("commit")
     answers, silent = _answers(rows)
+    if not answers.models:
+        raise StoreError(
+            f"No {benchmark} answer of this choice has a readable grade of {selection.judge}."
+        )
     table = Agreement.of(answers.own, Ties.LOSS)
     means = PoweredMeans.of_sample(answers, Ties.LOSS)
     gram = answers.cluster_gram(means.human_influence, means.judge_influence)

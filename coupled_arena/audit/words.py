@@ -32,13 +32,13 @@ def _worth(audit: Audit) -> Iterator[str]:
         return
     there = (
         f"; with the {audit.judge_only:,} verdicts there are on other comparisons, "
-        f"{10 * median(now):.3g}"
+        f"{_short(10 * median(now))}"
         if audit.judge_only
         else ""
     )
     yield (
-        f"10 {audit.terms.label}s with {audit.judge} are worth {10 * median(limits):.3g} at most, "
-        f"however many verdicts it gives{there}."
+        f"10 {audit.terms.label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
+        f"most, however many verdicts it gives{there}."
     )
     ranges = "; ".join(
         f"{10 * low:.1f} to {10 * high:.1f} with {_TIES[ties]}"
@@ -75,7 +75,7 @@ def _bias(audit: Audit) -> Iterator[str]:
     if audit.order_is_safe is None or audit.smallest_gap is None:
         return
     source, who = audit.terms.source, f"{audit.terms.source} {audit.terms.does}"
-    gap = f"the two closest models are {100 * audit.smallest_gap:.2g} points apart"
+    gap = f"the two closest models are {_short(100 * audit.smallest_gap)} points apart"
     if audit.order_is_safe:
         yield f"By itself it would rank the models as {who}: {gap}, more than twice that."
     else:
@@ -155,8 +155,13 @@ def _plan(plan: Plan) -> Iterator[str]:
     )
     saved = plan.votes_to_cast_alone - plan.votes_to_cast
     if plan.cost is not None:
-        each = f", {plan.cost / saved:,.2g} for each vote saved" if saved else ""
+        each = f", {plan.cost / saved:,.2f} for each vote saved" if saved else ""
         yield f"These verdicts cost {plan.cost:,.2f}{each}."
+
+
+def _short(value: float) -> str:
+    """Return a number with two significant digits, and all those before the point."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2g}"
 
 
 def _count(n: int, noun: str) -> str:

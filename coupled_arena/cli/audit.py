@@ -53,6 +53,8 @@ def audit(
     """
     settings = load_settings(config, db=db)
     _check_level(alpha)
+    if truth == "benchmark" and ties == "drop":
+        raise ArenaError("--ties is about votes: leave it out with --truth benchmark.")
     from coupled_arena.audit.benchmark import only_grader, read_benchmark_evidence
     from coupled_arena.audit.report import audit as audited
     from coupled_arena.audit.report import read_audit

@@ -33,6 +33,9 @@ def coupling(
     metric: Annotated[str | None, typer.Option(help="Which scores of the store.")] = None,
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Only answers drawn at this temperature.")
+    ] = None,
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Each category by itself too.")
     ] = False,
@@ -63,11 +66,17 @@ def coupling(
     from coupled_arena.score_files import read_score_table, write_score_table
 
     if scores:
-        stored, table = None, read_score_table(scores, seeds)
+        if db or metric or category or by_category or temperature is not None:
+            raise ArenaError(
+                "--db, --metric, --category, --by-category and --temperature are for the scores in "
+                "the store: leave them out with --scores."
+            )
+        stored, table = None, _chosen(read_score_table(scores, seeds), models)
         parts: dict[str, tuple[PairSavings, ...]] = {}
     else:
         chosen = listed(models) if models else None
-        stored, parts = _stored(load_settings(config, db=db), metric, chosen, category, by_category)
+        choice = (metric, chosen, category, temperature)
+        stored, parts = _stored(load_settings(config, db=db), choice, by_category)
         table = stored.table
     if out:
         write_score_table(table, out)
@@ -88,21 +97,30 @@ def coupling(
     show(answer, as_json, lambda: _whole_text(answer))
 
 
+def _chosen(table: ScoreTable, models: str | None) -> ScoreTable:
+    names = listed(models) if models else table.models
+    if unknown := [name for name in names if name not in table.models]:
+        raise ArenaError(
+            f"The table has no {', '.join(unknown)}. Its models: {', '.join(table.models)}."
+        )
+    if len(set(names)) < 2:
+        raise ArenaError("Name at least two models, separated by commas.")
+    return table.of([table.models.index(name) for name in names])
+
+
 def _stored(
     settings: Settings,
-    metric: str | None,
-    models: tuple[str, ...] | None,
-    category: str | None,
+    choice: tuple[str | None, tuple[str, ...] | None, str | None, float | None],
     by_category: bool,
 ) -> tuple[StoredScores, dict[str, tuple[PairSavings, ...]]]:
     from coupled_arena.coupling import read_stored_scores, savings_by_category
     from coupled_arena.store import scores
 
     with reading(settings) as store:
-        stored = read_stored_scores(store, metric, models, category)
+        stored = read_stored_scores(store, *choice)
         with store.cursor() as cursor:
             names = scores.categories(cursor, stored.metric) if by_category else []
-        return stored, savings_by_category(store, stored, names)
+        return stored, savings_by_category(store, stored, names, choice[-1])
 
 
 def _compared(

@@ -259,7 +259,7 @@ def _generated_text(made: Generated) -> str:
 
 
 def _scored_text(scored: Scored) -> str:
-    width = max(len(accuracy.model) for accuracy in scored.accuracies)
+    width = max((len(accuracy.model) for accuracy in scored.accuracies), default=5)
     rows = [
         f"{a.model:<{width}}  {a.mode:<12}{a.answers:>8,}{a.mean:>9.3f}{a.unread:>8,}"
         for a in scored.accuracies

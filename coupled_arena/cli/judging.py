@@ -85,6 +85,8 @@ def judge(
         "timeout": timeout,
         "patience": patience,
     }
+    if grade and (swap or both_bad):
+        raise ArenaError("--swap and --both-bad are about pairs: leave them out with --grade.")
     settings = load_settings(config, db=db, judge=given)
     table = settings.judge
     if budget is not None and not (table.price_in or table.price_out):
@@ -104,7 +106,7 @@ def judge(
             concurrency=table.concurrency,
             budget=Budget(max_tokens_total, budget, table.price_in, table.price_out),
         )
-    show(asdict(done), as_json, lambda: _text(done))
+    show(asdict(done), as_json, lambda: _text(done, "grades" if grade else "verdicts"))
     if done.stopped == "interrupted":
         raise ArenaError("Interrupted. All verdicts received are stored; the same command goes on.")
     if done.failed:
@@ -127,10 +129,10 @@ def _check_there(settings: Settings) -> None:
         raise ArenaError(f"There is no database {settings.db}. Check --db.")
 
 
-def _text(done: Any) -> str:
+def _text(done: Any, what: str) -> str:
     rate = done.asked / done.seconds if done.seconds else 0.0
     return (
-        f"{done.judge} gave {done.verdicts} verdicts ({done.identical} ties of identical answers, "
+        f"{done.judge} gave {done.verdicts} {what} ({done.identical} ties of identical answers, "
         f"{done.unreadable} unreadable answers) in {done.seconds:.1f} s, {rate:.1f} asked a "
         f"second; {done.skipped} were there already, {done.left} are left"
         f"{f' (stopped by {done.stopped})' if done.stopped else ''}. "

@@ -20,12 +20,18 @@ def _read_plan(context: typer.Context, path: Path | None) -> None:
     except (OSError, ValueError) as error:
         raise SettingsError(f"The plan {path} cannot be read: {error}.") from error
     named = {key.replace("-", "_"): value for key, value in values.items()}
+    named = {"as_json" if key == "json" else key: value for key, value in named.items()}
+    switches = {param.name for param in context.command.params if getattr(param, "is_flag", False)}
     known = {param.name for param in context.command.params if param.name} - {"plan"}
     if unknown := sorted(set(named) - known):
         raise SettingsError(
             f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
             f"{', '.join(sorted(known))}."
         )
+    for key, value in named.items():
+        if isinstance(value, bool) != (key in switches):
+            wanted = "true or false" if key in switches else "a value, not true or false"
+            raise SettingsError(f"The plan {path}: {key} must be {wanted}.")
     context.default_map = {
         key: ",".join(map(str, value)) if isinstance(value, list) else value
         for key, value in named.items()

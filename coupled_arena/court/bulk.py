@@ -108,7 +108,9 @@ def judge_stored(
                 tally = asyncio.run(run.over(docket))
             except JudgeError as error:
                 kept = run.tally.asked + run.tally.identical
-                told = f"{error} {kept} new verdicts are stored; the same command goes on."
+                told = (
+                    f"{error} {kept} new {spec.ballot.key}s are stored; the same command goes on."
+                )
                 raise type(error)(told) from None
     return Judged(
         judge=spec.name,

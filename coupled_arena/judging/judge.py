@@ -30,7 +30,7 @@ _REFUSALS = {400, 413, 422}
 # What the SDK stumbles over, or this module, in a body that is not what it should be.
 _MALFORMED = (
     openai.APIResponseValidationError,
-    *(ValueError, TypeError, AttributeError, IndexError, RecursionError),
+    *(ValueError, TypeError, AttributeError, IndexError, RecursionError, OverflowError),
 )
 _PROBES = (
     Matchup("", 0, 1, ("What is 2 + 2?",), ("4",), ("5",)),
@@ -168,6 +168,9 @@ class Judge:
             except openai.APIStatusError as error:
                 if not _is_refusal(error):
                     raise
+                if self._agreed and form != self._form:  # another question found out meanwhile
+                    form = self._form
+                    continue
                 plainer = None if self._agreed else form.plainer(_message(error))
                 if plainer is None:
                     return await self._refused(question, error)
@@ -265,7 +268,7 @@ def _tokens(choice: Choice) -> list[Token]:
             )
             for token in told
         ]
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, OverflowError):
         return []
 
 

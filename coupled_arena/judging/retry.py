@@ -38,4 +38,7 @@ def _retry_after(error: Exception) -> float | None:
     if given.isascii() and given.isdigit():
         return float(given)
     date = email.utils.parsedate_tz(given)
-    return None if date is None else max(email.utils.mktime_tz(date) - time.time(), 0.0)
+    try:
+        return None if date is None else max(email.utils.mktime_tz(date) - time.time(), 0.0)
+    except (ValueError, OverflowError):  # a year that no calendar has
+        return None

@@ -172,15 +172,23 @@ def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
             if wanted.judge in (None, each.judge) and each.verdicts
         ),
         gradings=tuple(
-            audit(
-                read_benchmark_evidence(store, wanted.selection(each.judge), metric), wanted.alpha
-            )
+            graded
             for each in counted.judges
             if wanted.judge in (None, each.judge) and each.grades
             for metric in benchmarks
             if wanted.metric in (None, metric)
+            if (graded := _graded(store, wanted, each.judge, metric))
         ),
     )
+
+
+def _graded(store: Store, wanted: Wanted, judge: str, metric: str) -> Audit | None:
+    """Return the audit of a judge's grades; None where it has no readable one of this metric."""
+    try:
+        evidence = read_benchmark_evidence(store, wanted.selection(judge), metric)
+    except StoreError:
+        return None
+    return audit(evidence, wanted.alpha)
 
 
 def _check(wanted: Wanted, counted: Inventory) -> None:

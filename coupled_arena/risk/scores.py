@@ -11,6 +11,7 @@ import numpy as np
 from coupled_arena.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray
 
+_LARGEST = 1e150  # whose square is a number
 Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By model and prompt: the scores by metric, one for each repetition."""
 
@@ -62,8 +63,8 @@ class RiskScores:
                 raise ScoreError(f"{model} does not have a score for each reply and metric.")
             if len(prompts) < 2:
                 raise ScoreError(f"{model} has one prompt; two are the least.")
-            if not np.isfinite(values).all():
-                raise ScoreError(f"A score of {model} is not a finite number.")
+            if not (np.abs(values) <= _LARGEST).all():
+                raise ScoreError(f"A score of {model} is not a number, or beyond {_LARGEST:g}.")
 
     @property
     def paired(self) -> bool:

@@ -77,4 +77,4 @@ class GradedAnswers:
         added = influence.labelled[self.model, *self._kinds]
         cells = places * k + self.model
         sums = np.bincount(cells, added, len(numbers) * k).astype(np.float64)
-        return sums.reshape(-1, k)
+        return sums.reshape(len(numbers), k)

@@ -11,6 +11,7 @@ Higher is better in all metrics here.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -146,7 +147,8 @@ def _counted(pooled: FloatArray, side: Literal["left", "right"]) -> IntArray:
 
 def mean_win_rates(samples: Sequence[FloatArray]) -> FloatArray:
     """Return the share of other models whose mean score is lower, shape (k,)."""
-    means = np.array([sample.mean() for sample in samples])
+    # Exact sums: the same scores in another order have the same mean.
+    means = np.array([math.fsum(sample) / len(sample) for sample in samples])
     return (means[:, None] > means[None, :]).sum(axis=1) / (len(means) - 1)
 
 

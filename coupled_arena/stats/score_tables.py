@@ -32,6 +32,9 @@ DRAWS = 2_000
 """Bootstrap samples behind an interval: its bounds are then off by about a twentieth of it."""
 
 
+_LARGEST = 1e150  # whose square is a number
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
     """Scores of k models on the same prompts under both protocols.
@@ -61,8 +64,10 @@ class ScoreTable:
             raise ValueError("Scores have three axes: prompts, repetitions and models.")
         if min(self.coupled.shape) < 2:
             raise ValueError("There must be two models, prompts and repetitions at least.")
-        if not (np.isfinite(self.coupled).all() and np.isfinite(self.independent).all()):
-            raise ValueError("All scores must be finite numbers.")
+        if not all(
+            (np.abs(scores) <= _LARGEST).all() for scores in (self.coupled, self.independent)
+        ):
+            raise ValueError(f"All scores must be numbers, and none beyond {_LARGEST:g}.")
 
     def of(self, places: Sequence[int]) -> ScoreTable:
         """Return the scores of the models at some places."""
@@ -152,8 +157,10 @@ class PairSavings:
         ValueError
             A number is out of range.
         """
-        if not (error > 0 and repetitions >= 1 and 0 < alpha < 1):
-            raise ValueError("The error and the repetitions must be positive, alpha in (0, 1).")
+        if not (1e-9 <= error < np.inf and repetitions >= 1 and 0 < alpha < 1):
+            raise ValueError(
+                "The error must be positive, 1e-9 or more, the repetitions too; alpha in (0, 1)."
+            )
         z = float(ndtri(1 - alpha / 2))
         prompts, seeds = len(self.covariances), self.repetitions
         needed: list[float] = []

@@ -72,6 +72,20 @@ from waiting
 where seed = (select any_value(seed) from waiting where battle = $battle)
     and battle <> $battle
     and battle_no not in (select battle_no from comparisons where judge_no = 0 and voter = $voter)
+    and not list_contains($known::bigint[], battle_no)
+"""
+# Equal noise, or none at all, makes equal texts of one model; others may say the same by chance.
+_TOLD_BY_TEXT = """
+select count(*)
+from reveals
+join battles as there on there.battle = reveals.battle
+join battles as here on here.seed = there.seed or here.temperature = 0
+join turns as was on was.battle = there.battle
+join turns as asked on asked.battle = here.battle and asked.prompt = was.prompt
+join replies as seen on seen.battle = was.battle and seen.turn = was.turn
+join replies as mine
+    on mine.battle = here.battle and mine.turn = asked.turn and mine.text = seen.text
+where voter = $voter and here.battle = $battle and here.battle <> there.battle
 """
 
 
@@ -122,6 +136,7 @@ class Backlog:
     def __init__(self, store: Store) -> None:
         self._cursor = store.cursor()
         self._using = threading.Lock()
+        self._known: dict[str, list[int]] = {}  # what each voter could tell the sides of
         self._cursor.execute(_WAITING)
         (self.battles,) = self._row("select count(distinct battle_no) from waiting")
         if not self.battles:
@@ -140,7 +155,9 @@ class Backlog:
     ) -> Drawn | None:
         """Return a battle of the pair of models that has the fewest votes, None if none is left.
 
-        Battles on which this voter has voted are left out. Of one pair, those with the fewest
+        Battles on which this voter has voted are left out, and those in which an answer would tell
+        who gave it: the noise of a plan is the same for all pairs of models, so that the voter may
+        have seen its very text with a name. Of one pair, those with the fewest
         votes come first; what is level is ordered at random.
 
         Parameters
@@ -153,8 +170,15 @@ class Backlog:
         skipped : collection of int
             Numbers of battles to leave out.
         """
-        row = self._first(_DRAW, voter=voter, salt=salt, open=list(opened), skipped=list(skipped))
-        return Drawn(*row) if row else None
+        known = self._known.setdefault(voter, [])
+        while True:
+            left_out = [*skipped, *known]
+            row = self._first(_DRAW, voter=voter, salt=salt, open=list(opened), skipped=left_out)
+            if row is None:
+                return None
+            if not self._row(_TOLD_BY_TEXT, battle=row[0], voter=voter)[0]:
+                return Drawn(*row)
+            known.append(row[1])
 
     def progress(self, voter: str) -> Progress:
         """Return how far the voting is; takes milliseconds."""
@@ -162,7 +186,8 @@ class Backlog:
 
     def seed_is_open(self, battle_id: str, voter: str) -> bool:
         """Return whether this voter may still be asked about another battle with the same seed."""
-        return self._row(_SEED_IS_OPEN, battle=battle_id, voter=voter)[0] > 0
+        known = self._known.get(voter, [])
+        return self._row(_SEED_IS_OPEN, battle=battle_id, voter=voter, known=known)[0] > 0
 
     def guessable(self) -> bool:
         """Return whether a batch run's seed is a small number, which people might try."""

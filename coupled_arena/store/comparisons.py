@@ -176,8 +176,11 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int]) -> Counts:
 
 
 def judges(cursor: Cursor) -> list[str]:
-    """Return the names of the judges that the store knows, sorted."""
-    return _column(cursor, "select judge from judges order by judge")
+    """Return the names of the judges that have given verdicts, sorted."""
+    return _column(
+        cursor,
+        "select judge from judges where judge in (select judge from verdicts) order by judge",
+    )
 
 
 def categories(cursor: Cursor) -> list[str]:

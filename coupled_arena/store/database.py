@@ -64,6 +64,7 @@ class Store:
         StoreError
             The file cannot be opened, or its schema is not the one this program needs.
         """
+        _check_kind(path)
         try:
             return cls(_connect(str(path), read_only=read_only), path, read_only=read_only)
         except duckdb.Error as error:
@@ -205,6 +206,17 @@ class Store:
     def _row(self, query: str) -> tuple[int, ...]:
         with self.cursor() as cursor:
             return cursor.execute(query).fetchall()[0]
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse a file of another kind: DuckDB takes some for tables, and writes into memory."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(12)
+    except OSError:
+        return  # DuckDB says why, or makes the file
+    if head and head[8:12] != b"DUCK":
+        raise StoreError(f"{path} cannot be opened: {_ADVICE['not a valid DuckDB database']}")
 
 
 def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:

@@ -25,6 +25,13 @@ def _steps() -> Iterator[str]:
 MIGRATIONS: tuple[str, ...] = tuple(_steps())
 
 
+_OTHERS = """
+select 1 from duckdb_tables() where not internal and not temporary
+union all
+select 1 from duckdb_views() where not internal and not temporary
+"""
+
+
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Return the number of the last migration applied, 0 for an empty database."""
     known = connection.execute(
@@ -42,9 +49,11 @@ def check(connection: duckdb.DuckDBPyConnection, newest: int = len(MIGRATIONS)) 
     Raises
     ------
     StoreError
-        The schema is newer than this program knows.
+        The schema is newer than this program knows, or it is another program's.
     """
     version = schema_version(connection)
+    if not version and connection.execute(_OTHERS).fetchone():
+        raise StoreError("It is the database of another program. Choose another file.")
     if version > newest:
         raise StoreError(
             f"The database has schema {version}, this program knows schemas up to {newest}. "

@@ -6,7 +6,7 @@ All functions work on a cursor that somebody else opened.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import duckdb
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.errors import ScoreError
-from coupled_arena.records import Mode, Score
+from coupled_arena.records import Mode, Sampling, Score
 
 Cursor = duckdb.DuckDBPyConnection
 Source = Literal["benchmark", "import"]
@@ -89,20 +89,36 @@ class Accuracy:
     unread: int
 
 
-def accuracies(cursor: Cursor, metric: str) -> tuple[Accuracy, ...]:
-    """Return the mean scores of all models by a metric, sorted by model and mode."""
+def accuracies(
+    cursor: Cursor, metric: str, sampling: Sampling | None = None
+) -> tuple[Accuracy, ...]:
+    """Return the mean scores of all models by a metric, of one sampling or all, by model, mode."""
     rows = cursor.execute(
         """
         select models[place + 1] as model, mode, count(*), avg(score), count(*) - count(answer)
         from scores
         join battles using (battle)
-        where metric = ?
+        where metric = $metric
+            and ($sampling is null or $sampling = {
+                'temperature': temperature, 'top_k': top_k, 'top_p': top_p,
+                'max_new_tokens': max_new_tokens, 'coupling': coupling
+            })
         group by all
         order by all
         """,
-        [metric],
+        {"metric": metric, "sampling": sampling and asdict(sampling)},
     ).fetchall()
     return tuple(Accuracy(model, Mode(mode), *rest) for model, mode, *rest in rows)
+
+
+def unscored(cursor: Cursor, metric: str, experiment: str) -> set[str]:
+    """Return the battles of a batch run that have no score by a metric."""
+    rows = cursor.execute(
+        "select battle from battles where experiment = ? "
+        "and battle not in (select battle from scores where metric = ?)",
+        [experiment, metric],
+    ).fetchall()
+    return {battle for (battle,) in rows}
 
 
 def version(cursor: Cursor) -> int:
@@ -110,10 +126,14 @@ def version(cursor: Cursor) -> int:
     return cursor.execute("select count(*) from scores").fetchall()[0][0]
 
 
-_CELLS = """
+_SAMPLING = """
+concat_ws(', ', 'temperature ' || temperature, 'top-k ' || top_k, 'top-p ' || top_p,
+    max_new_tokens || ' tokens')
+"""
+_CELLS = f"""
 with chosen as (
     select
-        battle, models, prompt_no, mode,
+        battle, models, prompt_no, mode, {_SAMPLING} as sampling,
         row_number() over (
             partition by prompt_no, mode order by experiment, repetition, battle_no
         ) - 1 as repetition
@@ -125,11 +145,12 @@ with chosen as (
         and list_has_all(models, $models)
         and len(list_distinct(models)) = len(models)
         and ($category is null or category = $category)
+        and ($temperature is null or temperature = $temperature)
 )
 select
     prompt_no, mode = 'coupled' as coupled, repetition,
     list_position($models, models[place + 1]) - 1 as model,
-    score
+    score, sampling
 from chosen
 join scores using (battle)
 where metric = $metric and turn = 0 and list_contains($models, models[place + 1])
@@ -183,6 +204,8 @@ class ScoreCells:
     model : ndarray of int64
         Place among the models asked for.
     score : ndarray of float64
+    samplings : tuple of str
+        All that these battles were drawn with, in words.
     """
 
     prompt: NDArray[np.int64]
@@ -190,13 +213,23 @@ class ScoreCells:
     repetition: NDArray[np.int64]
     model: NDArray[np.int64]
     score: NDArray[np.float64]
+    samplings: tuple[str, ...]
 
 
 def cells(
-    cursor: Cursor, metric: str, models: Sequence[str], category: str | None = None
+    cursor: Cursor,
+    metric: str,
+    models: Sequence[str],
+    category: str | None = None,
+    temperature: float | None = None,
 ) -> ScoreCells:
     """Return the scores of battles that all these models are in, under both protocols."""
-    values = {"metric": metric, "models": list(models), "category": category}
+    values = {
+        "metric": metric,
+        "models": list(models),
+        "category": category,
+        "temperature": temperature,
+    }
     rows = cursor.execute(_CELLS, values).fetchnumpy()
 
     def whole(name: str) -> NDArray[np.int64]:
@@ -208,4 +241,5 @@ def cells(
         repetition=whole("repetition"),
         model=whole("model"),
         score=np.asarray(rows["score"]).astype(np.float64),
+        samplings=tuple(sorted(set(np.asarray(rows["sampling"]).astype(str).tolist()))),
     )

@@ -82,7 +82,7 @@ given as (
         battle, first_place, second_place,
         count(*)::integer as attempts,
         bool_or(outcome is not null) as scored,
-        bool_or(raw = $not_asked) as identical
+        bool_or(raw = $not_asked and outcome = 'tie') as identical
     from verdicts
     where judge = $judge
     group by all

@@ -43,7 +43,10 @@ class AnnotationTab:
         return progress_text(self._annotation.progress(visitor(request)))
 
     def _start(self, request: gr.Request) -> tuple[Any, ...]:
-        self._annotation.look_again(visitor(request))
+        owner = visitor(request)
+        with told():
+            if self._annotation.next(owner) is None:  # skipped ones come when nothing else is left
+                self._annotation.look_again(owner)
         return self._next(request)
 
     def _next(self, request: gr.Request) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ def check(connection: duckdb.DuckDBPyConnection, newest: int = len(MIGRATIONS)) 
     """
     version = schema_version(connection)
     if not version and connection.execute(_OTHERS).fetchone():
-        raise StoreError("It is the database of another program. Choose another file.")
+        raise StoreError("This file is the database of another program. Choose another one.")
     if version > newest:
         raise StoreError(
             f"The database has schema {version}, this program knows schemas up to {newest}. "

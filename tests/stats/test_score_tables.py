@@ -144,7 +144,8 @@ def test_scores_that_never_vary_have_no_savings():
         (np.ones((3, 2, 2)), np.ones((3, 3, 2)), "same prompts"),
         (np.ones((3, 2, 3)), np.ones((3, 2, 3)), "three axes"),
         (np.ones((1, 2, 2)), np.ones((1, 2, 2)), "at least"),
-        (np.full((3, 2, 2), np.nan), np.ones((3, 2, 2)), "finite"),
+        (np.full((3, 2, 2), np.nan), np.ones((3, 2, 2)), r"none beyond 1e\+150"),
+        (np.full((3, 2, 2), 1e200), np.ones((3, 2, 2)), r"none beyond 1e\+150"),
     ],
 )
 def test_tables_that_make_no_sense(coupled, independent, message):

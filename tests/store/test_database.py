@@ -197,16 +197,25 @@ def test_what_cannot_be_opened_says_what_to_do(tmp_path):
     assert not (tmp_path / "none.duckdb").exists()
 
 
-def test_a_foreign_database_is_refused_untouched(tmp_path):
+@pytest.mark.parametrize("name", ["votes", "zebra"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_foreign_database_is_refused_untouched(tmp_path, name, read_only):
     path = tmp_path / "foreign.duckdb"
     with duckdb.connect(path) as connection:
-        connection.execute("create table votes (a integer)")
-    with pytest.raises(StoreError, match="could not be brought to schema 1"):
-        Store.open(path)
+        connection.execute(f"create table {name} (a integer)")
+    with pytest.raises(StoreError, match="the database of another program"):
+        Store.open(path, read_only)
     with duckdb.connect(path) as connection:
-        assert connection.execute("select table_name from duckdb_tables()").fetchall() == [
-            ("votes",)
-        ]
+        assert connection.execute("select table_name from duckdb_tables()").fetchall() == [(name,)]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_table_that_duckdb_would_open_in_memory_is_refused(tmp_path, read_only):
+    path = tmp_path / "scores.csv"
+    path.write_text("battle,model,toxicity\nb,m,1\n")
+    with pytest.raises(StoreError, match="it is not a DuckDB database"):
+        Store.open(path, read_only)
+    assert path.read_text().startswith("battle,model")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -146,3 +147,39 @@ def test_prompts_with_more_repetitions_count_as_the_others():
     assert stored.table.coupled.shape == (3, 2, 3)
     assert stored.left_out == 0
     assert len(compare_scores(stored.table)) == 3
+
+
+def test_answers_of_different_samplings_are_not_mixed(call, tmp_path):
+    db = tmp_path / "arena.duckdb"
+    with Store.open(db) as store:
+        for temperature in (0.7, 1.0):
+            for q, s, mode in product(range(3), range(2), (Mode.COUPLED, Mode.INDEPENDENT)):
+                battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
+                sampling = replace(battle.sampling, temperature=temperature)
+                battle = replace(battle, sampling=sampling, repetition=s)
+                if q == s == 0:
+                    store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
+                store.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+    code, out, err = call("coupling", "--db", db)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "drawn in different ways (temperature 0.7, " in err
+    code, out, _ = call("coupling", "--db", db, "--temperature", 1.0, "--json")
+    assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)
+
+
+def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(
+        "Noise,a,b,c\n" + "".join(f"{n},1,0,1\n{n},0,0,1\n" * 2 for n in ("Coupled", "Independent"))
+    )
+    table = ("coupling", "--scores", path, "--seeds", 2)
+    for words in (["--metric", "quiz"], ["--by-category"], ["--db", tmp_path / "x.duckdb"]):
+        code, out, err = call(*table, *words)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert "leave them out with --scores" in err
+    code, out, _ = call(*table, "--models", "c,a", "--json")
+    (pair,) = json.loads(out)["pairs"]
+    assert (code, pair["model_a"], pair["model_b"]) == (0, "c", "a")
+    code, _, err = call(*table, "--models", "c,dan")
+    assert code == 1
+    assert "The table has no dan. Its models: a, b, c." in err

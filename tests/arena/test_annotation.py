@@ -26,7 +26,7 @@ from coupled_arena.records import (
 )
 from coupled_arena.store.backlog import Backlog
 from tests.counted import counted
-from tests.stored import EXPERIMENT, MODELS, fill, imported
+from tests.stored import EXPERIMENT, MODELS, answered, fill, imported, plan
 
 QUESTIONS = [f"Which way is {n}?" for n in range(6)]
 
@@ -308,3 +308,20 @@ def test_a_small_experiment_seed_can_be_guessed(store):
 def test_a_store_without_such_battles_is_refused(store):
     with pytest.raises(StoreError, match="no battles to vote on: run `generate`"):
         Backlog(store)
+
+
+def test_nobody_is_asked_about_an_answer_that_they_saw_with_a_name(annotate, store):
+    """The noise of a plan is the same for all pairs of models, so one model repeats its words."""
+    for models, texts in ((MODELS[:2], ("same", "other")), (MODELS[1:], ("new", "else"))):
+        (battle, prompt), *_ = plan(["Where to?"], models).battles()
+        told = dict(zip(sorted(models), texts, strict=True))
+        store.add_battle(answered(battle, prompt, [told[model] for model in battle.models]))
+    (battle, prompt), *_ = plan(["Where to?"], (MODELS[0], MODELS[2])).battles()
+    repeated = {MODELS[0]: "same", MODELS[2]: "third"}
+    store.add_battle(answered(battle, prompt, [repeated[model] for model in battle.models]))
+    annotation = annotate()
+    told = vote_on_all(annotation, "eve")
+    # Whichever of the two with "same" came first, the other was left out.
+    assert sorted(len(set(reveal.models) & {MODELS[0]}) for reveal in told) == [0, 1]
+    assert annotation.next("eve") is None
+    assert annotation.next("bob") is not None

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import threading
 import time
 import traceback
 
@@ -259,6 +260,41 @@ def test_one_question_that_is_refused_is_unreadable_and_the_others_go_on():
     answer, server = ask_script(script, matchup=Matchup("b", 0, 1, ("long",), ("4",), ("5",)))
     assert (answer.outcome, answer.raw) == (None, "refused: too long")
     assert "What is 2 + 2?" in server.asked[-1]["messages"][1]["content"]  # does it work at all?
+
+
+def test_a_refusal_that_comes_after_another_question_found_the_form_is_no_answer():
+    """Both are asked in the richest form; one learns what the server takes, then the other."""
+    agreed = threading.Event()
+
+    def script(body):
+        if "logprobs" in body:
+            if "slow" in body["messages"][1]["content"]:
+                assert agreed.wait(10)
+            return failure(400, "logprobs: not supported")
+        agreed.set()
+        return verdict()
+
+    async def both(server):
+        slow = Matchup("b", 0, 1, ("slow",), ("4",), ("5",))
+        async with Judge(SPEC, base_url=server.url, key=KEY, timeout=20.0) as judge:
+            return await asyncio.gather(judge.ask(slow), judge.ask(TALK))
+
+    with scripted(script) as server:
+        answers = asyncio.run(both(server))
+    assert [answer.outcome for answer in answers] == [Outcome.FIRST] * 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(verdict().body.replace(b"300", b"1e999")),
+        failure(429, "slow down", headers={"Retry-After": "Fri, 31 Dec 99999 23:59:59 GMT"}),
+    ],
+    ids=["infinite usage", "a year that no calendar has"],
+)
+def test_numbers_that_no_clock_or_counter_has_are_no_crash(reply):
+    with pytest.raises(NoAnswerError):
+        ask_script(lambda _: reply, patience=0.1)
 
 
 def test_a_temperature_can_be_left_to_the_server():

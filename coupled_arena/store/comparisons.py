@@ -176,10 +176,10 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int]) -> Counts:
 
 
 def judges(cursor: Cursor) -> list[str]:
-    """Return the names of the judges that have given verdicts, sorted."""
+    """Return the names of the judges of pairs that the store knows, sorted: no graders."""
     return _column(
         cursor,
-        "select judge from judges where judge in (select judge from verdicts) order by judge",
+        """select judge from judges where sampling not like '%"grades": true%' order by judge""",
     )
 
 

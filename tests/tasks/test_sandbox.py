@@ -214,16 +214,22 @@ def test_a_program_ends_with_whoever_started_it(tmp_path):
     assert alive == []
 
 
+def children(earlier=frozenset()):
+    """The processes that this one has started since, of which other tests may have some too."""
+    return set(psutil.Process().children()) - set(earlier)
+
+
 def test_ctrl_c_is_no_answer():
     """Programs are in a session of their own: a terminal's signal does not reach them."""
+    earlier = children()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, "import time\ntime.sleep(1)" + RIGHT)
         deadline = time.monotonic() + 5
-        while len(children := psutil.Process().children()) < 2 and time.monotonic() < deadline:
+        while len(started := children(earlier)) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.1)  # the second, too, has begun
-        assert len(children) == 2
-        assert os.getpgrp() not in {os.getpgid(child.pid) for child in children}
+        assert len(started) == 2
+        assert os.getpgrp() not in {os.getpgid(child.pid) for child in started}
         assert running.result().outcome is Outcome.PASSED
 
 
@@ -451,9 +457,10 @@ def test_rubbish_problems_are_named(tmp_path, change, reason):
 
 
 def test_results_come_in_order_and_stop_when_nobody_wants_more():
+    earlier = children()
     item = CodeItem(Prompt("Q", "t/1", prefix=PREFIX), TESTS, STUB, "f")
     replies = ["    return x + 1", "    return x"] * 3
     scores = HumanEval(TIGHT).score_all((item, reply) for reply in replies)
     assert [next(scores).score, next(scores).score] == [1, 0]
     scores.close()
-    assert not [p for p in psutil.Process().children() if p.status() != psutil.STATUS_ZOMBIE]
+    assert not [p for p in children(earlier) if p.status() != psutil.STATUS_ZOMBIE]

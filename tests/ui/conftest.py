@@ -61,7 +61,8 @@ def visit(browser):
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        # Leaving a page aborts what it was waiting for.
+        page.on("pageerror", lambda e: e.name != "AbortError" and complaints.append(str(e)))
         page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
         page.goto(url)
         return page

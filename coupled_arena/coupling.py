@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,7 @@ class StoredScores:
     left_out: int = 0
 
 
-def read_stored_scores(
+def read_protocol_scores(
     store: Store,
     metric: str | None = None,
     models: Sequence[str] | None = None,
@@ -64,7 +64,7 @@ def read_stored_scores(
     """
     with store.cursor() as cursor:
         cursor.execute("begin")
-        metric = _metric(list(scores.metrics(cursor)), metric)
+        metric = scores.one_metric(list(scores.metrics(cursor)), metric)
         known = scores.scored_models(cursor, metric)
         names = tuple(models or known)
         if absent := [name for name in names if name not in known]:
@@ -110,31 +110,24 @@ def curve_sizes(samples: int, points: int) -> IntArray:
 def savings_by_category(
     store: Store,
     stored: StoredScores,
-    categories: Iterable[str],
     temperature: float | None = None,
     alpha: float = 0.05,
+    seed: int = 0,
 ) -> dict[str, tuple[PairSavings, ...]]:
-    """Return the savings within each category that has scores enough."""
+    """Return the savings within each category of the prompts, none where it has too few scores."""
+    with store.cursor() as cursor:
+        categories = scores.categories(cursor, stored.metric)
     found: dict[str, tuple[PairSavings, ...]] = {}
     for category in categories:
         try:
-            part = read_stored_scores(
+            part = read_protocol_scores(
                 store, stored.metric, stored.table.models, category, temperature
             )
         except ScoreError:
-            continue  # two prompts are the least, and a category may have one
-        found[category] = compare_scores(part.table, alpha)
+            found[category] = ()  # two prompts are the least, and a category may have one
+        else:
+            found[category] = compare_scores(part.table, alpha, seed=seed)
     return found
-
-
-def _metric(known: list[str], wanted: str | None) -> str:
-    if not known:
-        raise ScoreError("There are no scores here: run benchmark, or give a file with --scores.")
-    if wanted is None and len(known) == 1:
-        return known[0]
-    if wanted not in known:
-        raise ScoreError(f"Choose scores with --metric: {', '.join(known)}.")
-    return wanted
 
 
 def _rectangle(cells: ScoreCells, k: int) -> tuple[FloatArray, FloatArray, int]:

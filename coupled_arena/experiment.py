@@ -129,15 +129,15 @@ def generate(
     """
     started = time.perf_counter()
     stored = store.battles_of(seed_to_hex(plan.seed))
-    todo = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
+    missing = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
     total = len(plan.prompts) * len(plan.modes) * plan.repetitions
     replies = tokens = 0
     interrupted = threading.Event()  # an exception in the middle of a write comes out as another
     with (
         on_interrupt(interrupted.set),
-        tqdm(total=total, initial=total - len(todo), unit="battle", disable=not progress) as bar,
+        tqdm(total=total, initial=total - len(missing), unit="battle", disable=not progress) as bar,
     ):
-        for battle in _decode_all(todo, models, at_once, interrupted):
+        for battle in _decode_all(missing, models, at_once, interrupted):
             store.add_battle(battle, mark(battle))
             replies += len(battle.replies)
             tokens += sum(len(reply.tokens) for reply in battle.replies)
@@ -145,18 +145,18 @@ def generate(
             bar.set_postfix_str(f"{tokens / seconds:.0f} tokens/s", refresh=False)
             bar.update()
     seconds = time.perf_counter() - started
-    return Generated(len(todo), replies, tokens, seconds, total - len(todo))
+    return Generated(len(missing), replies, tokens, seconds, total - len(missing))
 
 
 def _decode_all(
-    todo: Iterable[tuple[Battle, Prompt]],
+    missing: Iterable[tuple[Battle, Prompt]],
     models: Models,
     at_once: int,
     interrupted: threading.Event,
 ) -> Iterator[Battle]:
     """Yield battles as they end, refilling the batch, so that none waits for the slowest."""
     engine = LockstepEngine(models)
-    waiting = iter(todo)
+    waiting = iter(missing)
     active: list[tuple[Battle, Prompt, Running]] = []
     while True:
         # Not one by one: battles on the same prompt that begin together read it once.

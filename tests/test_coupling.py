@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from coupled_arena.coupling import curves_of, read_stored_scores
+from coupled_arena.coupling import curves_of, read_protocol_scores
 from coupled_arena.errors import ScoreError
 from coupled_arena.records import Mode, Origin, Prompt, Score
 from coupled_arena.score_files import read_score_table
@@ -52,7 +52,7 @@ def filled(tmp_path_factory):
     with Store.open(db) as store:
         drawn = fill(store)
         # An unfinished prompt, and battles that are no part of it.
-        late = make_battle(*MODELS, mode=Mode.COUPLED, prompts=(Prompt("Late?", "late"),))
+        late = make_battle(*MODELS, mode=Mode.COUPLED, prompts=(Prompt("Late?", "late", "rare"),))
         store.add_battle(late, [Score(0, i, "quiz", 1.0) for i in range(3)])
         store.add_battle(make_battle("ann", "bob", mode=Mode.COUPLED))
     return db, drawn
@@ -65,9 +65,9 @@ def by_prompt(table):
 def test_the_table_is_that_of_the_rows(filled):
     db, drawn = filled
     with Store.open(db, read_only=True) as store:
-        stored = read_stored_scores(store)
-        odd = read_stored_scores(store, category="odd")
-        pair = read_stored_scores(store, models=("cat", "ann"))
+        stored = read_protocol_scores(store)
+        odd = read_protocol_scores(store, category="odd")
+        pair = read_protocol_scores(store, models=("cat", "ann"))
     assert (stored.metric, stored.table.models, stored.left_out) == ("quiz", MODELS, 1)
     assert by_prompt(stored.table.coupled) == by_prompt(drawn[Mode.COUPLED])
     assert by_prompt(stored.table.independent) == by_prompt(drawn[Mode.INDEPENDENT])
@@ -89,9 +89,8 @@ def test_the_command_and_its_file(filled, call, tmp_path):
         differences[mode].var(ddof=1) for mode in (Mode.COUPLED, Mode.INDEPENDENT)
     )
     assert pair["savings"] == pytest.approx(1 - coupled / independent, abs=1e-12)
-    assert {name: pairs[0]["prompts"] for name, pairs in answer["by_category"].items()} == {
-        **{"even": 4, "odd": 5},
-    }
+    counted = {name: [p["prompts"] for p in pairs] for name, pairs in answer["by_category"].items()}
+    assert counted == {"even": [4] * 3, "odd": [5] * 3, "rare": []}
     path = tmp_path / "scores.csv"
     code, out, err = call("coupling", "--db", db, "--out", path)
     assert (code, out) == (0, "")
@@ -103,12 +102,20 @@ def test_the_command_and_its_file(filled, call, tmp_path):
     code, out, _ = call("coupling", "--db", db, "--by-category")
     assert code == 0
     assert "\neven, 4 prompts\n" in out
+    assert "Too few scores to compare in: rare." in out
     assert "Left out, for they lack repetitions: 1 prompts." in out
+
+
+def test_categories_are_compared_as_each_by_itself(filled, call):
+    options = ("coupling", "--db", filled[0], "--alpha", 0.3, "--seed", 5, "--json")
+    _, out, _ = call(*options, "--by-category")
+    _, odd, _ = call(*options, "--category", "odd")
+    assert json.loads(out)["by_category"]["odd"] == json.loads(odd)["pairs"]
 
 
 def test_curves_need_no_more_than_half_of_the_samples(filled):
     with Store.open(filled[0], read_only=True) as store:
-        table = read_stored_scores(store).table
+        table = read_protocol_scores(store).table
     curves = curves_of(table, repeats=50)
     assert curves.sizes[-1] == 18
     assert curves.pairs[0] == ("ann", "bob")
@@ -121,7 +128,7 @@ def test_curves_need_no_more_than_half_of_the_samples(filled):
         (["--models", "ann,dan"], "dan has no score by quiz under both protocols"),
         (["--category", "none"], "Choose other --models, or let the benchmark run on"),
         (["--models", "ann"], "There must be two models"),
-        (["--alpha", "2"], "alpha must lie between 0 and 1"),
+        (["--alpha", "2"], "--alpha is an error level between 0 and 1"),
         (["--out", "/nowhere/scores.csv"], "cannot be written"),
     ],
 )
@@ -132,8 +139,8 @@ def test_bad_input(filled, call, words, told):
 
 
 def test_a_store_without_scores():
-    with Store.in_memory() as store, pytest.raises(ScoreError, match="run benchmark, or give"):
-        read_stored_scores(store)
+    with Store.in_memory() as store, pytest.raises(ScoreError, match="run the benchmark command"):
+        read_protocol_scores(store)
 
 
 def test_prompts_with_more_repetitions_count_as_the_others():
@@ -143,7 +150,7 @@ def test_prompts_with_more_repetitions_count_as_the_others():
             more = make_battle(*MODELS, mode=mode, prompts=(Prompt("Question 0?", "q0", "odd"),))
             more = replace(more, repetition=2)
             store.add_battle(more, [Score(0, i, "quiz", 1.0) for i in range(3)])
-        stored = read_stored_scores(store)
+        stored = read_protocol_scores(store)
     assert stored.table.coupled.shape == (3, 2, 3)
     assert stored.left_out == 0
     assert len(compare_scores(stored.table)) == 3

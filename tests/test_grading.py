@@ -13,7 +13,7 @@ import pytest
 from coupled_arena.audit.benchmark import read_benchmark_evidence
 from coupled_arena.audit.report import audit
 from coupled_arena.cli import main
-from coupled_arena.errors import StoreError
+from coupled_arena.errors import ScoreError
 from coupled_arena.records import Mode, Prompt, Score
 from coupled_arena.store import scores
 from coupled_arena.store.comparisons import Selection
@@ -193,6 +193,28 @@ def test_words_speak_of_the_benchmark(graded, call):
     assert "people" not in out
 
 
+def test_no_readable_grade_is_told_as_such(graded, call, tmp_path):
+    asked = ("audit", "--truth", "benchmark", "--category", "odd", "--db")
+    db = tmp_path / "arena.duckdb"
+    with Store.open(db) as store:
+        fill(store, prompts=1)
+    with scripted(lambda _: completion("I would rather not say.")) as server:
+        code, out, _ = call(*grade(db, server, "--json"))
+    asked_about = json.loads(out)["asked"]
+    code, out, _ = call(*asked, db)
+    assert code == 0
+    assert "No quiz answer has a readable grade of bob." in out
+    assert f"unreadable and not counted: {asked_about}." in out
+    code, out, _ = call(*asked, db, "--json")
+    answer = json.loads(out)
+    assert (code, answer["comparisons"], answer["benchmark"]) == (0, 0, "quiz")
+    code, _, _ = call("report", "--db", db, "--out", tmp_path / "made")
+    assert code == 0
+    page = (tmp_path / "made" / "report.html").read_text()
+    assert "<h3>bob on quiz</h3>" in page
+    assert "No quiz answer has a readable grade of bob." in page
+
+
 def test_what_cannot_be_audited(graded, call, tmp_path):
     db = graded[0]
     empty = tmp_path / "arena.duckdb"
@@ -201,7 +223,7 @@ def test_what_cannot_be_audited(graded, call, tmp_path):
     for words, told in (
         (["--db", empty], "use the judge command with --grade"),
         (["--db", db, "--judge", "ann"], "ann has graded no answers. Who has: bob."),
-        (["--db", db, "--metric", "mmlu"], "Choose a benchmark with --metric: quiz."),
+        (["--db", db, "--metric", "mmlu"], "Choose scores with --metric: quiz."),
     ):
         code, out, err = call("audit", "--truth", "benchmark", *words)
         assert (code, out, err.count("\n")) == (1, "", 1)
@@ -219,6 +241,6 @@ def test_a_grader_is_no_judge_of_pairs(graded, call):
 def test_a_store_without_benchmark_scores_has_nothing_to_grade():
     with (
         Store.in_memory() as store,
-        pytest.raises(StoreError, match="Run the benchmark command first"),
+        pytest.raises(ScoreError, match="run the benchmark command first"),
     ):
         read_benchmark_evidence(store, BOB)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.audit.evidence import AuditEvidence, Truth, influences
+from coupled_arena.audit.evidence import AuditEvidence, influences
 from coupled_arena.errors import StoreError
 from coupled_arena.records import Mode
 from coupled_arena.stats.counts import OUTCOMES
@@ -38,12 +38,14 @@ def read_benchmark_evidence(
     Raises
     ------
     StoreError
-        The judge has graded nothing, or there is no such benchmark.
+        The judge has graded nothing, or there is no such model.
+    ScoreError
+        There is no such benchmark, or one must be chosen.
     """
     version = store.version()
     with store.cursor() as cursor:
         cursor.execute("begin")
-        benchmark = _benchmark(scores.benchmarks(cursor), metric)
+        benchmark = scores.one_metric(scores.benchmarks(cursor), metric)
         model_numbers(cursor, selection)  # raises if there is no such model
         if selection.judge not in grades.graders(cursor):
             known = ", ".join(grades.graders(cursor)) or "none yet: use judge --grade"
@@ -52,10 +54,6 @@ def read_benchmark_evidence(
         orders = Orders(0, 0, 0, grades.unreadable(cursor, selection.judge or ""), 0, 0, 0, 0)
         cursor.execute("commit")
     answers, silent = _answers(rows)
-    if not answers.models:
-        raise StoreError(
-            f"No {benchmark} answer of this choice has a readable grade of {selection.judge}."
-        )
     table = Agreement.of(answers.own, Ties.LOSS)
     means = PoweredMeans.of_sample(answers, Ties.LOSS)
     gram = answers.cluster_gram(means.human_influence, means.judge_influence)
@@ -67,7 +65,7 @@ def read_benchmark_evidence(
     return AuditEvidence(
         selection=selection,
         ties=Ties.LOSS,
-        truth=Truth.BENCHMARK,
+        benchmark=benchmark,
         judged=None,
         votes=None,
         outcomes=outcomes,
@@ -99,16 +97,6 @@ def only_grader(store: Store) -> str:
     if len(known) > 1:
         raise StoreError(f"Choose a judge with --judge: {', '.join(known)}.")
     return known[0]
-
-
-def _benchmark(known: list[str], metric: str | None) -> str:
-    if not known:
-        raise StoreError("No answer here has a benchmark's score. Run the benchmark command first.")
-    if metric is None and len(known) == 1:
-        return known[0]
-    if metric not in known:
-        raise StoreError(f"Choose a benchmark with --metric: {', '.join(known)}.")
-    return metric
 
 
 def _answers(rows: Mapping[str, Any]) -> tuple[GradedAnswers, tuple[str, ...]]:

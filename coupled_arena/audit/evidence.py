@@ -40,8 +40,8 @@ class AuditEvidence:
     selection : Selection
         With a judge.
     ties : Ties
-    truth : Truth
-        What the judge is held against.
+    benchmark : str or None
+        Whose key the judge is held against; None where votes are the truth.
     judged : JudgedCounts or None
         Of the k models that the judge has said anything of, where votes are the truth.
     votes : PairCounts or None
@@ -68,7 +68,7 @@ class AuditEvidence:
 
     selection: Selection
     ties: Ties
-    truth: Truth
+    benchmark: str | None
     judged: JudgedCounts | None
     votes: PairCounts | None
     outcomes: IntArray
@@ -82,6 +82,11 @@ class AuditEvidence:
     lengths: Lengths
     mixed: tuple[Mode, ...]
     version: tuple[int, ...]
+
+    @property
+    def truth(self) -> Truth:
+        """What the judge is held against."""
+        return Truth.VOTES if self.benchmark is None else Truth.BENCHMARK
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -127,7 +132,7 @@ def read_audit_evidence(
     return AuditEvidence(
         selection=selection,
         ties=ties,
-        truth=Truth.VOTES,
+        benchmark=None,
         judged=judged,
         votes=votes,
         outcomes=judged.labelled.sum((0, 1)),

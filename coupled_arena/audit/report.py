@@ -272,11 +272,13 @@ def _warnings(audit: Audit) -> Iterator[str]:
             f"All {audit.terms.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
             "intervals know little of what other prompts would say."
         )
+    if unreadable := evidence.orders.unreadable:
+        yield f"Answers of the judge that are unreadable and not counted: {unreadable}."
     if not audit.comparisons:
         yield (
             f"No comparison has both a vote and a verdict of {audit.judge}."
             if evidence.truth is Truth.VOTES
-            else f"No answer has a readable grade of {audit.judge}."
+            else f"No {evidence.benchmark} answer has a readable grade of {audit.judge}."
         )
         return
     if not audit.judge_only and evidence.truth is Truth.VOTES:
@@ -293,5 +295,3 @@ def _warnings(audit: Audit) -> Iterator[str]:
         )
     if evidence.silent:
         yield f"Without a verdict of {audit.judge}: {', '.join(evidence.silent)}."
-    if unreadable := evidence.orders.unreadable:
-        yield f"Answers of the judge that are unreadable and not counted: {unreadable}."

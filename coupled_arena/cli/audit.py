@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, listed, only_judge, reading, show
+from coupled_arena.cli.shared import (
+    Config,
+    Db,
+    Json,
+    check_level,
+    finite,
+    listed,
+    only_judge,
+    reading,
+    show,
+)
 from coupled_arena.errors import ArenaError
 from coupled_arena.settings import load_settings
 
@@ -52,7 +61,7 @@ def audit(
     With --truth benchmark: what its grades of single answers are worth beside the benchmark's key.
     """
     settings = load_settings(config, db=db)
-    _check_level(alpha)
+    check_level(alpha)
     if truth == "benchmark" and ties == "drop":
         raise ArenaError("--ties is about votes: leave it out with --truth benchmark.")
     from coupled_arena.audit.benchmark import only_grader, read_benchmark_evidence
@@ -98,7 +107,7 @@ def plan(
 ) -> None:
     """Say how many more votes a win-rate or a difference takes, with and without a judge."""
     settings = load_settings(config, db=db)
-    _check_level(alpha)
+    check_level(alpha)
     from coupled_arena.audit.evidence import read_audit_evidence
     from coupled_arena.audit.plan import Question, make_plan
     from coupled_arena.audit.words import plan_words
@@ -120,6 +129,7 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
     return {
         "judge": audit.judge,
         "truth": evidence.truth.value,
+        "benchmark": evidence.benchmark,
         "models": [_row(row) for row in audit.models],
         "differences": [_difference(each) for each in audit.differences],
         "ties": evidence.ties.value,
@@ -150,7 +160,7 @@ def plan_answer(made: Plan) -> dict[str, Any]:
         "judge": made.judge,
         **asdict(made.question),
         "lead": made.lead,
-        **{name: _number(value) for name, value in asdict(made.needs).items()},
+        **{name: finite(value) for name, value in asdict(made.needs).items()},
         "votes_there": made.votes_there,
         "verdicts_there": made.verdicts_there,
         "votes_to_cast_alone": made.votes_to_cast_alone,
@@ -200,15 +210,10 @@ def _row(row: ModelAudit) -> dict[str, Any]:
 
 
 def _difference(each: Difference) -> dict[str, Any]:
-    values = {name: _number(value) for name, value in asdict(each).items()}
+    values = {name: finite(value) for name, value in asdict(each).items()}
     values["lambda"] = values.pop("tuning")
     values["other_lambda"] = values.pop("other_tuning")
     return values
-
-
-def _number(value: Any) -> Any:
-    """JSON has no NaN, and no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _selection(
@@ -229,8 +234,3 @@ def _selection(
         category=category,
         language=language,
     )
-
-
-def _check_level(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,12 +13,13 @@ from coupled_arena.cli.shared import (
     Db,
     Json,
     Weightings,
+    check_level,
+    finite,
     listed,
     only_judge,
     reading,
     show,
 )
-from coupled_arena.errors import ArenaError
 from coupled_arena.settings import load_settings
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def leaderboard(
 ) -> None:
     """Rank the models by stored votes, a judge's verdicts, or both together."""
     settings = load_settings(config, db=db)
-    if not 0 < alpha < 1:
-        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
+    check_level(alpha)
     from coupled_arena.evidence import BoardSource, Method
     from coupled_arena.leaderboard import read_leaderboard
     from coupled_arena.records import Mode
@@ -154,9 +153,9 @@ def _modes_answer(modes: ModeComparison) -> dict[str, Any]:
         "models": [
             {
                 "model": model,
-                "coupled": _number(averages.coupled[i]),
-                "independent": _number(averages.independent[i]),
-                "p_value": _number(averages.p_value[i]),
+                "coupled": finite(averages.coupled[i]),
+                "independent": finite(averages.independent[i]),
+                "p_value": finite(averages.p_value[i]),
             }
             for i, model in enumerate(modes.models)
         ],
@@ -164,18 +163,18 @@ def _modes_answer(modes: ModeComparison) -> dict[str, Any]:
             {
                 "model": model,
                 "opponent": opponent,
-                "coupled": _number(pairs.coupled[i, j]),
-                "independent": _number(pairs.independent[i, j]),
-                "p_value": _number(pairs.p_value[i, j]),
-                "published_p_value": _number(modes.published_p_value[i, j]),
-                "coupled_ties": _number(modes.coupled_ties[i, j]),
-                "independent_ties": _number(modes.independent_ties[i, j]),
+                "coupled": finite(pairs.coupled[i, j]),
+                "independent": finite(pairs.independent[i, j]),
+                "p_value": finite(pairs.p_value[i, j]),
+                "published_p_value": finite(modes.published_p_value[i, j]),
+                "coupled_ties": finite(modes.coupled_ties[i, j]),
+                "independent_ties": finite(modes.independent_ties[i, j]),
             }
             for i, model in enumerate(modes.models)
             for j, opponent in enumerate(modes.models)
             if i != j
         ],
-        "tie_change": _number(modes.tie_change),
+        "tie_change": finite(modes.tie_change),
         "flips": [list(pair) for pair in modes.flips],
     }
 
@@ -190,13 +189,8 @@ def _scores(board: Leaderboard) -> dict[str, Any]:
     columns = zip(scores.models, scores.score, scores.low, scores.high, strict=True)
     return {
         "models": [
-            {"model": model, "score": _number(s), "low": _number(low), "high": _number(high)}
+            {"model": model, "score": finite(s), "low": finite(low), "high": finite(high)}
             for model, s, low, high in columns
         ],
         "warnings": list(scores.warnings),
     }
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN."""
-    return float(value) if math.isfinite(value) else None

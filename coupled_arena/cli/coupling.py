@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
+from coupled_arena.cli.shared import Config, Db, Json, check_level, finite, listed, reading, show
 from coupled_arena.errors import ArenaError
-from coupled_arena.settings import Settings, load_settings
+from coupled_arena.settings import load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.coupling import StoredScores
     from coupled_arena.stats.score_tables import PairSavings, ScoreTable
 
 _SIZES = 200  # points of a published curve
@@ -63,8 +62,11 @@ def coupling(
 
     From the scores that the benchmark command has stored, or from a table of scores.
     """
+    check_level(alpha)
+    from coupled_arena.coupling import read_protocol_scores, savings_by_category
     from coupled_arena.score_files import read_score_table, write_score_table
 
+    parts: dict[str, tuple[PairSavings, ...]] = {}
     if scores:
         if db or metric or category or by_category or temperature is not None:
             raise ArenaError(
@@ -72,11 +74,13 @@ def coupling(
                 "the store: leave them out with --scores."
             )
         stored, table = None, _chosen(read_score_table(scores, seeds), models)
-        parts: dict[str, tuple[PairSavings, ...]] = {}
     else:
         chosen = listed(models) if models else None
         choice = (metric, chosen, category, temperature)
-        stored, parts = _stored(load_settings(config, db=db), choice, by_category)
+        with reading(load_settings(config, db=db)) as store:
+            stored = read_protocol_scores(store, *choice)
+            if by_category:
+                parts = savings_by_category(store, stored, temperature, alpha, seed)
         table = stored.table
     if out:
         write_score_table(table, out)
@@ -106,21 +110,6 @@ def _chosen(table: ScoreTable, models: str | None) -> ScoreTable:
     if len(set(names)) < 2:
         raise ArenaError("Name at least two models, separated by commas.")
     return table.of([table.models.index(name) for name in names])
-
-
-def _stored(
-    settings: Settings,
-    choice: tuple[str | None, tuple[str, ...] | None, str | None, float | None],
-    by_category: bool,
-) -> tuple[StoredScores, dict[str, tuple[PairSavings, ...]]]:
-    from coupled_arena.coupling import read_stored_scores, savings_by_category
-    from coupled_arena.store import scores
-
-    with reading(settings) as store:
-        stored = read_stored_scores(store, *choice)
-        with store.cursor() as cursor:
-            names = scores.categories(cursor, stored.metric) if by_category else []
-        return stored, savings_by_category(store, stored, names, choice[-1])
 
 
 def _compared(
@@ -166,11 +155,7 @@ def _answer(pair: PairSavings, prompts: int) -> dict[str, Any]:
         "savings_high": pair.savings_high,
         "savings_within": pair.savings_within,
     }
-    return {name: _finite(value) for name, value in answer.items()}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {name: finite(value) for name, value in answer.items()}
 
 
 def _published(table: ScoreTable, seed: int) -> list[float | None]:
@@ -184,7 +169,7 @@ def _published(table: ScoreTable, seed: int) -> list[float | None]:
     curves = error_curves(
         table, sizes, seed=seed, track=lambda repeats: tqdm(repeats, unit=" sub-samplings")
     )
-    return [_finite(float(gain)) for gain in curves.published_gain()]
+    return [finite(float(gain)) for gain in curves.published_gain()]
 
 
 def _whole_text(answer: dict[str, Any]) -> str:
@@ -192,8 +177,14 @@ def _whole_text(answer: dict[str, Any]) -> str:
     parts = [_text(answer["pairs"])]
     if left_out := answer.get("prompts_left_out"):
         parts.append(f"Left out, for they lack repetitions: {left_out} prompts.")
-    for name, pairs in answer.get("by_category", {}).items():
-        parts.append(f"\n{name}, {pairs[0]['prompts']} prompts\n" + _table(pairs))
+    by_category: dict[str, Any] = answer.get("by_category", {})
+    parts += [
+        f"\n{name}, {pairs[0]['prompts']} prompts\n{_table(pairs)}"
+        for name, pairs in by_category.items()
+        if pairs
+    ]
+    if few := [name for name, pairs in by_category.items() if not pairs]:
+        parts.append(f"\nToo few scores to compare in: {', '.join(few)}.")
     return "\n".join(parts)
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
-from coupled_arena.errors import ArenaError
+from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
 from coupled_arena.settings import load_settings
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page on a store: leaderboard, coupling, audits, settings."""
     settings = load_settings(config, db=db)
-    if not 0 < alpha < 1:
-        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
+    check_level(alpha)
     from coupled_arena.records import Mode
     from coupled_arena.report.collect import Wanted, collect
     from coupled_arena.report.page import folder_for, page, write

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,6 +28,17 @@ Cutoffs = Literal["max-t", "bonferroni", "chi2"]
 def show(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
     """Print an answer on stdout."""
     typer.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else text())
+
+
+def check_level(alpha: float) -> None:
+    """Refuse what is no error level, before anything is read."""
+    if not 0 < alpha < 1:
+        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
+
+
+def finite(value: Any) -> Any:
+    """Return None for a number that JSON cannot hold, and any other value as it is."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def reading(settings: Settings) -> Any:

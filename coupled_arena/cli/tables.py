@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from coupled_arena.cli.shared import finite
 
 if TYPE_CHECKING:
     from coupled_arena.stats.resampling import Resampling, ResamplingPlan
@@ -25,7 +26,7 @@ def resampling_answer(result: Resampling, judge: str) -> dict[str, Any]:
         **_settings(plan, "total", "human", "alphas", "balanced"),
         **_settings(plan, "covariance", "weighting", "cutoff", "seed"),
         "rankings": [
-            {key: _finite(value) for key, value in asdict(quality).items()}
+            {key: finite(value) for key, value in asdict(quality).items()}
             for quality in result.qualities
         ],
         "positions": [
@@ -46,10 +47,6 @@ def resampling_answer(result: Resampling, judge: str) -> dict[str, Any]:
         ],
         "warnings": list(result.warnings),
     }
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def resampling_text(result: Resampling, answer: dict[str, Any]) -> str:
@@ -80,7 +77,7 @@ def simulation_answer(result: Simulation) -> dict[str, Any]:
             {
                 "ranking": one.ranking,
                 "coverage": one.coverage.tolist(),
-                "bias": [_finite(bias) for bias in one.bias.tolist()],
+                "bias": [finite(bias) for bias in one.bias.tolist()],
                 "width": one.width,
             }
             for one in result.intervals

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from coupled_arena.audit.benchmark import read_benchmark_evidence
 from coupled_arena.audit.report import Audit, audit, read_audit
-from coupled_arena.coupling import StoredScores, curves_of, read_stored_scores
+from coupled_arena.coupling import StoredScores, curves_of, read_protocol_scores
 from coupled_arena.errors import ScoreError, StoreError
 from coupled_arena.evidence import BoardSource, read_evidence
 from coupled_arena.leaderboard import Leaderboard, leaderboard
 from coupled_arena.records import Mode
 from coupled_arena.risk.report import RiskReport, RiskSettings, risk_report
-from coupled_arena.risk.stored import read_stored_scores as read_risk_scores
+from coupled_arena.risk.stored import read_stored_scores
 from coupled_arena.stats.error_curves import ErrorCurves
 from coupled_arena.stats.score_tables import PairSavings, compare_scores
 from coupled_arena.store import scores
@@ -172,23 +172,15 @@ def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
             if wanted.judge in (None, each.judge) and each.verdicts
         ),
         gradings=tuple(
-            graded
+            audit(
+                read_benchmark_evidence(store, wanted.selection(each.judge), metric), wanted.alpha
+            )
             for each in counted.judges
             if wanted.judge in (None, each.judge) and each.grades
             for metric in benchmarks
             if wanted.metric in (None, metric)
-            if (graded := _graded(store, wanted, each.judge, metric))
         ),
     )
-
-
-def _graded(store: Store, wanted: Wanted, judge: str, metric: str) -> Audit | None:
-    """Return the audit of a judge's grades; None where it has no readable one of this metric."""
-    try:
-        evidence = read_benchmark_evidence(store, wanted.selection(judge), metric)
-    except StoreError:
-        return None
-    return audit(evidence, wanted.alpha)
 
 
 def _check(wanted: Wanted, counted: Inventory) -> None:
@@ -240,7 +232,7 @@ def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
 
 def _with_savings(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
     try:
-        stored = read_stored_scores(store, found.metric, wanted.models)
+        stored = read_protocol_scores(store, found.metric, wanted.models)
     except ScoreError as error:
         return replace(found, why_not=str(error))
     return replace(
@@ -255,7 +247,7 @@ def _with_risk(found: MetricReport, store: Store, wanted: Wanted) -> MetricRepor
     settings = RiskSettings(alpha=wanted.alpha, copula=None, seed=SEED)
     try:
         # A report may be read by those who vote on rounds that are still blind.
-        table = read_risk_scores(store, wanted.selection(), [found.metric], revealed_only=True)
+        table = read_stored_scores(store, wanted.selection(), [found.metric], revealed_only=True)
         return replace(found, risk=risk_report(table, settings))
     except ScoreError as error:
         return replace(found, unranked=str(error))

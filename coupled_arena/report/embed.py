@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import plotly.graph_objects as go
 
-from coupled_arena.report.markup import Html, html
+from coupled_arena.ui.markup import Html, html
 
 _FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
 _NOISE = 1e-14  # what is left of numbers near one that cancel out

@@ -10,10 +10,10 @@ from importlib.metadata import version
 from coupled_arena import __version__
 from coupled_arena.records import Sampling
 from coupled_arena.report.collect import SEED, SUB_SAMPLINGS, Report
-from coupled_arena.report.markup import Html, facts, heading, joined, listed, paragraph, table
 from coupled_arena.stats import rank_sets, score_tables
 from coupled_arena.store.fingerprint import COVERED
 from coupled_arena.store.inventory import Inventory, ModelRecord
+from coupled_arena.ui.markup import Html, facts, heading, joined, listed, paragraph, table
 
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "plotly")
 _VERSIONS = ("torch", "transformers", "bitsandbytes")

@@ -13,10 +13,10 @@ from plotly.offline import get_plotlyjs
 
 from coupled_arena.errors import StoreError
 from coupled_arena.report.collect import Report
-from coupled_arena.report.markup import Html, html, joined
 from coupled_arena.report.overview import basis, summary
 from coupled_arena.report.sections import SECTIONS
 from coupled_arena.settings import resource
+from coupled_arena.ui.markup import Html, html, joined
 
 NAME = "report.html"
 

@@ -11,7 +11,6 @@ from coupled_arena.evidence import BoardSource
 from coupled_arena.leaderboard import Leaderboard
 from coupled_arena.report.collect import MetricReport, Report
 from coupled_arena.report.embed import figure, figures
-from coupled_arena.report.markup import Html, heading, joined, listed, paragraph, table
 from coupled_arena.stats.dominance import Order
 from coupled_arena.stats.score_tables import PairSavings
 from coupled_arena.ui.audit_tables import audit_table, difference_table, said
@@ -39,6 +38,7 @@ from coupled_arena.ui.figures.risk import (
     violation_figure,
 )
 from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.ui.markup import Html, heading, joined, listed, paragraph, table
 from coupled_arena.ui.risk_tables import rank_table, risk_said
 
 _AUDIT_FIGURES = {
@@ -77,7 +77,7 @@ def modes(report: Report) -> Html:
         )
     return joined(
         [
-            Html(mode_words(board)),
+            mode_words(board),
             figures(
                 figure(partial(mode_figure, board), BOARD["modes"]),
                 figure(partial(mode_pairs_figure, board), BOARD["mode_pairs"]),
@@ -113,7 +113,11 @@ def gradings(report: Report) -> Html:
             "a judge's grades of answers that a benchmark has scored: run <code>benchmark</code>, "
             "then <code>judge --grade</code>."
         )
-    return joined(part for each in report.gradings for part in _audit(each, each.judge))
+    return joined(
+        part
+        for each in report.gradings
+        for part in _audit(each, f"{each.judge} on {each.evidence.benchmark}")
+    )
 
 
 def risk(report: Report) -> Html:
@@ -148,13 +152,13 @@ def _board(board: Leaderboard) -> Iterator[Html]:
         }[board.source],
         3,
     )
-    yield Html(board_table(board))
+    yield board_table(board)
     drawn = [
         figure(partial(rank_figure, board), BOARD["ranks"]),
         figure(partial(win_rate_figure, board), BOARD["rates"]),
     ]
     if board.source is BoardSource.PPR:
-        yield Html(judge_words(board))
+        yield judge_words(board)
         drawn.append(figure(partial(size_figure, board), BOARD["sizes"]))
     else:
         drawn.append(figure(partial(pair_heatmap, board), BOARD["pairs"]))
@@ -179,7 +183,7 @@ def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
         f"clustered by prompt (alpha {alpha:g}). The last column is zero but for chance. "
         f"Curves are those of the pairs that save most, {_CURVES} at most."
     )
-    yield Html(savings_table(found.pairs))
+    yield savings_table(found.pairs)
     yield listed(_left_out(found), "hint")
     yield figures(
         figure(partial(savings_figure, found.stored, found.pairs, alpha), COUPLING["savings"])
@@ -217,8 +221,8 @@ def _risk(found: MetricReport) -> Iterator[Html]:
         yield paragraph(found.unranked, "hint")
         return
     report, view = found.risk, found.risk.view
-    yield Html(risk_said(report, view))
-    yield Html(rank_table(report, view))
+    yield risk_said(report, view)
+    yield rank_table(report, view)
     yield figures(
         *(figure(partial(draw, report, view), RISK[name]) for name, draw in _RISK_FIGURES.items())
     )
@@ -230,12 +234,12 @@ def _prompts(n: int) -> str:
 
 def _audit(audit: Audit, title: str) -> Iterator[Html]:
     yield heading(title, 3)
-    yield Html(said(audit))
+    yield said(audit)
     if not audit.comparisons:
         return
     yield figures(
         *(figure(partial(draw, audit), AUDIT[name]) for name, draw in _AUDIT_FIGURES.items())
     )
-    yield Html(audit_table(audit))
+    yield audit_table(audit)
     yield heading("Differences between neighbours", 4)
-    yield Html(difference_table(audit))
+    yield difference_table(audit)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
+from coupled_arena.stats.intervals import check_alpha
 
 _SEED = 1952
 # In the order of OUTCOMES.
@@ -57,8 +58,7 @@ def bradley_terry(counts: PairCounts, alpha: float = 0.05, resamples: int = 500)
     ValueError
         `alpha` is not between 0 and 1.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+    check_alpha(alpha)
     k = len(counts.models)
     nothing = np.full(k, np.nan)
     table = counts.counts * ~np.eye(k, dtype=np.bool_)[..., None]

@@ -26,6 +26,7 @@ from coupled_arena.stats.corrections import Correction, adjust, smallest_factor
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.dominance import ROUNDING, Order, one_against_all, violation_ratios
 from coupled_arena.stats.dominance_bootstrap import bootstrap_ratios
+from coupled_arena.stats.intervals import check_alpha
 
 
 class PValues(StrEnum):
@@ -75,8 +76,7 @@ class DominancePlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1, not at {self.alpha}.")
+        check_alpha(self.alpha)
         if not 0 < self.threshold <= 0.5:
             raise ValueError(
                 f"The threshold must be at most 0.5 and above 0, not {self.threshold}."

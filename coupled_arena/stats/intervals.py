@@ -10,6 +10,18 @@ from coupled_arena.stats.counts import FloatArray
 _HALVINGS = 60  # of an interval of length 2: to the last bit of a float64
 
 
+def check_alpha(alpha: float) -> None:
+    """Refuse what is no error level.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is not between 0 and 1.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+
+
 def critical_value(alpha: float, degrees: int | FloatArray | None = None) -> FloatArray:
     """Return the two-sided critical value of Student's t, or of the normal law.
 
@@ -25,8 +37,7 @@ def critical_value(alpha: float, degrees: int | FloatArray | None = None) -> Flo
     ValueError
         `alpha` is not between 0 and 1.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+    check_alpha(alpha)
     if degrees is None:
         return np.asarray(ndtri(1 - alpha / 2))
     return np.where(np.less(degrees, 1), np.inf, stdtrit(np.maximum(degrees, 1), 1 - alpha / 2))

@@ -17,7 +17,7 @@ from scipy.special import chdtri, fdtri, ndtri, stdtrit
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.estimates import Covariance, Estimate
-from coupled_arena.stats.intervals import critical_value, wilson
+from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
@@ -99,8 +99,7 @@ class Separation:
         ValueError
             `alpha` is not between 0 and 1.
         """
-        if not 0 < alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+        check_alpha(alpha)
         critical = self._critical_value(alpha, cutoff)
         ahead = (self._theta[:, None] - self._theta[None, :]) / self._sd > critical
         k = len(self._theta)

@@ -29,6 +29,7 @@ from coupled_arena.stats.estimates import (
     estimate,
     estimate_from_votes,
 )
+from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, Separation
 from coupled_arena.stats.subsets import Subsets
 
@@ -94,8 +95,7 @@ class ResamplingPlan:
             if not 0 < n <= self.total:
                 raise ValueError(f"Of {self.total} comparisons, {n} cannot keep their vote.")
         for alpha in self.alphas:
-            if not 0 < alpha < 1:
-                raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+            check_alpha(alpha)
         if self.repeats < 1 or self.seed < 0:
             raise ValueError("There must be a repeat at least, and no negative seed.")
 

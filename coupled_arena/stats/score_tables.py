@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.intervals import check_alpha
 
 DRAWS = 2_000
 """Bootstrap samples behind an interval: its bounds are then off by about a twentieth of it."""
@@ -191,8 +192,7 @@ def compare_scores(
     ValueError
         `alpha` is not between 0 and 1.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not at {alpha}.")
+    check_alpha(alpha)
     weights = _resampled_prompts(len(table.coupled), draws, seed)
     return tuple(
         _compare(table, i, j, weights, alpha) for i, j in combinations(range(len(table.models)), 2)

@@ -20,6 +20,7 @@ from coupled_arena.stats.estimates import (
     estimate,
     estimate_from_votes,
 )
+from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, Separation, intervals
 from coupled_arena.stats.rankings import Rankings
 from coupled_arena.stats.resampling import Ranking, Track, binomial_error, rank_bounds
@@ -62,8 +63,7 @@ class SimulationPlan:
     draws: int = LIVE_DRAWS
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1, not at {self.alpha}.")
+        check_alpha(self.alpha)
         if self.repeats < 1 or self.seed < 0:
             raise ValueError("There must be a repeat at least, and no negative seed.")
 

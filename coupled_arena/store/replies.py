@@ -93,18 +93,14 @@ def table(
         The store knows no such model.
     """
     names = [f"score{at}" for at in range(len(metrics))]
+    scores = [
+        f"max(score) filter (where metric = $metrics[{at}]) as {name}"
+        for at, name in enumerate(names, start=1)
+    ]
     query = _REPLIES.format(
         battles=_BATTLES,
         columns=", ".join([*names, "text" if texts else "null as text"]),
-        scores=", ".join(
-            [
-                *(
-                    f"max(score) filter (where metric = $metrics[{at + 1}]) as {name}"
-                    for at, name in enumerate(names)
-                ),
-                "count(*) as stored",
-            ]
-        ),
+        scores=", ".join([*scores, "count(*) as stored"]),
     )
     values = {
         "mode": selection.mode and selection.mode.value,
@@ -114,13 +110,10 @@ def table(
         "metrics": list(metrics),
         "revealed_only": revealed_only,
     }
+    missing = {"text": None, **dict.fromkeys(names, np.nan)}
     found = cursor.execute(query, values).fetchnumpy()
     return {
-        name: np.ma.filled(column, np.nan)
-        if name in names
-        else np.ma.filled(column, None)
-        if name == "text"
-        else np.asarray(column)
+        name: np.ma.filled(column, missing[name]) if name in missing else np.asarray(column)
         for name, column in found.items()
     }
 

@@ -72,6 +72,23 @@ def benchmarks(cursor: Cursor) -> list[str]:
     return [metric for (metric,) in rows]
 
 
+def one_metric(known: Sequence[str], wanted: str | None) -> str:
+    """Return the metric that is wanted; the only one that is known needs no name.
+
+    Raises
+    ------
+    ScoreError
+        There is none, or another one is wanted, or one must be chosen.
+    """
+    if not known:
+        raise ScoreError("There are no scores here: run the benchmark command first.")
+    if wanted is None and len(known) == 1:
+        return known[0]
+    if wanted is None or wanted not in known:
+        raise ScoreError(f"Choose scores with --metric: {', '.join(known)}.")
+    return wanted
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """The mean score of one model by one metric in one mode.
@@ -119,11 +136,6 @@ def unscored(cursor: Cursor, metric: str, experiment: str) -> set[str]:
         [experiment, metric],
     ).fetchall()
     return {battle for (battle,) in rows}
-
-
-def version(cursor: Cursor) -> int:
-    """Return the number of scores: what follows from them is unchanged as long as this is."""
-    return cursor.execute("select count(*) from scores").fetchall()[0][0]
 
 
 _SAMPLING = """

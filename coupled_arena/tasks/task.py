@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ class Graded:
     note: str = ""
 
 
-class Task:
+class Task(ABC):
     """One benchmark.
 
     Attributes
@@ -64,9 +65,10 @@ class Task:
     max_new_tokens: ClassVar[int]
     published: ClassVar[Mapping[str, str]] = {}
 
-    def ready(self) -> None:
+    def ready(self) -> None:  # noqa: B027 - most tasks need nothing
         """Raise TaskError where this machine cannot score the answers."""
 
+    @abstractmethod
     def read(self, path: Path) -> tuple[Item, ...]:
         """Return the questions of a file in the published format.
 
@@ -75,8 +77,8 @@ class Task:
         TaskError
             The file cannot be read, or a line of it is not a question of this task.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def score(self, item: Item, reply_text: str) -> Graded:
         """Score what a model said after the response prefix; several threads may call this.
 
@@ -85,7 +87,6 @@ class Task:
         TaskError
             This machine cannot score the answers.
         """
-        raise NotImplementedError
 
     def score_all(self, answers: Iterable[tuple[Item, str]]) -> Iterator[Graded]:
         """Yield the scores of some answers in their order, each as soon as it is known."""

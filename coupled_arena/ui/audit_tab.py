@@ -19,15 +19,16 @@ from coupled_arena.store import comparisons, grades, scores
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from coupled_arena.ui.audit_tables import audit_table, difference_table, plan_text, said
-from coupled_arena.ui.board_controls import (
-    HIGHEST_ALPHA,
-    LOWEST_ALPHA,
+from coupled_arena.ui.controls import (
+    IS_DARK,
     MODES,
+    alpha_slider,
     dropdown,
+    error_level,
     with_any,
 )
 from coupled_arena.ui.events import FREE, QUIET, told
-from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figure_panel import drawn, figure_rows
 from coupled_arena.ui.figures.audit import (
     agreement_figure,
     bias_figure,
@@ -37,8 +38,6 @@ from coupled_arena.ui.figures.audit import (
 from coupled_arena.ui.figures.reading import AUDIT
 
 _TITLE = "Audit"
-_NARROW = 340  # pixels; below twice this the figures stand one above the other
-_IS_DARK = "() => document.body.classList.contains('dark')"
 _TRUTHS = [
     ("People's votes", Truth.VOTES.value),
     ("A benchmark's right answers", Truth.BENCHMARK.value),
@@ -54,6 +53,7 @@ _EMPTY = (
     '<p class="hint">There are no verdicts here yet. Let a judge judge the battles, or import '
     "verdicts with <code>coupled-arena import FILE --judge NAME</code>.</p>"
 )
+_LAYOUT = (("efficiency", "bias"), ("agreement", "powered"))
 _FIGURES = {
     "bias": bias_figure,
     "efficiency": efficiency_figure,
@@ -87,7 +87,7 @@ class AuditTab:
         self._build_controls()
         self._said = gr.HTML(elem_id="audit-said", apply_default_css=False)
         with gr.Column(visible=False) as self._body:
-            self._plots = self._build_figures()
+            self._plots = figure_rows("audit", _LAYOUT, AUDIT)
             self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
             with gr.Accordion("Differences between neighbours", open=False):
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
@@ -100,7 +100,7 @@ class AuditTab:
 
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
-        page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+        page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         offered = [self._truths, self._truth, self._metric, self._category, self._language]
         tabs.select(self._show, self._inputs, [*self._outputs, *offered], **FREE)
 
@@ -126,26 +126,9 @@ class AuditTab:
                 MODES, value="", label="Battles", elem_id="audit-mode", min_width=280
             )
         with gr.Accordion("Error level and filters", open=False), gr.Row():
-            self._alpha = gr.Slider(
-                LOWEST_ALPHA,
-                HIGHEST_ALPHA,
-                value=0.05,
-                step=0.01,
-                label="Error level alpha",
-                min_width=280,
-                elem_id="audit-alpha",
-            )
+            self._alpha = alpha_slider("audit-alpha")
             self._category = dropdown([("Any category", "")], "Category", "audit-category")
             self._language = dropdown([("Any language", "")], "Language", "audit-language")
-
-    def _build_figures(self) -> dict[str, gr.Plot]:
-        plots: dict[str, gr.Plot] = {}
-        for names in (("efficiency", "bias"), ("agreement", "powered")):
-            with gr.Row():
-                for name in names:
-                    with gr.Column(min_width=_NARROW):
-                        plots[name] = figure_panel(f"audit-{name}", AUDIT[name])
-        return plots
 
     def _build_planner(self) -> None:
         gr.Markdown(_PLANNER)
@@ -287,6 +270,6 @@ class AuditTab:
             truth=Truth(values[self._truth]),
             metric=values[self._metric],
             ties=Ties(values[self._ties]),
-            alpha=min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
+            alpha=error_level(values[self._alpha]),
             dark=bool(values[self._dark]),
         )

@@ -14,18 +14,13 @@ from coupled_arena.stats.rank_sets import Cutoff
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
+from coupled_arena.ui.controls import MODES, alpha_slider, dropdown, error_level, with_any
 from coupled_arena.ui.visitor import visitor
 
-LOWEST_ALPHA, HIGHEST_ALPHA = 0.01, 0.4
 _SOURCES = [
     ("People", BoardSource.HUMAN.value),
     ("Judge", BoardSource.JUDGE.value),
     ("Prediction-powered", BoardSource.PPR.value),
-]
-MODES = [
-    ("All battles", ""),
-    ("Coupled", Mode.COUPLED.value),
-    ("Independent", Mode.INDEPENDENT.value),
 ]
 _WEIGHTINGS = [
     ("Stratified: each opponent the same", Weighting.STRATIFIED.value),
@@ -81,16 +76,7 @@ class BoardControls:
             self.mode = gr.Radio(
                 MODES, value="", label="Battles", scale=3, min_width=280, elem_id="board-mode"
             )
-            self.alpha = gr.Slider(
-                LOWEST_ALPHA,
-                HIGHEST_ALPHA,
-                value=0.05,
-                step=0.01,
-                label="Error level alpha",
-                scale=2,
-                min_width=280,
-                elem_id="board-alpha",
-            )
+            self.alpha = alpha_slider("board-alpha", scale=2)
         with gr.Accordion("Method and filters", open=False):
             with gr.Row():
                 self.weighting = dropdown(_WEIGHTINGS, "Weighting", "board-weighting")
@@ -137,7 +123,7 @@ class BoardControls:
                 voter=visitor(request) if values[self.mine] else None,
             ),
             method=Method(Weighting(values[self.weighting]), Covariance(values[self.covariance])),
-            alpha=min(max(float(values[self.alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
+            alpha=error_level(values[self.alpha]),
             cutoff=Cutoff(values[self.cutoff]),
             dark=bool(values[self.dark]),
         )
@@ -160,15 +146,3 @@ class BoardControls:
             self.category: gr.Dropdown(choices=with_any("category", categories)),
             self.language: gr.Dropdown(choices=with_any("language", languages)),
         }
-
-
-def dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dropdown:
-    """Return a choice of (label, value), the first one chosen."""
-    return gr.Dropdown(
-        choices, value=choices[0][1], label=label, elem_id=elem_id, min_width=220, filterable=False
-    )
-
-
-def with_any(what: str, values: list[str]) -> list[tuple[str, str]]:
-    """Return choices that begin with one for all of them."""
-    return [(f"Any {what}", ""), *((value, value) for value in values)]

@@ -1,8 +1,7 @@
-"""What the leaderboard says in words and numbers, as HTML: all names are escaped."""
+"""What the leaderboard says in words and numbers, as HTML."""
 
 from __future__ import annotations
 
-from html import escape
 from statistics import fmean
 
 import numpy as np
@@ -12,6 +11,7 @@ from coupled_arena.leaderboard import Leaderboard, Standing
 from coupled_arena.stats.coupling import ModeComparison
 from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
 from coupled_arena.ui.figures.rows import ranks, sizes
+from coupled_arena.ui.markup import Html, bold, framed, html, joined, listed, paragraph
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
 
@@ -21,31 +21,28 @@ def is_empty(board: Leaderboard) -> bool:
     return board.estimate is None
 
 
-def board_table(board: Leaderboard) -> str:
+def board_table(board: Leaderboard) -> Html:
     """Return the standings as a table, and what the board cannot say yet."""
-    notes = _list([escape(message) for message in board.messages])
+    notes = listed(board.messages, "hint")
     if is_empty(board):
-        return f'<p class="hint">{_nothing(board)}</p>{notes if board.standings else ""}'
+        nothing = paragraph(_nothing(board), "hint")
+        return joined([nothing, notes]) if board.standings else nothing
     judged = board.evidence.selection.judge is not None
     level = f"{100 * (1 - board.alpha):.4g}%"
     names = ["Model", "Rank", "Win rate", f"{level} interval", *(["Verdicts"] if judged else [])]
     names += ["Votes", "Wins", "Ties", "Both bad", "Identical"]
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    body = "".join(f"<tr>{_row(standing, judged)}</tr>" for standing in board.standings)
-    return (
-        f'<div class="scroll"><table class="board"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>{notes}"
-    )
+    body = joined(_row(standing, judged) for standing in board.standings)
+    return joined([framed(names, body), notes])
 
 
-def judge_words(board: Leaderboard) -> str:
+def judge_words(board: Leaderboard) -> Html:
     """Say what the judge adds to people's votes."""
     human, powered = (sizes(board, source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     if not human or not powered:
-        return ""
+        return Html("")
     tuning = board.evidence.estimates[BoardSource.PPR].power_tuning
     before, after = (fmean(of.values()) for of in (human, powered))
-    return (
+    return Html(
         f"<p>With this judge a model keeps <b>{after:.1f}</b> possible ranks on average, instead "
         f"of <b>{before:.1f}</b> by people alone. Its verdicts weigh "
         f"<b>\N{GREEK SMALL LETTER LAMDA} = {tuning:.2f}</b>: 0 ignores the judge, 1 takes it as "
@@ -53,14 +50,14 @@ def judge_words(board: Leaderboard) -> str:
     )
 
 
-def mode_words(board: Leaderboard) -> str:
+def mode_words(board: Leaderboard) -> Html:
     """Say what coupling changes besides win rates."""
     modes = board.evidence.modes
     if modes is None:
-        return ""
-    flips = [(escape(a), escape(b)) for a, b in _ordered_flips(modes)]
-    said = [
-        f"<b>{a}</b> is above <b>{b}</b> in coupled battles and below it in independent ones"
+        return Html("")
+    flips = _ordered_flips(modes)
+    said: list[str] = [
+        Html(f"{bold(a)} is above {bold(b)} in coupled battles and below it in independent ones")
         for a, b in flips[:_MOST_FLIPS]
     ]
     if len(flips) > _MOST_FLIPS:
@@ -72,7 +69,7 @@ def mode_words(board: Leaderboard) -> str:
         order = f"Rankings need pairs with {MINIMUM_PER_PAIR} votes in both."
     else:
         order = "Both rank the models in the same order."
-    return f"<p>{_ties(modes)} {order}</p>{_list(said)}"
+    return joined([paragraph(Html(f"{_ties(modes)} {order}")), listed(said, "hint")])
 
 
 def _nothing(board: Leaderboard) -> str:
@@ -88,7 +85,7 @@ def _nothing(board: Leaderboard) -> str:
     return "No votes yet. Cast the first one in the Battle tab."
 
 
-def _row(standing: Standing, judged: bool) -> str:
+def _row(standing: Standing, judged: bool) -> Html:
     if (place := standing.place) is None:
         rate = '<td class="few" colspan="3">nothing counted yet</td>'
     else:
@@ -105,7 +102,7 @@ def _row(standing: Standing, judged: bool) -> str:
         standing.identical,
     )
     cells = "".join(f"<td>{n:,}</td>" for n in counts)
-    return f'<th scope="row">{escape(standing.model)}</th>{rate}{cells}'
+    return Html(f'<tr><th scope="row">{html(standing.model)}</th>{rate}{cells}</tr>')
 
 
 def _saved(evidence: Evidence) -> str:
@@ -138,7 +135,3 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
     """Return the flips, the one that is above in coupled battles first."""
     rate = dict(zip(modes.models, modes.averages.coupled, strict=True))
     return [(a, b) if rate[a] > rate[b] else (b, a) for a, b in modes.flips]
-
-
-def _list(items: list[str]) -> str:
-    return f'<ul class="hint">{"".join(f"<li>{item}</li>" for item in items)}</ul>' if items else ""

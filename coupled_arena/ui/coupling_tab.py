@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from coupled_arena.coupling import StoredScores, curves_of, read_stored_scores
+from coupled_arena.coupling import StoredScores, curves_of, read_protocol_scores
 from coupled_arena.errors import ScoreError
 from coupled_arena.score_files import read_score_table
 from coupled_arena.stats.score_tables import PairSavings, compare_scores
 from coupled_arena.store import scores
 from coupled_arena.store.database import Store
-from coupled_arena.ui.board_controls import HIGHEST_ALPHA, LOWEST_ALPHA, dropdown
+from coupled_arena.ui.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
 from coupled_arena.ui.coupling_tables import calculator_said, savings_said, savings_table
 from coupled_arena.ui.events import QUIET, told
-from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figure_panel import drawn, figure_rows
 from coupled_arena.ui.figures.coupling import (
     covariance_figure,
     curve_figure,
@@ -25,10 +24,10 @@ from coupled_arena.ui.figures.coupling import (
     variance_figure,
 )
 from coupled_arena.ui.figures.reading import COUPLING
+from coupled_arena.ui.markup import paragraph
 
 _TITLE = "Coupling"
-_NARROW = 340  # pixels; below twice this the figures stand one above the other
-_IS_DARK = "() => document.body.classList.contains('dark')"
+_LAYOUT = (("savings", "curve"), ("variance", "covariance"))
 _MOST_SCORES = 2_000_000  # of one page; else the command line
 # A bootstrap and a thousand sub-samplings take a core for a second.
 _ONE: dict[str, Any] = {
@@ -60,21 +59,15 @@ class CouplingTab:
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         self._dark = gr.Checkbox(visible=False)
-        self._uploaded = gr.State(None)
+        self._uploaded, self._shown = gr.State(None), gr.State(None)
         with gr.Row():
             self._metric = gr.Dropdown([], label="Scores", elem_id="coupling-metric", min_width=200)
             self._category = dropdown([("Any category", "")], "Category", "coupling-category")
             self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", min_width=280)
-            self._alpha = gr.Slider(
-                *(LOWEST_ALPHA, HIGHEST_ALPHA, 0.05),
-                step=0.01,
-                label="Error level alpha",
-                min_width=220,
-                elem_id="coupling-alpha",
-            )
+            self._alpha = alpha_slider("coupling-alpha")
         self._said = gr.HTML(elem_id="coupling-said", apply_default_css=False)
         with gr.Column(visible=False) as self._body:
-            self._plots = self._build_figures()
+            self._plots = figure_rows("coupling", _LAYOUT, COUPLING)
             self._build_calculator()
             self._table = gr.HTML(elem_id="coupling-table", apply_default_css=False)
         with gr.Accordion("A table of scores from elsewhere", open=False):
@@ -90,17 +83,8 @@ class CouplingTab:
 
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
-        page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+        page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         tabs.select(self._show, self._inputs, self._outputs, **_ONE, show_progress="hidden")
-
-    def _build_figures(self) -> dict[str, gr.Plot]:
-        plots: dict[str, gr.Plot] = {}
-        for names in (("savings", "curve"), ("variance", "covariance")):
-            with gr.Row():
-                for name in names:
-                    with gr.Column(min_width=_NARROW):
-                        plots[name] = figure_panel(f"coupling-{name}", COUPLING[name])
-        return plots
 
     def _build_calculator(self) -> None:
         gr.Markdown(_CALCULATOR)
@@ -116,18 +100,22 @@ class CouplingTab:
         chosen = [self._metric.input, self._category.input, self._pair.input, self._alpha.release]
         gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
         asked = [self._error.change, self._repetitions.change]
-        gr.on(asked, self._calculate, self._inputs, self._needed, **calm)
+        gr.on(asked, self._calculate, self._asked, self._needed, **calm)
         self._file.upload(self._open, self._inputs, self._outputs, **_ONE)
         self._file.clear(self._close, self._inputs, self._outputs, **_ONE)
 
     @property
     def _inputs(self) -> set[Any]:
         chosen = {self._metric, self._category, self._pair, self._alpha, self._uploaded}
-        return {*chosen, self._dark, self._error, self._repetitions, self._seeds, self._file}
+        return {*chosen, self._dark, self._seeds, self._file, *self._asked}
+
+    @property
+    def _asked(self) -> set[Any]:
+        return {self._shown, self._error, self._repetitions, self._alpha}
 
     @property
     def _outputs(self) -> list[Any]:
-        chosen = [self._metric, self._category, self._pair, self._uploaded]
+        chosen = [self._metric, self._category, self._pair, self._uploaded, self._shown]
         shown = [self._said, self._body, *self._plots.values(), self._needed, self._table]
         return [*chosen, *shown]
 
@@ -154,7 +142,7 @@ class CouplingTab:
             stored, offered = self._read(values)
         if stored is None:
             return {self._said: _EMPTY, self._body: gr.Column(visible=False), **offered}
-        alpha, dark = self._level(values), bool(values[self._dark])
+        alpha, dark = error_level(values[self._alpha]), bool(values[self._dark])
         pairs = compare_scores(stored.table, alpha)
         names = [_name(pair) for pair in pairs]
         at = names.index(values[self._pair]) if values[self._pair] in names else 0
@@ -169,10 +157,11 @@ class CouplingTab:
         return {
             **offered,
             self._pair: gr.Dropdown(names, value=names[at]),
+            self._shown: pair,
             self._said: savings_said(pair, alpha, stored.left_out),
             self._body: gr.Column(visible=True),
             **{plot: drawn(figures[name]) for name, plot in self._plots.items()},
-            self._needed: self._needs(pair, values),
+            self._needed: self._calculate({**values, self._shown: pair}),
             self._table: savings_table(pairs),
         }
 
@@ -189,30 +178,19 @@ class CouplingTab:
         category = values[self._category] if values[self._category] in categories else ""
         offered = {
             self._metric: gr.Dropdown(known, value=metric),
-            self._category: gr.Dropdown(
-                [("Any category", ""), *((name, name) for name in categories)], value=category
-            ),
+            self._category: gr.Dropdown(with_any("category", categories), value=category),
         }
-        return read_stored_scores(self._store, metric, category=category or None), offered
+        return read_protocol_scores(self._store, metric, category=category or None), offered
 
     def _calculate(self, values: dict[Any, Any]) -> str:
-        with told():
-            stored, _ = self._read(values)
-        if stored is None:
+        pair: PairSavings | None = values[self._shown]
+        if pair is None:
             return ""
-        found = {_name(pair): pair for pair in compare_scores(stored.table, self._level(values))}
-        pair = found.get(values[self._pair])
-        return self._needs(pair, values) if pair else ""
-
-    def _needs(self, pair: PairSavings, values: dict[Any, Any]) -> str:
         error, repetitions = values[self._error] or 0, int(values[self._repetitions] or 0)
         try:
-            return calculator_said(pair, error, repetitions, self._level(values))
+            return calculator_said(pair, error, repetitions, error_level(values[self._alpha]))
         except ValueError as refused:
-            return f'<p class="hint">{escape(str(refused))}</p>'
-
-    def _level(self, values: dict[Any, Any]) -> float:
-        return min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA)
+            return paragraph(str(refused), "hint")
 
 
 def _name(pair: PairSavings) -> str:

@@ -1,12 +1,12 @@
-"""What coupling saves, in tables and sentences, as HTML: all names are escaped."""
+"""What coupling saves, in tables and sentences, as HTML."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 from coupled_arena.stats.score_tables import PairSavings
+from coupled_arena.ui.markup import Html, bold, html, joined, listed, paragraph, table
 
 _COLUMNS = (
     *("Pair", "Samples saved", "Interval", "Difference, coupled", "Independent"),
@@ -14,9 +14,9 @@ _COLUMNS = (
 )
 
 
-def savings_said(pair: PairSavings, alpha: float, left_out: int = 0) -> str:
+def savings_said(pair: PairSavings, alpha: float, left_out: int = 0) -> Html:
     """Return what a pair's scores say, the first sentence larger."""
-    names = f"{escape(pair.model_a)} and {escape(pair.model_b)}"
+    names = f"{pair.model_a} and {pair.model_b}"
     level = f"{100 * (1 - alpha):.4g}% interval"
     if not math.isfinite(pair.savings):
         head = f"{names}: the independent difference never varies, so nothing can be saved."
@@ -35,21 +35,15 @@ def savings_said(pair: PairSavings, alpha: float, left_out: int = 0) -> str:
     ]
     if left_out:
         rest.append(f"Left out, for they lack repetitions: {left_out} prompts.")
-    items = "".join(f"<li>{sentence}</li>" for sentence in rest)
-    return f'<p class="headline">{head}</p><ul class="said">{items}</ul>'
+    return joined([paragraph(head, "headline"), listed(rest, "said")])
 
 
-def savings_table(pairs: Sequence[PairSavings]) -> str:
+def savings_table(pairs: Sequence[PairSavings]) -> Html:
     """Return a row of numbers for each pair."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
-    body = "".join(_row(pair) for pair in pairs)
-    return (
-        f'<div class="scroll"><table class="board"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return table(_COLUMNS, (_row(pair) for pair in pairs))
 
 
-def calculator_said(pair: PairSavings, error: float, repetitions: int, alpha: float) -> str:
+def calculator_said(pair: PairSavings, error: float, repetitions: int, alpha: float) -> Html:
     """Return how many prompts a difference with this error takes under each protocol.
 
     Raises
@@ -60,16 +54,17 @@ def calculator_said(pair: PairSavings, error: float, repetitions: int, alpha: fl
     coupled, independent = (math.ceil(n) for n in pair.prompts_needed(error, repetitions, alpha))
     share = f", {1 - coupled / independent:.0%} fewer" if 0 < coupled < independent else ""
     level = f"{100 * (1 - alpha):.4g}%"
-    return (
+    return Html(
         f"<p>A {level} interval of ± {error:g} for the difference, with {repetitions} "
         f"answer{'s' * (repetitions > 1)} to each prompt, takes <b>{coupled:,}</b> prompts coupled "
         f"and <b>{independent:,}</b> independent{share}.</p>"
     )
 
 
-def _row(pair: PairSavings) -> str:
-    cells = [
-        f"<b>{_percent(pair.savings)}</b>",
+def _row(pair: PairSavings) -> list[str]:
+    return [
+        Html(f"{html(pair.model_a)}<br>{html(pair.model_b)}"),
+        bold(_percent(pair.savings)),
         f"{_percent(pair.savings_low)} to {_percent(pair.savings_high)}",
         f"{pair.difference_coupled:+.4f}",
         f"{pair.difference_independent:+.4f}",
@@ -78,9 +73,6 @@ def _row(pair: PairSavings) -> str:
         f"{pair.mean_covariance:+.4f}",
         f"{pair.identity_gap:+.4f} ± {pair.identity_gap_error:.4f}",
     ]
-    names = f"{escape(pair.model_a)}<br>{escape(pair.model_b)}"
-    columns = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr><th scope="row">{names}</th>{columns}</tr>'
 
 
 def _percent(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -11,7 +12,33 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.settings import resource
 
+NARROW = 340
+"""Pixels; below twice this, figures stand one above the other."""
+
 _KINDS = ("png", "svg", "csv")
+
+
+def figure_rows(
+    prefix: str, rows: Sequence[Sequence[str]], how_to_read: Mapping[str, str]
+) -> dict[str, gr.Plot]:
+    """Lay out empty figures in rows inside the current Blocks and return them by name.
+
+    Parameters
+    ----------
+    prefix : str
+        A figure's id is this, a hyphen, and its name.
+    rows : sequence of sequences of str
+        Names of the figures, row by row.
+    how_to_read : mapping of str to str
+        See `figure_panel`.
+    """
+    plots: dict[str, gr.Plot] = {}
+    for names in rows:
+        with gr.Row():
+            for name in names:
+                with gr.Column(min_width=NARROW):
+                    plots[name] = figure_panel(f"{prefix}-{name}", how_to_read[name])
+    return plots
 
 
 def figure_panel(elem_id: str, how_to_read: str) -> gr.Plot:

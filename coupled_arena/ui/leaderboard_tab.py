@@ -13,8 +13,9 @@ from coupled_arena.leaderboard import Leaderboard, leaderboard
 from coupled_arena.store.database import Store
 from coupled_arena.ui.board_controls import BoardControls, Choice
 from coupled_arena.ui.board_words import board_table, is_empty, judge_words, mode_words
+from coupled_arena.ui.controls import IS_DARK
 from coupled_arena.ui.events import FREE, QUIET, told
-from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.ui.figures.modes import mode_figure
 from coupled_arena.ui.figures.reading import BOARD
@@ -22,8 +23,6 @@ from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_fig
 
 _TITLE = "Leaderboard"
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
-_NARROW = 340  # pixels; below twice this the figures stand one above the other
-_IS_DARK = "() => document.body.classList.contains('dark')"
 
 
 class LeaderboardTab:
@@ -43,23 +42,23 @@ class LeaderboardTab:
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
-                with gr.Column(min_width=_NARROW):
+                with gr.Column(min_width=NARROW):
                     self._ranks = figure_panel("board-ranks", BOARD["ranks"])
-                with gr.Column(min_width=_NARROW):
+                with gr.Column(min_width=NARROW):
                     self._rates = figure_panel("board-rates", BOARD["rates"])
             with gr.Row():
-                with gr.Column(min_width=_NARROW):
+                with gr.Column(min_width=NARROW):
                     self._pairs = figure_panel("board-pairs", BOARD["pairs"])
-                with gr.Column(min_width=_NARROW, visible=False) as self._judge:
+                with gr.Column(min_width=NARROW, visible=False) as self._judge:
                     self._sizes = figure_panel("board-sizes", BOARD["sizes"])
                     self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
         with gr.Column(visible=False) as self._modes:
             gr.Markdown("## Coupled against independent")
             self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
             with gr.Row():
-                with gr.Column(min_width=_NARROW):
+                with gr.Column(min_width=NARROW):
                     self._mode_models = figure_panel("board-modes", BOARD["modes"])
-                with gr.Column(min_width=_NARROW):
+                with gr.Column(min_width=NARROW):
                     self._mode_pairs = figure_panel("board-mode-pairs", BOARD["mode_pairs"])
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
@@ -79,7 +78,7 @@ class LeaderboardTab:
 
     def live_only_while_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Let the timer run only while this tab is the one on show."""
-        page.load(None, None, self._controls.dark, js=_IS_DARK, **QUIET)
+        page.load(None, None, self._controls.dark, js=IS_DARK, **QUIET)
         tabs.select(_timer_for_tab, None, self._timer, **QUIET)
         offered = self._controls.offered
         tabs.select(self._offer, self._controls.inputs, offered, **FREE)

@@ -16,9 +16,9 @@ from coupled_arena.risk.report import PORTFOLIO, RiskReport, RiskSettings, RiskV
 from coupled_arena.risk.scores import RiskScores
 from coupled_arena.stats.dominance import Order
 from coupled_arena.stats.portfolio import Copula
-from coupled_arena.ui.board_controls import HIGHEST_ALPHA, LOWEST_ALPHA
+from coupled_arena.ui.controls import IS_DARK, alpha_slider, error_level
 from coupled_arena.ui.events import QUIET, told
-from coupled_arena.ui.figure_panel import drawn, figure_panel
+from coupled_arena.ui.figure_panel import drawn, figure_rows
 from coupled_arena.ui.figures.reading import RISK
 from coupled_arena.ui.figures.risk import (
     quantile_figure,
@@ -30,8 +30,6 @@ from coupled_arena.ui.risk_tables import rank_table, risk_said
 from coupled_arena.ui.stored_replies import StoredReplies
 
 _TITLE = "Risk"
-_NARROW = 340  # pixels; below twice this the figures stand one above the other
-_IS_DARK = "() => document.body.classList.contains('dark')"
 _MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 20, 400_000  # of one page; else the command line
 _PAIRINGS = [("The same prompts", ""), ("Independent samples", "independent")]
 _COPULAS = [
@@ -50,13 +48,13 @@ _INTRO = (
     "their length, repetition and refusals, and whatever scores and verdicts they have. Rounds "
     "that nobody has voted on yet are left out, so that they stay blind."
 )
-_Draw = Callable[..., Any]
-_FIGURES: dict[str, tuple[_Draw, str]] = {
-    "tail": (tail_figure, RISK["tail"]),
-    "quantiles": (quantile_figure, RISK["quantiles"]),
-    "order2": (partial(violation_figure, order=Order.SECOND), RISK["order2"]),
-    "order1": (partial(violation_figure, order=Order.FIRST), RISK["order1"]),
-    "radar": (radar_figure, RISK["radar"]),
+_LAYOUT = (("tail", "quantiles"), ("order2", "order1"), ("radar",))
+_FIGURES: dict[str, Callable[..., Any]] = {
+    "tail": tail_figure,
+    "quantiles": quantile_figure,
+    "order2": partial(violation_figure, order=Order.SECOND),
+    "order1": partial(violation_figure, order=Order.FIRST),
+    "radar": radar_figure,
 }
 
 
@@ -87,7 +85,7 @@ class RiskTab:
             self._build_controls()
             self._said = gr.HTML(elem_id="risk-said", apply_default_css=False)
             self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
-            self._plots = self._build_figures()
+            self._plots = figure_rows("risk", _LAYOUT, RISK)
         opened: dict[str, Any] = {"outputs": [self._scores, *self._controls, *self._outputs]}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
         from_store.click(self._read_stored, {self._dark, *self._stored.inputs}, **opened, **_ONE)
@@ -106,7 +104,7 @@ class RiskTab:
 
     def wire(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Tell figures which background they have, and offer what the store has."""
-        page.load(None, None, self._dark, js=_IS_DARK, **QUIET)
+        page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         self._stored.offer_when_shown(tabs, _TITLE)
 
     def _build_controls(self) -> None:
@@ -124,23 +122,12 @@ class RiskTab:
                 for at in range(_MOST_METRICS)
             ]
         with gr.Accordion("Error level, tail and copula", open=False), gr.Row():
-            self._alpha = gr.Slider(
-                LOWEST_ALPHA, HIGHEST_ALPHA, 0.05, step=0.01, label="Error level alpha"
-            )
+            self._alpha = alpha_slider("risk-alpha")
             self._tail = gr.Slider(0.01, 1, 0.05, step=0.01, label="Share of the worst: the tail")
             self._copula = gr.Radio(
                 _COPULAS, value=Copula.INDEPENDENT.value, label="Portfolio", min_width=280
             )
             self._pairing = gr.Radio(_PAIRINGS, value="", label="Models answered", min_width=280)
-
-    def _build_figures(self) -> dict[str, gr.Plot]:
-        plots: dict[str, gr.Plot] = {}
-        for names in (("tail", "quantiles"), ("order2", "order1"), ("radar",)):
-            with gr.Row():
-                for name in names:
-                    with gr.Column(min_width=_NARROW):
-                        plots[name] = figure_panel(f"risk-{name}", _FIGURES[name][1])
-        return plots
 
     @property
     def _chosen(self) -> list[Any]:
@@ -210,7 +197,7 @@ class RiskTab:
             self._said: risk_said(report, view),
             self._table: rank_table(report, view),
             **{
-                plot: drawn(_FIGURES[name][0](report, view, dark=dark))
+                plot: drawn(_FIGURES[name](report, view, dark=dark))
                 for name, plot in self._plots.items()
             },
         }
@@ -228,7 +215,7 @@ class RiskTab:
         weights = [float(values[of_metric[name]]) for name in scores.metrics]
         settings = RiskSettings(
             paired=False if values[self._pairing] else None,
-            alpha=min(max(float(values[self._alpha]), LOWEST_ALPHA), HIGHEST_ALPHA),
+            alpha=error_level(values[self._alpha]),
             tail_p=float(values[self._tail]),
             copula=Copula(values[self._copula]) if joined else None,
             weights=tuple(weights) if joined and set(weights) != {1.0} else None,

@@ -1,52 +1,53 @@
-"""A ranking by risk as HTML: all names are escaped."""
+"""A ranking by risk as HTML."""
 
 from __future__ import annotations
-
-from html import escape
 
 from coupled_arena.risk.report import RiskReport, RiskView
 from coupled_arena.risk.words import risk_warnings, risk_words
 from coupled_arena.stats.dominance import Order
 from coupled_arena.stats.mean_risk import Risk
+from coupled_arena.ui.markup import Html, bold, joined, listed, paragraph, table
 
 _WAYS = {
-    "order2": "2nd<br>order",
-    "order1": "1st<br>order",
-    "absolute2": "Absolute,<br>2nd order",
-    "absolute1": "Absolute,<br>1st order",
-    "mean_win_rate": "Mean<br>win rate",
-    "sample_win_rate": "Alone<br>best",
-    Risk.DEVIATION.value: "Standard<br>deviation",
-    Risk.SEMIDEVIATION.value: "Below<br>the mean",
+    "order2": Html("2nd<br>order"),
+    "order1": Html("1st<br>order"),
+    "absolute2": Html("Absolute,<br>2nd order"),
+    "absolute1": Html("Absolute,<br>1st order"),
+    "mean_win_rate": Html("Mean<br>win rate"),
+    "sample_win_rate": Html("Alone<br>best"),
+    Risk.DEVIATION.value: Html("Standard<br>deviation"),
+    Risk.SEMIDEVIATION.value: Html("Below<br>the mean"),
     Risk.TAIL.value: "Tail",
-    Risk.TAIL_GAP.value: "Mean<br>to tail",
-    Risk.GINI.value: "Gini<br>tail",
+    Risk.TAIL_GAP.value: Html("Mean<br>to tail"),
+    Risk.GINI.value: Html("Gini<br>tail"),
 }
 
 
-def risk_said(report: RiskReport, view: RiskView) -> str:
+def risk_said(report: RiskReport, view: RiskView) -> Html:
     """Return the sentences, the first one larger, and what to keep in mind."""
-    first, *rest = (escape(sentence) for sentence in risk_words(view))
-    warnings = [escape(sentence) for sentence in risk_warnings(report)]
-    return f'<p class="headline">{first}</p>' + _list(rest, "said") + _list(warnings, "hint")
+    first, *rest = risk_words(view)
+    warnings = listed(risk_warnings(report), "hint")
+    return joined([paragraph(first, "headline"), listed(rest, "said"), warnings])
 
 
-def rank_table(report: RiskReport, view: RiskView) -> str:
+def rank_table(report: RiskReport, view: RiskView) -> Html:
     """Return each model's rank by every way of ranking, and the numbers behind them."""
     ways = {key: name for key, name in _WAYS.items() if key in view.ranks}
     aggregated = report.aggregated.get("order2")
     names = [
         "Model",
         *ways.values(),
-        *(["2nd order,<br>all metrics"] if aggregated else []),
-        *("Violation,<br>2nd order", "Mean", f"Worst<br>{100 * report.settings.tail_p:.3g} %"),
+        *([Html("2nd order,<br>all metrics")] if aggregated else []),
+        Html("Violation,<br>2nd order"),
+        "Mean",
+        Html(f"Worst<br>{100 * report.settings.tail_p:.3g} %"),
     ]
-    rows: list[list[str]] = []
+    rows: list[list[object]] = []
     for at in view.dominance[Order.SECOND].ranking:
         each = view.mean_risks[at]
         rows.append(
             [
-                escape(view.models[at]),
+                view.models[at],
                 *(_rank(int(view.ranks[key][at]), key) for key in ways),
                 *([str(aggregated.ranks[at])] if aggregated else []),
                 f"{view.dominance[Order.SECOND].one_vs_all[at]:.3f}",
@@ -54,20 +55,8 @@ def rank_table(report: RiskReport, view: RiskView) -> str:
                 f"{-each.risks[Risk.TAIL]:.4g}",
             ]
         )
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
-        for first, *rest in rows
-    )
-    return (
-        f'<div class="scroll"><table class="board"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return table(names, rows)
 
 
 def _rank(rank: int, key: str) -> str:
-    return f"<b>{rank}</b>" if key == "order2" else f"{rank}"
-
-
-def _list(items: list[str], kind: str) -> str:
-    return f'<ul class="{kind}">{"".join(f"<li>{x}</li>" for x in items)}</ul>' if items else ""
+    return bold(str(rank)) if key == "order2" else str(rank)

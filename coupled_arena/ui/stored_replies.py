@@ -12,7 +12,7 @@ from coupled_arena.risk.stored import VERDICTS, metrics_here, read_stored_scores
 from coupled_arena.store import comparisons, replies
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
-from coupled_arena.ui.board_controls import MODES, dropdown
+from coupled_arena.ui.controls import MODES, dropdown
 from coupled_arena.ui.events import QUIET
 
 _NO_JUDGE = ("None", "")

@@ -16,12 +16,12 @@ import pytest
 from coupled_arena.cli import main
 from coupled_arena.records import Mode
 from coupled_arena.report.embed import _in_script, _steady, _steady_table
-from coupled_arena.report.markup import Html, listed, table
 from coupled_arena.report.overview import nameless
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import export
 from coupled_arena.store.fingerprint import COVERED, fingerprint
 from coupled_arena.store.snapshots import snapshot, snapshot_path
+from coupled_arena.ui.markup import Html, listed, table
 from tests.report import rubbish
 from tests.report.rubbish import FOLDER, JUDGE, METRIC, MODELS, PLAIN, SCRIPT, SEED, fill
 from tests.store.conftest import make_battle, make_vote

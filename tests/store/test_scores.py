@@ -35,7 +35,6 @@ def test_a_battle_and_its_scores_are_written_once(quiz, new_battle):
         assert rows == [(0, 1.0, "4"), (1, 0.0, None)]
         assert scores.metrics(cursor) == {"quiz": True}
         assert scores.benchmarks(cursor) == ["quiz"]
-        assert scores.version(cursor) == 2
     assert quiz.battle(battle.id).prompts == battle.prompts
 
 

@@ -55,7 +55,7 @@ def rows_of(figure):
 @pytest.mark.parametrize("dark", [False, True])
 def test_figures_travel_as_json_and_names_are_no_markup(name, dark, report):
     for view in report.views:
-        figure = _FIGURES[name][0](report, view, dark=dark)
+        figure = _FIGURES[name](report, view, dark=dark)
         assert {row["model"] for row in rows_of(figure)} == set(MODELS)
         figure.layout.meta = None
         text = drawn(figure).plot
@@ -68,7 +68,7 @@ def test_figures_travel_as_json_and_names_are_no_markup(name, dark, report):
 def test_figures_carry_the_report_s_numbers(report):
     view = report.view
     best = view.dominance[Order.SECOND].ranking
-    tails = _FIGURES["tail"][0](report, view)
+    tails = _FIGURES["tail"](report, view)
     assert [list(trace.y) for trace in tails.data] == view.tail_curves[list(best)].tolist()
     assert view.tail_curves[:, -1] == pytest.approx([each.mean for each in view.mean_risks])
     assert view.tail_curves[:, 9] == pytest.approx(  # the worst twentieth
@@ -76,17 +76,17 @@ def test_figures_carry_the_report_s_numbers(report):
     )
     ratios = {
         (row["model"], row["opponent"]): float(row["violation_ratio"])
-        for row in rows_of(_FIGURES["order1"][0](report, view))
+        for row in rows_of(_FIGURES["order1"](report, view))
     }
     violation = view.dominance[Order.FIRST].violation
     for i, one in enumerate(MODELS):
         for j, other in enumerate(MODELS):
             if i != j:
                 assert ratios[one, other] == pytest.approx(violation[i, j])
-    for row in rows_of(_FIGURES["radar"][0](report, view)):
+    for row in rows_of(_FIGURES["radar"](report, view)):
         each = view.mean_risks[MODELS.index(row["model"])]
         assert float(row["score"]) == pytest.approx(each.mean - each.risks[Risk(row["risk"])])
-    worst = [min(trace.r) for trace in _FIGURES["radar"][0](report, view).data]
+    worst = [min(trace.r) for trace in _FIGURES["radar"](report, view).data]
     assert min(worst) == 0
 
 
@@ -109,7 +109,7 @@ def test_the_risky_model_is_found_out(report):
 @pytest.mark.parametrize("k", [2, 13, 25])
 def test_few_models_and_many(k):
     made = risk_report(table(k, 40), RiskSettings(bootstraps=99), by_metric=False)
-    for draw, _ in _FIGURES.values():
+    for draw in _FIGURES.values():
         json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
 
 
@@ -119,7 +119,7 @@ def test_constant_scores_can_be_drawn():
         scores.models, scores.metrics, scores.prompts, tuple(0 * x for x in scores.values)
     )
     made = risk_report(flat, SETTINGS)
-    for draw, _ in _FIGURES.values():
+    for draw in _FIGURES.values():
         json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
     assert "neither can win" in risk_said(made, made.view)
     assert "No model fails less badly" in risk_said(made, made.view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -98,29 +99,7 @@ def violation_figure(
 
 def radar_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
     """Draw mean less risk by all five risks, each from the worst model to the best."""
-    theme = theme_for(dark)
-    scores = np.stack([view.risk_scores(risk) for risk in Risk])
-    low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
-    share = np.divide(scores - low, high - low, out=np.ones_like(scores), where=high > low)
-    shown = _shown(view)
-    angles = [360 / len(Risk) * at for at in range(len(Risk))]
-    traces = [
-        {
-            "type": "scatterpolar",
-            "r": [*share[:, at].tolist(), float(share[0, at])],
-            "theta": [*angles, 0],
-            "mode": "lines+markers",
-            "line": _line(place),
-            "marker": {"size": 6},
-            "hoverinfo": "text",
-            "hovertext": [
-                f"<b>{escape(view.models[at])}</b><br>{_RISKS[risk].replace('<br>', ' ')}: "
-                f"{view.mean_risks[at].mean:.4g} - {view.mean_risks[at].risks[risk]:.4g}"
-                for risk in (*Risk, *list(Risk)[:1])
-            ],
-        }
-        for place, at in enumerate(shown)
-    ]
+    theme, shown = theme_for(dark), _shown(view)
     head = Head(
         file="mean-risk",
         title="Mean less risk",
@@ -143,25 +122,52 @@ def radar_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> g
             for risk in Risk
         ],
     )
-    ring = {"gridcolor": theme.grid, "linecolor": theme.grid}
-    layout = {
-        "polar": {
-            "bgcolor": "rgba(0,0,0,0)",
-            "domain": {
-                "x": [0.16, 0.84],
-                "y": [0.1, 0.9],
-            },  # plotly leaves no room for the names of the axes
-            "radialaxis": {**ring, "range": [0, 1.08], "showticklabels": False, "ticks": ""},
-            "angularaxis": {
-                **ring,
-                "tickvals": angles,
-                "ticktext": list(_RISKS.values()),
-                "rotation": 90,
-                "direction": "clockwise",
-            },
+    traces = _polygons(view, shown)
+    return finish(traces, theme, head, height=390, layout={"polar": _axes_of_risks(theme)})
+
+
+_ANGLES = [360 / len(Risk) * at for at in range(len(Risk))]
+
+
+def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
+    """Return a closed line for each model shown, through its place between worst and best."""
+    scores = np.stack([view.risk_scores(risk) for risk in Risk])
+    low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    share = np.divide(scores - low, high - low, out=np.ones_like(scores), where=high > low)
+    return [
+        {
+            "type": "scatterpolar",
+            "r": [*share[:, at].tolist(), float(share[0, at])],
+            "theta": [*_ANGLES, 0],
+            "mode": "lines+markers",
+            "line": _line(place),
+            "marker": {"size": 6},
+            "hoverinfo": "text",
+            "hovertext": [
+                f"<b>{escape(view.models[at])}</b><br>{_RISKS[risk].replace('<br>', ' ')}: "
+                f"{view.mean_risks[at].mean:.4g} - {view.mean_risks[at].risks[risk]:.4g}"
+                for risk in (*Risk, *list(Risk)[:1])
+            ],
         }
+        for place, at in enumerate(shown)
+    ]
+
+
+def _axes_of_risks(theme: Theme) -> dict[str, Any]:
+    ring = {"gridcolor": theme.grid, "linecolor": theme.grid}
+    return {
+        "bgcolor": "rgba(0,0,0,0)",
+        # plotly leaves no room for the names of the axes
+        "domain": {"x": [0.16, 0.84], "y": [0.1, 0.9]},
+        "radialaxis": {**ring, "range": [0, 1.08], "showticklabels": False, "ticks": ""},
+        "angularaxis": {
+            **ring,
+            "tickvals": _ANGLES,
+            "ticktext": list(_RISKS.values()),
+            "rotation": 90,
+            "direction": "clockwise",
+        },
     }
-    return finish(traces, theme, head, height=390, layout=layout)
 
 
 def _curves(

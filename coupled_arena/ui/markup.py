@@ -1,4 +1,4 @@
-"""The few kinds of markup that a report is made of: all text is escaped."""
+"""The few kinds of markup that tabs and reports are made of: all text is escaped."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ def paragraph(text: str, kind: str = "") -> Html:
     return Html(f"<p{_class(kind)}>{html(text)}</p>")
 
 
+def bold(text: str) -> Html:
+    """Return a text that stands out."""
+    return Html(f"<b>{html(text)}</b>")
+
+
 def listed(items: Iterable[str], kind: str = "") -> Html:
     """Return a list; nothing without items."""
     inside = "".join(f"<li>{html(item)}</li>" for item in items)
@@ -42,13 +47,18 @@ def listed(items: Iterable[str], kind: str = "") -> Html:
 
 def table(names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "") -> Html:
     """Return a table, the first cell of each row its name; nothing without rows."""
-    body = "".join(
-        f'<tr><th scope="row">{html(first)}</th>'
-        f"{''.join(f'<td>{html(value)}</td>' for value in rest)}</tr>"
+    body = joined(
+        Html(
+            f'<tr><th scope="row">{html(first)}</th>'
+            f"{''.join(f'<td>{html(cell)}</td>' for cell in rest)}</tr>"
+        )
         for first, *rest in rows
     )
-    if not body:
-        return Html("")
+    return framed(names, body, kind) if body else Html("")
+
+
+def framed(names: Sequence[str], body: Html, kind: str = "") -> Html:
+    """Return a table of rows that are markup already."""
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in names)
     return Html(
         f'<div class="scroll"><table class="{f"board {kind}".strip()}">'

@@ -118,6 +118,7 @@ def test_portfolio_and_metrics(answer, write):
     assert one["order1"] == higher["order1"]
     weighted = answer(write(WIDE), "--weights", "3,1")
     assert weighted["weights"] == [0.75, 0.25]
+    assert answer(write(WIDE), "--weights", "1e308,1e308")["weights"] == [0.5, 0.5]
     # Shares not above: truth 1 and 1/2, toxicity 1/4 to 1.
     means = weighted["mean_risk"]["mean"]
     assert means[1] == pytest.approx(0.5**0.75 * (0.75**0.25 + 1) / 2)
@@ -207,6 +208,8 @@ def test_tables_that_make_no_sense(call, write, old, new, complaint):
     [
         (("--metrics", "wit"), "There is no metric 'wit'; there is truth, toxicity"),
         (("--lower-is-better", "wit"), "There is no metric 'wit'"),
+        (("--metrics", ","), "',' names nothing"),
+        (("--weights", "inf,1"), "Weights must not be negative or infinite"),
         (("--weights", "1,-1"), "Weights must not be negative"),
         (("--weights", "1"), "There must be 2 weights"),
         (("--weights", "1,x"), "'1,x' are not numbers"),

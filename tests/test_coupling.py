@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import product
 
+import gradio as gr
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from coupled_arena.score_files import read_score_table
 from coupled_arena.stats.score_tables import compare_scores
 from coupled_arena.store import scores
 from coupled_arena.store.database import Store
+from coupled_arena.ui.coupling_tab import CouplingTab
 from tests.store.conftest import make_battle
 
 MODELS = ("ann", "bob", "cat")
@@ -156,7 +158,8 @@ def test_prompts_with_more_repetitions_count_as_the_others():
     assert len(compare_scores(stored.table)) == 3
 
 
-def test_answers_of_different_samplings_are_not_mixed(call, tmp_path):
+@pytest.fixture
+def two_temperatures(tmp_path):
     db = tmp_path / "arena.duckdb"
     with Store.open(db) as store:
         for temperature in (0.7, 1.0):
@@ -167,11 +170,28 @@ def test_answers_of_different_samplings_are_not_mixed(call, tmp_path):
                 if q == s == 0:
                     store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
                 store.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+    return db
+
+
+def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
+    db = two_temperatures
     code, out, err = call("coupling", "--db", db)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "drawn in different ways (temperature 0.7, " in err
     code, out, _ = call("coupling", "--db", db, "--temperature", 1.0, "--json")
     assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)
+
+
+def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
+    with Store.open(two_temperatures, read_only=True) as store, gr.Blocks():
+        tab = CouplingTab(store)
+        tab.build()
+        stored, offered = tab._read(dict.fromkeys(tab._inputs))
+        hot, _ = tab._read({**dict.fromkeys(tab._inputs), tab._temperature: 1.0})
+    shown = offered[tab._temperature]
+    assert ([value for _, value in shown.choices], shown.value) == ([0.7, 1.0], 0.7)
+    assert shown.visible
+    assert stored.table.coupled.shape == hot.table.coupled.shape == (3, 2, 3)
 
 
 def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):

@@ -317,6 +317,7 @@ def test_the_command(call, db, tmp_path):
     assert found["models"] == list(MODELS)
     assert found["metrics"] == ["toxicity", "length", "verdicts"]
     assert found["lower_is_better"] == ["length", "toxicity"]
+    assert (found["judge"], found["mode"]) == ("gpt", "all")
     assert (found["prompts"], found["repetitions"], found["paired"]) == ([40] * 3, 1, True)
     assert found["by_metric"]["verdicts"]["mean_risk"]["mean"] == [4, 0, -4]
     assert found["by_metric"]["verdicts"]["order1"]["ranks"] == [1, 2, 3]

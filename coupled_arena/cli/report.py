@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
+from coupled_arena.errors import ArenaError
 from coupled_arena.settings import load_settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def report(
     """Write one self-contained HTML page on a store: leaderboard, coupling, audits, settings."""
     settings = load_settings(config, db=db)
     check_level(alpha)
+    if out.suffix.lower() in {".html", ".htm"}:
+        raise ArenaError("--out is a folder: report.html is written into it.")
     from coupled_arena.records import Mode
     from coupled_arena.report.collect import Wanted, collect
     from coupled_arena.report.page import folder_for, page, write
@@ -67,5 +70,7 @@ def _answer(found: Report, path: Path) -> dict[str, Any]:
         "compares_modes": found.modes is not None,
         "metrics": [each.metric for each in found.metrics],
         "audits": [each.judge for each in found.audits],
-        "gradings": [each.judge for each in found.gradings],
+        "gradings": [
+            {"judge": each.judge, "benchmark": each.evidence.benchmark} for each in found.gradings
+        ],
     }

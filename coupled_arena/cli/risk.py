@@ -95,8 +95,10 @@ def risk(
     from coupled_arena.stats.portfolio import Copula
     from coupled_arena.stats.rank_aggregation import Distance
 
+    source: dict[str, str] = {}
     if scores is None:
-        table = _stored(config, db, _names(metrics), judge, mode, _names(models))
+        table, judge = _stored(config, db, _names(metrics), judge, mode, _names(models))
+        source = {"mode": mode or "all", **({"judge": judge} if judge else {})}
     else:
         of_store = {"judge": judge, "mode": mode, "models": models, "config": config, "db": db}
         table = _read(scores, _names(metrics), of_store)
@@ -119,7 +121,7 @@ def risk(
             seed=seed,
         ),
     )
-    show(risk_answer(report), as_json, lambda: risk_text(report))
+    show({**risk_answer(report), **source}, as_json, lambda: risk_text(report))
 
 
 def _stored(
@@ -129,7 +131,8 @@ def _stored(
     judge: str | None,
     mode: str | None,
     models: tuple[str, ...] | None,
-) -> RiskScores:
+) -> tuple[RiskScores, str | None]:
+    """Return the scores, and the judge whose verdicts are among them."""
     settings = load_settings(config, db=db)
     from coupled_arena.records import Mode
     from coupled_arena.risk.stored import VERDICTS, read_stored_scores
@@ -141,7 +144,7 @@ def _stored(
         elif metrics and judge:
             metrics = (*metrics, VERDICTS)
         chosen = Mode(mode) if mode in set(Mode) else None
-        return read_stored_scores(store, Selection(judge, chosen, models), metrics)
+        return read_stored_scores(store, Selection(judge, chosen, models), metrics), judge
 
 
 def _read(
@@ -163,9 +166,7 @@ def _turned(table: RiskScores, lower: tuple[str, ...], higher: tuple[str, ...]) 
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    return tuple(dict.fromkeys(listed(text))) or None
+    return tuple(dict.fromkeys(listed(text))) if text else None
 
 
 def _weights(text: str | None) -> tuple[float, ...] | None:

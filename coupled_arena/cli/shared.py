@@ -65,5 +65,8 @@ def only_judge(store: Any) -> str:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return the items of a list separated by commas."""
-    return tuple(item.strip() for item in text.split(",") if item.strip())
+    """Return the items of a list separated by commas; of an empty text none."""
+    items = tuple(item.strip() for item in text.split(",") if item.strip())
+    if text and not items:
+        raise ArenaError(f"{text!r} names nothing: give names separated by commas.")
+    return items

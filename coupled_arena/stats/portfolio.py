@@ -91,7 +91,8 @@ def checked_weights(weights: Sequence[float] | None, metrics: int) -> FloatArray
     if given.shape != (metrics,):
         raise ValueError(f"There must be {metrics} weights, one for each metric.")
     if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
-        raise ValueError("Weights must not be negative, and one must be above zero.")
+        raise ValueError("Weights must not be negative or infinite, and one must be above zero.")
+    given = given / given.max()  # the sum of large ones would be infinite
     return given / given.sum()
 
 

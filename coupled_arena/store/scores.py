@@ -201,6 +201,20 @@ def categories(cursor: Cursor, metric: str) -> list[str]:
     return [category for (category,) in rows]
 
 
+def temperatures(cursor: Cursor, metric: str) -> list[float]:
+    """Return the temperatures of the answers with scores by a metric, sorted."""
+    rows = cursor.execute(
+        """
+        select distinct temperature
+        from battles
+        where battle in (select battle from scores where metric = ?)
+        order by temperature
+        """,
+        [metric],
+    ).fetchall()
+    return [temperature for (temperature,) in rows]
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreCells:
     """Scores of battles under both protocols, one a row; all arrays have the shape (n,).

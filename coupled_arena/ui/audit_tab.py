@@ -46,8 +46,8 @@ _TIES = [("Ties as losses", Ties.LOSS.value), ("Ties left out", Ties.DROP.value)
 _INTERVAL = ("An interval of its win rate", "")
 _PLANNER = (
     "## How many more votes\n"
-    "What an interval of a given width takes, or a test that separates two models with probability "
-    "0.8 at their present distance, if more votes and verdicts are like those there are."
+    "What an interval of a given width takes, or a test that separates two models with a given "
+    "probability at their present distance, if more votes and verdicts are like those there are."
 )
 _EMPTY = (
     '<p class="hint">There are no verdicts here yet. Let a judge judge the battles, or import '
@@ -138,6 +138,7 @@ class AuditTab:
                 [_INTERVAL], value="", label="Aim", elem_id="plan-other", min_width=200
             )
             self._width = gr.Number(0.05, label="Width of the interval", step=0.01, min_width=160)
+            self._power = gr.Number(0.8, label="Probability to separate", step=0.05, min_width=160)
             self._per_vote = gr.Number(10, label="Verdicts for each vote", minimum=0, min_width=160)
             self._price = gr.Number(None, label="Price of a verdict", minimum=0, min_width=160)
         self._plan = gr.HTML(elem_id="plan", apply_default_css=False)
@@ -157,7 +158,7 @@ class AuditTab:
 
     @property
     def _asked(self) -> list[Any]:
-        return [self._model, self._other, self._width, self._per_vote, self._price]
+        return [self._model, self._other, self._width, self._power, self._per_vote, self._price]
 
     @property
     def _inputs(self) -> set[Any]:
@@ -244,6 +245,7 @@ class AuditTab:
             model=values[self._model],
             other=values[self._other] or None,
             width=float(values[self._width] or 0),
+            power=float(values[self._power] or 0),
             alpha=choice.alpha,
             verdicts_per_vote=float(values[self._per_vote] or 0),
             price=values[self._price],

@@ -63,6 +63,9 @@ class CouplingTab:
         with gr.Row():
             self._metric = gr.Dropdown([], label="Scores", elem_id="coupling-metric", min_width=200)
             self._category = dropdown([("Any category", "")], "Category", "coupling-category")
+            self._temperature = gr.Dropdown(
+                [], label="Temperature", elem_id="coupling-temperature", visible=False
+            )
             self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", min_width=280)
             self._alpha = alpha_slider("coupling-alpha")
         self._said = gr.HTML(elem_id="coupling-said", apply_default_css=False)
@@ -97,7 +100,7 @@ class CouplingTab:
 
     def _bind(self) -> None:
         calm: dict[str, Any] = {**_ONE, "trigger_mode": "always_last", "show_progress": "hidden"}
-        chosen = [self._metric.input, self._category.input, self._pair.input, self._alpha.release]
+        chosen = [*(each.input for each in self._chosen), self._alpha.release]
         gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
         asked = [self._error.change, self._repetitions.change]
         gr.on(asked, self._calculate, self._asked, self._needed, **calm)
@@ -106,8 +109,11 @@ class CouplingTab:
 
     @property
     def _inputs(self) -> set[Any]:
-        chosen = {self._metric, self._category, self._pair, self._alpha, self._uploaded}
-        return {*chosen, self._dark, self._seeds, self._file, *self._asked}
+        return {*self._chosen, self._uploaded, self._dark, self._seeds, self._file, *self._asked}
+
+    @property
+    def _chosen(self) -> list[Any]:
+        return [self._metric, self._category, self._temperature, self._pair]
 
     @property
     def _asked(self) -> set[Any]:
@@ -115,9 +121,15 @@ class CouplingTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        chosen = [self._metric, self._category, self._pair, self._uploaded, self._shown]
-        shown = [self._said, self._body, *self._plots.values(), self._needed, self._table]
-        return [*chosen, *shown]
+        shown = [
+            self._shown,
+            self._said,
+            self._body,
+            *self._plots.values(),
+            self._needed,
+            self._table,
+        ]
+        return [*self._chosen, self._uploaded, *shown]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
         return self._refresh(values) if event.value == _TITLE else {self._said: gr.skip()}
@@ -175,12 +187,22 @@ class CouplingTab:
                 return None, {}
             metric = values[self._metric] if values[self._metric] in known else known[0]
             categories = scores.categories(cursor, metric)
+            temperatures = scores.temperatures(cursor, metric)
         category = values[self._category] if values[self._category] in categories else ""
+        temperature = values[self._temperature]
+        if temperature not in temperatures:
+            temperature = next(iter(temperatures), None)
         offered = {
             self._metric: gr.Dropdown(known, value=metric),
             self._category: gr.Dropdown(with_any("category", categories), value=category),
+            self._temperature: gr.Dropdown(
+                temperatures, value=temperature, visible=len(temperatures) > 1
+            ),
         }
-        return read_protocol_scores(self._store, metric, category=category or None), offered
+        found = read_protocol_scores(
+            self._store, metric, category=category or None, temperature=temperature
+        )
+        return found, offered
 
     def _calculate(self, values: dict[Any, Any]) -> str:
         pair: PairSavings | None = values[self._shown]

@@ -235,6 +235,7 @@ class TestErrors:
             (("--metric", "zeta"), "There is no metric zeta here; known: quiz"),
             (("--models", "zeta,plain"), "There is no model zeta here; known: "),
             (("--alpha", 5), "error level between 0 and 1"),
+            (("--out", "report.html"), "--out is a folder"),
         ],
     )
     def test_what_is_not_there_is_told_in_one_line(self, db, tmp_path, call, arguments, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import gradio as gr
 import numpy as np
@@ -148,6 +149,15 @@ def test_the_tab_in_a_browser(served, visit, tmp_path):
     width.fill("7")
     width.press("Tab")
     page.wait_for_selector("#plan >> text=The width of an interval lies between 0 and 1")
+    page.get_by_label("Aim").click()
+    page.get_by_role("option", name=re.compile("Separate from")).last.click()
+    power = page.get_by_label("Probability to separate")
+    power.fill("0.9")
+    power.press("Tab")
+    page.wait_for_selector("#plan >> text=with probability 0.9")
+    power.fill("2")
+    power.press("Tab")
+    page.wait_for_selector("#plan >> text=The power lies between alpha and 1")
 
 
 def test_a_store_without_verdicts_says_what_to_do():

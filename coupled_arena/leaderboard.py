@@ -41,6 +41,11 @@ class Place:
     rank_low: int
     rank_high: int
 
+    @property
+    def likely_rate(self) -> float:
+        """The win rate to show: with a judge's correction the estimate may leave 0 to 1."""
+        return min(max(self.win_rate, 0.0), 1.0)
+
 
 @dataclass(frozen=True)
 class Standing:

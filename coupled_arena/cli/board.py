@@ -130,7 +130,7 @@ def board_text(board: Leaderboard, answer: dict[str, Any]) -> str:
     for standing in board.standings:
         if place := standing.place:
             ranks = f"{place.rank_low}-{place.rank_high}"
-            rate = f"{place.win_rate:>8.1%}  {place.low:>6.1%} to {place.high:<6.1%}"
+            rate = f"{place.likely_rate:>8.1%}  {place.low:>6.1%} to {place.high:<6.1%}"
         else:
             ranks, rate = "-", " " * 26
         lines.append(f"{standing.model:<{width}}  {ranks:<6} {rate}  {standing.human_votes:>7,}")

@@ -133,10 +133,11 @@ class AuditTab:
     def _build_planner(self) -> None:
         gr.Markdown(_PLANNER)
         with gr.Row():
-            self._model = gr.Dropdown([], label="Model", elem_id="plan-model", min_width=200)
+            self._model = gr.Dropdown([], label="Model", elem_id="plan-model", min_width=280)
             self._other = gr.Dropdown(
-                [_INTERVAL], value="", label="Aim", elem_id="plan-other", min_width=200
+                [_INTERVAL], value="", label="Aim", elem_id="plan-other", min_width=280
             )
+        with gr.Row():
             self._width = gr.Number(0.05, label="Width of the interval", step=0.01, min_width=160)
             self._power = gr.Number(0.8, label="Probability to separate", step=0.05, min_width=160)
             self._per_vote = gr.Number(10, label="Verdicts for each vote", minimum=0, min_width=160)
@@ -167,7 +168,8 @@ class AuditTab:
     @property
     def _outputs(self) -> list[Any]:
         shown = [self._said, self._body, *self._plots.values(), self._table, self._leads]
-        return [*shown, self._judge, self._planner, self._model, self._other, self._plan]
+        asked = [self._planner, self._model, self._other, self._plan]
+        return [*shown, self._judge, self._ties, *asked]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
         if event.value != _TITLE:
@@ -199,6 +201,7 @@ class AuditTab:
         judge = values[self._judge] if values[self._judge] in judges else next(iter(judges), None)
         return {
             self._judge: gr.Dropdown(judges, value=judge),
+            self._ties: gr.Radio(visible=Truth(values[self._truth]) is Truth.VOTES),
             **self._refresh({**values, self._judge: judge}),
         }
 
@@ -222,10 +225,11 @@ class AuditTab:
         model = values[self._model] if values[self._model] in models else models[0]
         other = values[self._other] if values[self._other] in models else ""
         asked = {**values, self._model: model, self._other: other}
+        voted = choice.truth is Truth.VOTES
         return {
             self._said: said(found),
             self._body: gr.Column(visible=True),
-            self._planner: gr.Column(visible=choice.truth is Truth.VOTES),
+            self._planner: gr.Column(visible=voted),
             **{
                 plot: drawn(_FIGURES[name](found, dark=choice.dark))
                 for name, plot in self._plots.items()
@@ -234,7 +238,7 @@ class AuditTab:
             self._leads: difference_table(found),
             self._model: gr.Dropdown(models, value=model),
             self._other: gr.Dropdown(others, value=other),
-            self._plan: self._plan_again(asked) if choice.truth is Truth.VOTES else "",
+            self._plan: self._plan_again(asked) if voted else "",
         }
 
     def _plan_again(self, values: dict[Any, Any]) -> str:

@@ -90,7 +90,7 @@ def _row(standing: Standing, judged: bool) -> Html:
         rate = '<td class="few" colspan="3">nothing counted yet</td>'
     else:
         rate = (
-            f"<td>{ranks(place)}</td><td><b>{min(max(place.win_rate, 0), 1):.1%}</b></td>"
+            f"<td>{ranks(place)}</td><td><b>{place.likely_rate:.1%}</b></td>"
             f"<td>{place.low:.1%} to {place.high:.1%}</td>"
         )
     counts = (

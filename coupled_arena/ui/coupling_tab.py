@@ -66,7 +66,7 @@ class CouplingTab:
             self._temperature = gr.Dropdown(
                 [], label="Temperature", elem_id="coupling-temperature", visible=False
             )
-            self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", min_width=280)
+            self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", scale=2)
             self._alpha = alpha_slider("coupling-alpha")
         self._said = gr.HTML(elem_id="coupling-said", apply_default_css=False)
         with gr.Column(visible=False) as self._body:

@@ -23,8 +23,10 @@ def savings_said(pair: PairSavings, alpha: float, left_out: int = 0) -> Html:
     else:
         range_ = f"{pair.savings_low:.1%} to {pair.savings_high:.1%}, {level}"
         head = f"To compare {names}, coupling saves {pair.savings:.1%} of the samples ({range_})."
+    unclear = "The interval holds 0: these scores do not tell whether coupling saves samples."
     error = pair.identity_gap_error
     rest = [
+        *([unclear] if pair.savings_low <= 0 <= pair.savings_high else []),
         f"Their scores differ by {pair.difference_coupled:+.4f} ± "
         f"{pair.difference_error_coupled:.4f} coupled and {pair.difference_independent:+.4f} ± "
         f"{pair.difference_error_independent:.4f} independent (standard errors, clustered by "

@@ -13,7 +13,8 @@ from coupled_arena.ui.events import QUIET, told
 
 _INTRO = (
     "Every battle with its prompts, replies, tokens, seed, sampling and arithmetic, every vote, "
-    "verdict, score and grade. {} are left out, so that they stay blind; the `export` command writes those too."
+    "verdict, score and grade. {} are left out, so that they stay blind; the `export` command "
+    "writes those too."
 )
 _LEFT_OUT: dict[Hidden, str] = {
     "rounds": "Rounds that nobody has voted on yet",

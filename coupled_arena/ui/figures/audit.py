@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from coupled_arena.audit.evidence import Truth
 from coupled_arena.audit.report import Audit, ModelAudit
 from coupled_arena.ui.figures.caption import audit_caption
 from coupled_arena.ui.figures.rows import (
@@ -173,12 +174,14 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             (0.12, theme.accent, lambda row: row.powered_low, lambda row: row.powered_high),
         )
     )
+    voted = audit.evidence.truth is Truth.VOTES
+    alone_too = [f"{audit.judge_only:,} more comparisons with a verdict alone"] if voted else []
     head = Head(
         file="judge-win-rates",
         title=f"{audit.terms.rate} with the judge",
         lines=(
             *audit_caption(audit),
-            f"{audit.judge_only:,} more comparisons with a verdict alone",
+            *alone_too,
             key(
                 (_BAR, theme.other, f"{audit.terms.source} alone"),
                 (_BAR, theme.accent, "with the judge"),
@@ -193,9 +196,10 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     said = _said(
         audit,
         lambda row: row.b,
-        lambda row: f"{_of(row.b):.1%} {_ARROW} {_of(row.powered):.1%}",
+        lambda row: f"{_of(row.b):.1%} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
-    return row_figure([alone, powered], said, theme, head, rate_axis(theme))
+    axis = {**rate_axis(theme), "title": axis_title(audit.terms.rate, theme)}
+    return row_figure([alone, powered], said, theme, head, axis)
 
 
 def _worth_of_ten(row: ModelAudit) -> tuple[float, float, float]:

@@ -42,12 +42,8 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """
     theme = theme_for(dark)
     known = _known(board.standings)
-    rates = [min(max(place.win_rate, 0.0), 1.0) for _, _, place in known]
     dots = interval_dots(
-        [
-            (row, rate, place.low, place.high)
-            for rate, (row, _, place) in zip(rates, known, strict=True)
-        ],
+        [(row, place.likely_rate, place.low, place.high) for row, _, place in known],
         theme,
     )
     dots["hovertext"] = [_describe(standing, place) for _, standing, place in known]
@@ -268,7 +264,7 @@ def _said_rate(board: Leaderboard, standing: Standing, theme: Theme) -> Row:
     size = f'<span style="color:{theme.faint}">n = {_size(board, standing):,}</span>'
     if standing.place is None:
         return Row(standing.model, f"<i>no win rate</i>  {size}", known=False)
-    return Row(standing.model, f"<b>{standing.place.win_rate:.0%}</b>  {size}")
+    return Row(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
 
 
 def _labels(row: int, said: Row, theme: Theme) -> list[dict[str, Any]]:
@@ -288,7 +284,7 @@ def _labels(row: int, said: Row, theme: Theme) -> list[dict[str, Any]]:
 def _describe(standing: Standing, place: Place) -> str:
     return (
         f"<b>{escape(standing.model)}</b><br>"
-        f"{place.win_rate:.1%}, between {place.low:.1%} and {place.high:.1%}<br>"
+        f"{place.likely_rate:.1%}, between {place.low:.1%} and {place.high:.1%}<br>"
         f"Rank {place.rank}, possible: {ranks(place)}<br>"
         f"{standing.wins} won, {standing.losses} lost, {standing.ties} tied, "
         f"{standing.both_bad} both bad<br>"

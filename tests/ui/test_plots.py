@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -281,3 +282,14 @@ def test_the_table_says_rank_ranges_and_escapes_names(coupled):
 def test_an_empty_board_says_why(selection, said):
     with Store.in_memory() as empty:
         assert said in board_table(leaderboard(read_evidence(empty, selection)))
+
+
+def test_a_rate_beyond_what_is_possible_is_shown_as_the_nearest(both):
+    first, *others = both.standings
+    place = replace(first.place, win_rate=1.05)
+    beyond = replace(both, standings=(replace(first, place=place), *others))
+    figure = win_rate_figure(beyond)
+    assert any("<b>100%</b>" in text for text in texts(figure))
+    assert "<b>100.0%</b>" in board_table(beyond)
+    assert "105" not in board_table(beyond) + "".join(texts(figure))
+    assert float(numbers(figure)[0]["win_rate"]) == 1.05

@@ -107,6 +107,8 @@ class Served:
 def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: bool) -> None:
     os.environ.update(environment)
     os.chdir(REPOSITORY)
+    # A shell that starts the checks in the background lets them, and all they start, ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for path, stream in ((os.devnull, 1), (stderr, 2)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     if fresh:

@@ -196,7 +196,7 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     said = _said(
         audit,
         lambda row: row.b,
-        lambda row: f"{_of(row.b):.1%} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
+        lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
     axis = {**rate_axis(theme), "title": axis_title(audit.terms.rate, theme)}
     return row_figure([alone, powered], said, theme, head, axis)

@@ -66,6 +66,8 @@ class Estimate:
     floor : ndarray of float64, shape (k,)
         Variance that intervals add for opponents who were always or never beaten: five wins of
         five are no proof, and have no sample variance.
+    size : ndarray of float64, shape (k,)
+        Votes on one pair that would tell a model's win rate as exactly as its own do.
     power_tuning : float
         λ, the weight of the judge; 0 without one.
     human, judge_only : int
@@ -87,6 +89,7 @@ class Estimate:
     theta: FloatArray
     covariance: FloatArray
     floor: FloatArray
+    size: FloatArray
     power_tuning: float
     human: int
     judge_only: int
@@ -186,6 +189,7 @@ def estimate(
         theta=theta,
         covariance=influence.gram(counts),
         floor=_floor(cells, strata, weighting),
+        size=_size(cells, strata, weighting),
         power_tuning=power_tuning,
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
@@ -312,6 +316,12 @@ def _floor(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
     share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
     variance = weight**2 * fraction * (1 - fraction) / np.maximum(s.n, 1)
     return (variance * share * certain).sum((1, 2))
+
+
+def _size(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
+    weight = _stratum_weight(len(cells.n), weighting)
+    share = cells.n / np.maximum(s.n, 1)  # as in `_floor`
+    return 1 / (weight**2 * share / np.maximum(s.n, 1)).sum((1, 2))
 
 
 def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:

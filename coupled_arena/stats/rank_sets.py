@@ -21,6 +21,9 @@ from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
+FEW_VOTES = 30
+"""Votes of a model below which rank-sets allow for the normal law being off, see `Separation`."""
+
 SEED = 20_240_227
 _CHUNK = 4_000_000  # numbers at once while the largest differences are drawn
 
@@ -77,17 +80,24 @@ class Separation:
 
     Notes
     -----
-    Two models alone are compared by the score test: the variance is the one that holds if they
-    are equal, d²/n larger than the sample's at a difference of d in n comparisons. From 5 to 30
-    votes 95 % rank-sets of equal models then cover .935 or more, with the sample's variance as
-    little as .81 (exactly, with ties 0, .3 and .6 of the votes).
+    Few votes vary less than what they are drawn from, two wins of two not at all. So the variance
+    of a model with fewer than `FEW_VOTES`, or with votes that never varied, is that of its votes
+    and two wins and two losses more (as in the interval of Agresti and Coull); and its
+    differences, like those of two models alone, are compared by the score test: their variance
+    is the one that holds if the models are equal, d²/n larger than the sample's at a difference
+    of d in n comparisons. 95 % rank-sets of two equal models then cover .935 or more from 5 to 30
+    votes, with the sample's variance as little as .81; that of a new model among three that are
+    its equals covers .986 or more from one vote on, where the sample's variance would put it
+    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes).
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
         self._theta = estimate.theta
         self._draws = draws
-        self._sd = _spread(estimate)
-        self._covariance = estimate.covariance
+        self._covariance = _guarded(estimate)
+        spread = _spread(estimate, self._covariance)
+        self._sd = np.sqrt(spread)
+        self._sd_as_observed = np.sqrt(spread + _score(estimate))
         self._degrees = _degrees(estimate)
         self._largest: FloatArray | None = None
 
@@ -101,7 +111,7 @@ class Separation:
         """
         check_alpha(alpha)
         critical = self._critical_value(alpha, cutoff)
-        ahead = (self._theta[:, None] - self._theta[None, :]) / self._sd > critical
+        ahead = (self._theta[:, None] - self._theta[None, :]) / self._sd_as_observed > critical
         k = len(self._theta)
         return RankSets(
             low=1 + ahead.sum(axis=0, dtype=np.int64),
@@ -150,16 +160,46 @@ def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
     return np.random.default_rng(SEED).standard_normal((draws, k))
 
 
-def _spread(estimate: Estimate) -> FloatArray:
-    """Return the standard deviations of differences, infinite where nothing can be concluded."""
-    variance = np.diag(estimate.covariance)
-    spread = variance[:, None] + variance[None, :] - 2 * estimate.covariance
+def _guarded(estimate: Estimate) -> FloatArray:
+    """Return the covariance with what few votes do not show of it: two wins of two have none."""
+    if estimate.kind is Covariance.PUBLISHED or len(estimate.theta) <= 2:
+        return estimate.covariance
+    rate, size = np.clip(estimate.theta, 0, 1), estimate.size
+    drawn_in = (size * rate + 2) / (size + 4)
+    guard = (drawn_in * (1 - drawn_in) - rate * (1 - rate)) / size
+    return estimate.covariance + np.diag(np.where(_few(estimate), guard, 0))
+
+
+def _few(estimate: Estimate) -> NDArray[np.bool_]:
+    """Return which models have votes too few, or too much alike, for the normal law."""
+    return (estimate.size < FEW_VOTES) | (np.diag(estimate.covariance) == 0)
+
+
+def _score(estimate: Estimate) -> FloatArray:
+    """Return by how much the variance of a difference is larger if the two models are equal."""
+    squares = (estimate.theta[:, None] - estimate.theta[None, :]) ** 2
+    if estimate.kind is Covariance.PUBLISHED:
+        return np.zeros_like(squares)
+    if len(squares) == 2:
+        return squares / max(estimate.human, 1)  # both rest on the same votes
+    few, one, other = _few(estimate), estimate.size[:, None], estimate.size[None, :]
+    larger = squares * (other**2 / one + one**2 / other) / (one + other) ** 2
+    return np.where(few[:, None] | few[None, :], larger, 0)
+
+
+def _spread(estimate: Estimate, guarded: FloatArray) -> FloatArray:
+    """Return the variances of differences, infinite where nothing can be concluded."""
+    (unguarded, both), (spread, _) = map(_differences, (estimate.covariance, guarded))
     # A difference that never varied among the votes has no variance to be judged by; rounding
     # leaves about 1e-16 of the variances in its place.
-    varied = spread > 1e-12 * (variance[:, None] + variance)
-    if len(variance) == 2 and estimate.kind is Covariance.CORRECTED:
-        spread = spread + (estimate.theta[0] - estimate.theta[1]) ** 2 / max(estimate.human, 1)
-    return np.sqrt(np.where(varied, spread, np.inf))
+    return np.where(unguarded > 1e-12 * both, spread, np.inf)
+
+
+def _differences(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the variances of all differences, and the sums of both variances."""
+    variance = np.diag(covariance)
+    both = variance[:, None] + variance
+    return both - 2 * covariance, both
 
 
 @cache

@@ -10,7 +10,14 @@ from scipy.stats import multinomial, norm, studentized_range
 
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.estimates import Weighting, estimate, estimate_from_votes
-from coupled_arena.stats.rank_sets import DRAWS, Cutoff, Separation, intervals, rank_sets
+from coupled_arena.stats.rank_sets import (
+    DRAWS,
+    LIVE_DRAWS,
+    Cutoff,
+    Separation,
+    intervals,
+    rank_sets,
+)
 
 
 def with_covariance(theta, covariance):
@@ -21,7 +28,8 @@ def with_covariance(theta, covariance):
     models = [f"m{i:02}" for i in range(k)]
     votes = PairCounts.from_rows((a, b, "first", 5) for a, b in combinations(models, 2))
     made = estimate_from_votes(votes)
-    return replace(made, theta=np.array(theta, float), covariance=np.array(covariance, float))
+    theta, covariance = np.array(theta, float), np.array(covariance, float)
+    return replace(made, theta=theta, covariance=covariance, size=np.full(k, 1e12))
 
 
 def test_worked_example():
@@ -71,9 +79,10 @@ def test_votes_that_never_vary_separate_nobody(cutoff):
     assert (low < high).all()
 
 
+@pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.BONFERRONI])
 @pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
 @pytest.mark.parametrize("n", [5, 6, 7, 8, 10, 15, 20, 30])
-def test_two_equal_models_are_seldom_separated(n, tie):
+def test_two_equal_models_are_seldom_separated(n, tie, cutoff):
     """Exactly, over all outcomes: the score test holds its level up to what is discrete in it."""
     covered = 0.0
     for won in range(n + 1):
@@ -81,12 +90,36 @@ def test_two_equal_models_are_seldom_separated(n, tie):
             rows = [("A", "B", "first", won), ("B", "A", "first", lost)]
             rows.append(("A", "B", "tie", n - won - lost))
             sets = rank_sets(
-                estimate_from_votes(PairCounts.from_rows(rows)), 0.05, Cutoff.BONFERRONI
+                estimate_from_votes(PairCounts.from_rows(rows)), 0.05, cutoff, LIVE_DRAWS
             )
             law = [(1 - tie) / 2, (1 - tie) / 2, tie]
             chance = multinomial.pmf([won, lost, n - won - lost], n, law)
             covered += chance * (sets.low.tolist() == [1, 1])
     assert covered > 0.935
+
+
+@pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.BONFERRONI])
+@pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 29])
+def test_a_new_model_is_seldom_separated_from_its_equals(n, tie, cutoff):
+    """Exactly, over all outcomes of its votes; the other three models have 2,000 each."""
+    won, tied = round(500 * (1 - tie)), round(1000 * tie)
+    known = [
+        (a, b, outcome, times)
+        for a, b in combinations("ABC", 2)
+        for outcome, times in (("first", won), ("second", won), ("tie", tied))
+    ]
+    covered = 0.0
+    for wins in range(n + 1):
+        for losses in range(n + 1 - wins):
+            rows = [("D", "A", "first", wins), ("D", "A", "second", losses)]
+            rows.append(("D", "A", "tie", n - wins - losses))
+            made = estimate_from_votes(PairCounts.from_rows([*known, *rows]))
+            sets = rank_sets(made, 0.05, cutoff, LIVE_DRAWS)
+            law = [(1 - tie) / 2, (1 - tie) / 2, tie]
+            chance = multinomial.pmf([wins, losses, n - wins - losses], n, law)
+            covered += chance * ((sets.low[-1], sets.high[-1]) == (1, 4))
+    assert covered > 0.98
 
 
 def test_equal_models_share_a_rank():

@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.leaderboard import draw
 from coupled_arena.arena.annotation import Annotation
 from coupled_arena.store.backlog import Backlog
 from coupled_arena.store.database import Store
@@ -51,18 +52,7 @@ def main() -> None:
 
 def fill(store: Store, battles: int) -> None:
     def work(cursor) -> None:
-        cursor.execute("select setseed(.5)")
-        cursor.execute(
-            f"""
-            create temp table drawn as
-            with pair as (
-                select i, (random() * {MODELS})::int % {MODELS} as a,
-                    (random() * {MODELS - 1})::int % {MODELS - 1} as shift, random() as luck
-                from range({battles}) as t(i)
-            )
-            select *, (a + 1 + shift) % {MODELS} as b, md5(i::text) as battle from pair
-            """
-        )
+        draw(cursor, battles, MODELS)
         cursor.execute(
             f"""
             insert into battles (battle, created_at, origin, mode, seed, nonce, commitment, models,

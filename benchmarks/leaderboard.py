@@ -25,7 +25,7 @@ from coupled_arena.leaderboard import leaderboard
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.estimates import Covariance, Weighting, estimate
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
-from coupled_arena.store.comparisons import Selection
+from coupled_arena.store.comparisons import Cursor, Selection
 from coupled_arena.store.database import Store
 from tests.stats.reference import Rows, powered, rank_sets_chi2
 from tests.store.conftest import make_battle, make_vote
@@ -70,20 +70,25 @@ def show(store: Store) -> None:
         leaderboard(evidence, source=source)
 
 
+def draw(cursor: Cursor, battles: int, models: int) -> None:
+    """Make a table ``drawn`` of battles: numbers i, two models a and b, and a luck each."""
+    cursor.execute("select setseed(.5)")
+    cursor.execute(
+        f"""
+        create temp table drawn as
+        with pair as (
+            select i, (random() * {models})::int % {models} as a,
+                (random() * {models - 1})::int % {models - 1} as shift, random() as luck
+            from range({battles}) as t(i)
+        )
+        select *, (a + 1 + shift) % {models} as b, md5(i::text) as battle from pair
+        """
+    )
+
+
 def fill(store: Store, votes: int, per_prompt: int) -> None:
     def work(cursor) -> None:
-        cursor.execute("select setseed(.5)")
-        cursor.execute(
-            f"""
-            create temp table drawn as
-            with pair as (
-                select i, (random() * {MODELS})::int % {MODELS} as a,
-                    (random() * {MODELS - 1})::int % {MODELS - 1} as shift, random() as luck
-                from range({votes}) as t(i)
-            )
-            select *, (a + 1 + shift) % {MODELS} as b, md5(i::text) as battle from pair
-            """
-        )
+        draw(cursor, votes, MODELS)
         cursor.execute(
             f"""
             insert into battles (battle, created_at, origin, mode, seed, nonce, commitment, models,

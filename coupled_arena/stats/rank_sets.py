@@ -87,8 +87,9 @@ class Separation:
     is the one that holds if the models are equal, d²/n larger than the sample's at a difference
     of d in n comparisons. 95 % rank-sets of two equal models then cover .935 or more from 5 to 30
     votes, with the sample's variance as little as .81; that of a new model among three that are
-    its equals covers .986 or more from one vote on, where the sample's variance would put it
-    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes).
+    its equals covers .984 or more from one vote on, where the sample's variance would put it
+    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Votes are
+    counted one by one here: many on one prompt pass for more than they are.
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
@@ -182,6 +183,7 @@ def _score(estimate: Estimate) -> FloatArray:
         return np.zeros_like(squares)
     if len(squares) == 2:
         return squares / max(estimate.human, 1)  # both rest on the same votes
+    # Equal models have the mean of all their votes, which each misses by the other's part of d.
     few, one, other = _few(estimate), estimate.size[:, None], estimate.size[None, :]
     larger = squares * (other**2 / one + one**2 / other) / (one + other) ** 2
     return np.where(few[:, None] | few[None, :], larger, 0)
@@ -189,17 +191,16 @@ def _score(estimate: Estimate) -> FloatArray:
 
 def _spread(estimate: Estimate, guarded: FloatArray) -> FloatArray:
     """Return the variances of differences, infinite where nothing can be concluded."""
-    (unguarded, both), (spread, _) = map(_differences, (estimate.covariance, guarded))
+    variance = np.diag(estimate.covariance)
     # A difference that never varied among the votes has no variance to be judged by; rounding
     # leaves about 1e-16 of the variances in its place.
-    return np.where(unguarded > 1e-12 * both, spread, np.inf)
+    varied = _of_differences(estimate.covariance) > 1e-12 * (variance[:, None] + variance)
+    return np.where(varied, _of_differences(guarded), np.inf)
 
 
-def _differences(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances of all differences, and the sums of both variances."""
+def _of_differences(covariance: FloatArray) -> FloatArray:
     variance = np.diag(covariance)
-    both = variance[:, None] + variance
-    return both - 2 * covariance, both
+    return variance[:, None] + variance[None, :] - 2 * covariance
 
 
 @cache

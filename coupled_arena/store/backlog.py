@@ -8,21 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.errors import StoreError
+from coupled_arena.store.battles import ANSWERED
 from coupled_arena.store.database import Store
 
 # A battle of the battle tab belongs to the visitor who asked for it. Built once: as long as a
 # `Backlog` lives, its process is the only writer, and it adds votes alone.
-_WAITING = """
+_WAITING = f"""
 create or replace temp table waiting as
 with whole as (
     select battle, battle_no, seed, experiment
-    from battles
-    join (select battle, count(*) as turns from turns group by all) using (battle)
-    join (
-        select battle, count(*) as replies, bool_or(finish = 'cancelled') as stopped
-        from replies
-        group by all
-    ) using (battle)
+    from {ANSWERED}
     where origin <> 'arena' and not stopped and replies = turns * len(models)
 )
 select distinct

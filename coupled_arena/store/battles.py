@@ -11,6 +11,17 @@ from coupled_arena.errors import BattleError
 from coupled_arena.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
 
 _SHORTEST_PREFIX = 8
+ANSWERED = """
+battles
+join (select battle, count(*) as turns from turns group by all) using (battle)
+join (
+    select battle, count(*) as replies, bool_or(finish = 'cancelled') as stopped
+    from replies
+    group by all
+) using (battle)
+"""
+"""Battles that have an answer, with their turns and replies, and whether any was stopped."""
+
 _ADD_TURN = """
 insert into turns (battle, turn, prompt, prompt_id, category, language, system, prefix)
 values (?, ?, ?, ?, ?, ?, ?, ?)

@@ -68,7 +68,28 @@ def cluster_gram(
         Prompts with a vote among these comparisons, or where votes do not matter, with any.
     """
     k = len(models)
-    products = ", ".join(f"sum(s{i} * s{j})" for i in range(k) for j in range(i + 1))
+    lower = [(i, j) for i in range(k) for j in range(i + 1)]
+    gram = np.zeros((k, k))
+    gram[np.tril_indices(k)], clusters = _products(cursor, selection, models, cells, lower)
+    return gram + np.tril(gram, -1).T, clusters
+
+
+def cluster_diagonal(
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+) -> tuple[FloatArray, int]:
+    """Return the diagonal of `cluster_gram`, shape (k,), and the number of clusters: sooner."""
+    return _products(cursor, selection, models, cells, [(i, i) for i in range(len(models))])
+
+
+def _products(
+    cursor: Cursor,
+    selection: Selection,
+    models: Sequence[str],
+    cells: Cells,
+    pairs: Sequence[tuple[int, int]],
+) -> tuple[FloatArray, int]:
+    """Return the sums over prompts of s_i s_j for some i and j, and the number of clusters."""
+    products = ", ".join(f"sum(s{i} * s{j})" for i, j in pairs)
     row = _over_cells(
         cursor,
         selection,
@@ -76,28 +97,7 @@ def cluster_gram(
         cells,
         f"""
         select count(*) filter (voted), {products}
-        from (select bool_or(voted) as voted, {_sums(k)} from added group by prompt_no)
-        """,
-    )[0]
-    gram = np.zeros((k, k))
-    gram[np.tril_indices(k)] = [value or 0.0 for value in row[1:]]
-    return gram + np.tril(gram, -1).T, row[0]
-
-
-def cluster_diagonal(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
-) -> tuple[FloatArray, int]:
-    """Return the diagonal of `cluster_gram`, shape (k,), and the number of clusters: sooner."""
-    row = _over_cells(
-        cursor,
-        selection,
-        models,
-        cells,
-        f"""
-        select count(*) filter (voted), {", ".join(f"sum(s{i} * s{i})" for i in range(len(models)))}
-        from (
-            select bool_or(voted) as voted, {_sums(len(models))} from added group by prompt_no
-        )
+        from (select bool_or(voted) as voted, {_sums(len(models))} from added group by prompt_no)
         """,
     )[0]
     return np.array([value or 0.0 for value in row[1:]]), row[0]

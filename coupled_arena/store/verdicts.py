@@ -11,6 +11,7 @@ import duckdb
 from coupled_arena.questions import NOT_ASKED, Matchup, Verdict
 from coupled_arena.records import Swap
 from coupled_arena.store import upkeep
+from coupled_arena.store.battles import ANSWERED
 from coupled_arena.store.database import Store
 
 Cursor = duckdb.DuckDBPyConnection
@@ -48,20 +49,14 @@ class Wanted:
 
 # All turns with a reply of every model; a battle that was stopped counts once somebody found it
 # worth a vote. Equal verdicts on identical replies are given once, for either order.
-_DOCKET = """
+_DOCKET = f"""
 create or replace temp table docket as
 with whole as (
     select battle, battle_no, models
-    from battles
-    join (select battle, count(*) as turns from turns group by all) using (battle)
-    join (
-        select battle, count(*) as replies, bool_or(finish = 'cancelled') as stopped
-        from replies
-        group by all
-    ) using (battle)
+    from {ANSWERED}
     where replies = turns * len(models)
         and (not stopped or battle in (select battle from votes))
-        and {wanted}
+        and {{wanted}}
 ),
 pairs as (
     select battle, battle_no, i, unnest(range(i + 1, len(models)))::integer as j

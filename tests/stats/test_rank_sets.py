@@ -119,7 +119,7 @@ def test_a_new_model_is_seldom_separated_from_its_equals(n, tie, cutoff):
             law = [(1 - tie) / 2, (1 - tie) / 2, tie]
             chance = multinomial.pmf([wins, losses, n - wins - losses], n, law)
             covered += chance * ((sets.low[-1], sets.high[-1]) == (1, 4))
-    assert covered > 0.98
+    assert covered > 0.95
 
 
 def test_equal_models_share_a_rank():

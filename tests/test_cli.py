@@ -17,6 +17,7 @@ from coupled_arena.cli import main
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.snapshots import snapshot, snapshot_path
+from tests.patience import PATIENCE
 
 FULL, EIGHT_BITS = "SmolLM2-135M", "SmolLM2-135M-bnb-8bit"
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -117,7 +118,7 @@ def test_an_interrupted_run_continues_to_the_same_rows(call, generated, prompts,
         assert piece, seen
         seen += piece
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert (
         err.strip().splitlines()[-1].startswith("Error: Interrupted. Finished battles are stored")
@@ -132,7 +133,7 @@ def test_an_interrupted_run_continues_to_the_same_rows(call, generated, prompts,
 
 def replayed(db, battle):
     process = start("replay", battle, "--db", db, "--json")
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     return json.loads(out)
 
@@ -191,11 +192,11 @@ def test_an_owned_store_is_read_from_its_snapshot_and_not_written(generated, tmp
     with Store.open(db) as store:
         snapshot(store, snapshot_path(db))
         reader = start("export", "--out", tmp_path / "out", "--db", db)
-        _, err = reader.communicate(timeout=60)
+        _, err = reader.communicate(timeout=PATIENCE)
         assert reader.returncode == 0
         assert f"{db} is in use: reading its snapshot, " in err
         writer = start("import", ranking_lines(tmp_path / "rows", ["tie"]), "--db", db)
-        _, err = writer.communicate(timeout=60)
+        _, err = writer.communicate(timeout=PATIENCE)
     assert writer.returncode == 1
     assert err.strip() == (
         f"Error: {db} is in use by process {os.getpid()}. "

@@ -11,6 +11,7 @@ import pytest
 
 from coupled_arena.cli import main
 from coupled_arena.store.database import Store
+from tests.patience import PATIENCE
 from tests.test_cli import EIGHT_BITS, FULL, copied, start
 
 ITEMS = [
@@ -147,7 +148,7 @@ def test_two_jobs_on_one_store_do_not_meet(call, items, tmp_path):
     db = tmp_path / "arena.duckdb"
     with Store.open(db):
         process = start(*benchmark(items, db))
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "is in use" in err or "owns" in err
 
@@ -162,7 +163,7 @@ def test_five_interruptions_change_no_row(call, items, tmp_path):
         while seen.count("tokens/s") < wanted and (piece := process.stderr.read(10)):
             seen += piece
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 1, "it was done before it could be stopped"
         assert "Finished battles are stored" in err
         stops += 1

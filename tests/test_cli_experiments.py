@@ -19,6 +19,7 @@ from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.estimates import Covariance, Weighting
 from coupled_arena.stats.rank_sets import Cutoff
 from coupled_arena.store.database import Store
+from tests.patience import PATIENCE
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = ("x", "y", "z")
@@ -188,7 +189,7 @@ def test_ctrl_c_reports_what_is_finished():
         assert piece, seen
         seen += piece
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     done = json.loads(out)["repeats"]
     assert 0 < done < 1_000_000

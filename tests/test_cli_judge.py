@@ -12,9 +12,10 @@ import pytest
 from coupled_arena.settings import load_settings
 from coupled_arena.store.database import Store
 from tests.judging.scripted import KEY, failure, scripted, verdict
+from tests.patience import PATIENCE, until
 from tests.store.conftest import make_battle
 from tests.test_cli import start
-from tests.ui.server import read, until
+from tests.ui.server import read
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +167,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(db, sign):
         until(lambda: len(answered) >= 24, 60)
         process.send_signal(sign)
         killed = time.monotonic()
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         asked = len(server.asked)
         stored = verdicts(db)
         if sign is signal.SIGINT:
@@ -176,7 +177,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(db, sign):
             old = sum(at < killed - 1.0 for at, _ in answered)
             assert old <= len(stored) <= len(answered)
         again = start(*judging(db, server, "--concurrency", 4))
-        out, _ = again.communicate(timeout=60)
+        out, _ = again.communicate(timeout=PATIENCE)
         assert again.returncode == 0
         answer = json.loads(out)
     assert (answer["skipped"], answer["left"]) == (len(stored), 0)
@@ -188,7 +189,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(db, sign):
 def test_a_store_that_the_app_owns_is_left_alone(call, db):
     with scripted(lambda _: verdict()) as server, Store.open(db):
         child = start(*judging(db, server))
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 1
     assert f"is in use by process {os.getpid()}" in err
     assert server.asked == []

@@ -16,8 +16,8 @@ from coupled_arena.records import Finish, Source
 from coupled_arena.services import build_judge
 from coupled_arena.settings import JudgeSettings, load_settings
 from tests.judging.scripted import KEY, RESET, failure, scripted, verdict
+from tests.patience import until
 from tests.store.conftest import make_battle, make_vote
-from tests.ui.server import until
 
 
 @pytest.fixture(autouse=True)

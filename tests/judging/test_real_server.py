@@ -23,8 +23,9 @@ from coupled_arena.questions import NOT_ASKED
 from coupled_arena.records import Finish, Mode, Reply, Sampling
 from coupled_arena.settings import resource
 from coupled_arena.store.database import Store
+from tests.patience import until
 from tests.store.conftest import make_battle
-from tests.ui.server import free_port, until
+from tests.ui.server import free_port
 
 _STARTS_WITHIN = 120.0  # seconds
 _SHORT = JudgePrompt("Which answer is better?", "0" * 64)  # a long one costs seconds a question

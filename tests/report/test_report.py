@@ -22,6 +22,7 @@ from coupled_arena.store.exchange import export
 from coupled_arena.store.fingerprint import COVERED, fingerprint
 from coupled_arena.store.snapshots import snapshot, snapshot_path
 from coupled_arena.ui.markup import Html, listed, table
+from tests.patience import PATIENCE
 from tests.report import rubbish
 from tests.report.rubbish import FOLDER, JUDGE, METRIC, MODELS, PLAIN, SCRIPT, SEED, fill
 from tests.store.conftest import make_battle, make_vote
@@ -143,7 +144,7 @@ class TestAgain:
                 text=True,
                 env={**os.environ, "PYTHONHASHSEED": "7"},  # sets are in another order
                 cwd=Path(__file__).parents[2],
-                timeout=120,
+                timeout=PATIENCE,
             )
         assert run.returncode == 0
         assert "is in use: reading its snapshot" in run.stderr

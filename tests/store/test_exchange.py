@@ -15,6 +15,7 @@ from coupled_arena.store import scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.exchange import export
 from coupled_arena.store.snapshots import open_for_reading, snapshot, snapshot_path
+from tests.patience import until
 
 TABLES = ["battles", "replies", "votes", "verdicts", "scores", "grades"]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
@@ -309,6 +310,7 @@ def test_snapshots_and_exports_agree_while_votes_arrive(tmp_path, new_battle, ne
             writer.start()
         try:
             for n in range(4):
+                until(lambda: store.version()[0] > n)  # noqa: B023 (called at once)
                 snapshot(store, tmp_path / f"{n}.duckdb")
                 battles, _, votes, *_ = map(read_jsonl, export(store, tmp_path, "jsonl"))
                 assert 0 <= len(battles) - len(votes) <= 2

@@ -22,6 +22,7 @@ from coupled_arena.tasks import sandbox
 from coupled_arena.tasks.files import locate
 from coupled_arena.tasks.humaneval import CodeItem, HumanEval, read_code, readings
 from coupled_arena.tasks.sandbox import Limits, Outcome, Sandbox
+from tests.patience import PATIENCE
 from tests.tasks.hostile import CHEATING, HARMFUL
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lock is Linux's")
@@ -202,7 +203,7 @@ def test_a_program_ends_with_whoever_started_it(tmp_path):
     started = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
     try:
         family = psutil.Process(started.pid)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while len(children := family.children()) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         assert len(children) == 2
@@ -210,7 +211,7 @@ def test_a_program_ends_with_whoever_started_it(tmp_path):
     finally:
         started.kill()
         started.wait()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert alive == []
 
 
@@ -224,7 +225,7 @@ def test_ctrl_c_is_no_answer():
     earlier = children()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, "import time\ntime.sleep(1)" + RIGHT)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE
         while len(started := children(earlier)) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.1)  # the second, too, has begun

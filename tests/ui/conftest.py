@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 
@@ -15,7 +16,6 @@ OPTIONS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-PATIENCE = 20_000  # milliseconds
 
 _CONFIG = """
 snapshot_seconds = 1
@@ -58,7 +58,7 @@ def visit(browser):
     def opened(url, **options):
         context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         # Leaving a page aborts what it was waiting for.

@@ -11,9 +11,10 @@ from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE
+
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 COOKIE = "coupled_arena_visitor"
-_TIMEOUT = 180.0  # seconds; the machine may be slow
 
 
 class Visitor:
@@ -31,7 +32,7 @@ class Visitor:
 
     def __init__(self, url: str, *, cookies: bool = True, session: str | None = None) -> None:
         jar = CookieJar(None if cookies else DefaultCookiePolicy(allowed_domains=[]))
-        self.http = httpx.Client(base_url=url, timeout=_TIMEOUT, cookies=jar)
+        self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
         self.config: dict[str, Any] = json.loads(self.get("/config"))
@@ -82,7 +83,7 @@ class Visitor:
                     message = json.loads(line.removeprefix("data: "))
                     if message["msg"] != "heartbeat":
                         heard = time.monotonic()
-                    assert time.monotonic() - heard < _TIMEOUT, "nothing but heartbeats"
+                    assert time.monotonic() - heard < PATIENCE, "nothing but heartbeats"
                     yield message
 
     def call(

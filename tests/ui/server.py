@@ -12,19 +12,17 @@ import secrets
 import signal
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 import httpx
 
 from coupled_arena.cli import main
 from coupled_arena.store.snapshots import snapshot_path
-
-T = TypeVar("T")
+from tests.patience import PATIENCE, until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
@@ -35,7 +33,6 @@ _FORKS.set_forkserver_preload(
         "coupled_arena.ui.layout",
     ]
 )
-_STARTS_WITHIN = 300.0  # seconds; weights may have to be fetched
 
 # One small model twice, in a second each: for tests that start the app more than once.
 TWO_QUICK_MODELS = """
@@ -72,7 +69,7 @@ class Served:
 
     def wait_until_open(self) -> None:
         """Return once the page answers."""
-        until(self._answers, _STARTS_WITHIN)
+        until(self._answers)
 
     def _answers(self) -> bool:
         assert self.process.exitcode is None, self.stderr.read_text()
@@ -95,13 +92,13 @@ class Served:
         """End the app as Ctrl-C does and return its exit code, None if it goes on."""
         assert self.process.pid
         os.kill(self.process.pid, signal.SIGINT)
-        self.process.join(timeout=60)
+        self.process.join(timeout=PATIENCE)
         return self.process.exitcode
 
     def kill(self) -> None:
         """End the app as a power cut does."""
         self.process.kill()
-        self.process.join(timeout=60)
+        self.process.join(timeout=PATIENCE)
 
 
 def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: bool) -> None:
@@ -131,15 +128,6 @@ def read(db: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Query a database file that no process owns."""
     with duckdb.connect(str(db), read_only=True) as connection:
         return connection.execute(query, list(parameters)).fetchall()
-
-
-def until(look: Callable[[], T], seconds: float = 90.0) -> T:
-    """Return what a look finds, once it finds something."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"nothing within {seconds:.0f} s"
-        time.sleep(0.1)
-    return found
 
 
 def free_port() -> int:

@@ -13,6 +13,7 @@ import pytest
 from coupled_arena.records import Mode, seed_to_hex
 from coupled_arena.store.database import Store
 from tests.judging.scripted import KEY, scripted, verdict
+from tests.patience import PATIENCE
 from tests.stored import EXPERIMENT, MODELS, fill
 from tests.ui import test_blindness as blindness
 from tests.ui.raw_client import Visitor
@@ -283,7 +284,7 @@ print(sorted({"torch", "transformers", "bitsandbytes"} & set(sys.modules)))
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert (run.returncode, run.stdout) == (0, "[]\n"), run.stderr

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.patience import until
 from tests.ui.hostile_app import HOSTILE
-from tests.ui.server import REPOSITORY, free_port, until
+from tests.ui.server import REPOSITORY, free_port
 
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
@@ -121,6 +122,7 @@ def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(app, page, visit
 
 
 def test_answers_stream(page):
+    page.wait_for_selector("#round", state="attached")
     page.evaluate(
         """() => {
             window.seen = [];

@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.patience import until
 from tests.ui.raw_client import QUESTION, Visitor, has_words
-from tests.ui.server import TWO_QUICK_MODELS, serving, until
+from tests.ui.server import TWO_QUICK_MODELS, serving
 
 CROWD = 8
 
@@ -67,14 +68,14 @@ def test_a_visitor_who_leaves_frees_the_engine(narrow_app):
     assert begin(second) is None
     assert b"The arena is busy" in second.heard
     answers.close()  # as a closed tab does: the connection is gone
-    admitted = until(lambda: begin(second), seconds=15)
+    admitted = until(lambda: begin(second))
     assert begin(third) is None  # the second one's answers are being written now
     admitted.close()
 
 
 def test_stopping_frees_the_engine(narrow_app):
     first, second = Visitor(narrow_app.url), Visitor(narrow_app.url)
-    view = until(lambda: first.ask(stop=True), seconds=15)
+    view = until(lambda: first.ask(stop=True))
     assert not view["running"]
     answers = begin(second)
     assert answers

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from tests.patience import until
 from tests.ui.raw_client import Visitor
-from tests.ui.server import TWO_QUICK_MODELS, read, serving, until
+from tests.ui.server import TWO_QUICK_MODELS, read, serving
 
 CLIENTS = 8
 CONFIG = f"""
@@ -49,7 +50,7 @@ def killed_while_voting(folder, at_least):
         voters = Voters(served.url)
         runs = [pool.submit(voters.run, number) for number in range(CLIENTS)]
         try:
-            until(lambda: len(voters.acknowledged) >= at_least, seconds=200)
+            until(lambda: len(voters.acknowledged) >= at_least)
         finally:
             served.kill()
         for run in runs:

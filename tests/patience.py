@@ -1,0 +1,20 @@
+"""How long tests wait for what must come: machines differ several times in speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PATIENCE = 300.0  # seconds; what takes longer hangs
+
+
+def until(look: Callable[[], T]) -> T:
+    """Return what a look finds, once it finds something."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"nothing within {PATIENCE:.0f} s"
+        time.sleep(0.1)
+    return found

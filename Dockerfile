@@ -20,5 +20,5 @@ EXPOSE 7860
 # Votes live in /home/user/data: mount a volume there to keep them.
 RUN mkdir -p /home/user/data
 HEALTHCHECK --interval=30s --timeout=5s --start-period=180s \
-    CMD python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/', timeout=4)"
+    CMD python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/healthz', timeout=4)"
 CMD ["python", "app.py", "--host", "0.0.0.0", "--port", "7860", "--db", "/home/user/data/arena.duckdb"]

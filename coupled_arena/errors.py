@@ -5,7 +5,8 @@
     ├── ModelError         a model's weights or tokenizer cannot be used
     ├── PromptError        a prompt that cannot be answered as it stands
     ├── StoreError         the database cannot be opened, read or written
-    │   └── StoreBusyError another process owns the database
+    │   ├── StoreBusyError another process owns the database
+    │   └── StoreLostError the database is no longer where it was
     ├── BattleError        a battle that does not exist or cannot be replayed
     ├── VoteError          a vote that is refused
     ├── ScoreError         a table of scores that cannot be used
@@ -40,6 +41,10 @@ class StoreError(ArenaError):
 
 class StoreBusyError(StoreError):
     """Another process owns the database."""
+
+
+class StoreLostError(StoreError):
+    """The database was moved, deleted or exchanged while it was open."""
 
 
 class BattleError(ArenaError):

@@ -7,7 +7,6 @@ be built without.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -16,14 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coupled_arena.court.live import LiveJudge
-from coupled_arena.errors import ModelError, SettingsError, StoreError
+from coupled_arena.errors import ModelError, SettingsError
 from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
-from coupled_arena.store.snapshots import snapshot, snapshot_path
+from coupled_arena.store.snapshot_thread import SnapshotThread
+from coupled_arena.store.snapshots import open_for_writing, snapshot_path
 
 if TYPE_CHECKING:
     from coupled_arena.arena.annotation import Annotation
@@ -36,7 +36,6 @@ _log = logging.getLogger(__name__)
 OPENAI = "https://api.openai.com/v1"
 _PROMPTS = {False: "data/judge_prompt.txt", True: "data/grade_prompt.txt"}
 _LIVE_PATIENCE = 15.0  # seconds until an outage is told; the question is asked again later
-_SNAPSHOT_SHARE = 20  # at most one part in so many of the time goes into snapshots
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,16 @@ class Services:
 
     settings: Settings
     store: Store
+    snapshots: SnapshotThread
     arena: Arena | Annotation
     evidence: LiveEvidence
     audits: LiveAudits
     live_judge: LiveJudge | None
+
+    def ailing(self) -> tuple[str, ...]:
+        """Return what keeps people from voting now: "database", "engine" or nothing."""
+        parts = {"database": self.store.is_well, "engine": self.arena.is_well}
+        return tuple(part for part, is_well in parts.items() if not is_well())
 
 
 @contextmanager
@@ -70,16 +75,32 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
     from coupled_arena.audit.evidence import LiveAudits
     from coupled_arena.evidence import LiveEvidence
 
-    if annotate and not settings.db.exists():
-        raise StoreError(f"{settings.db} does not exist: make battles with `generate` first.")
     with (
-        Store.open(settings.db) as store,
-        snapshots(store, settings),
+        open_store(settings, create=not annotate) as (store, snapshots),
         _annotation(store) if annotate else _arena(settings, store) as arena,
     ):
         boards = LiveEvidence(store), LiveAudits(store)
         with _live_judge(settings.judge, store) as live:
-            yield Services(settings, store, arena, *boards, live)
+            yield Services(settings, store, snapshots, arena, *boards, live)
+
+
+@contextmanager
+def open_store(
+    settings: Settings, *, create: bool = True
+) -> Iterator[tuple[Store, SnapshotThread]]:
+    """Own the database, and keep a snapshot of it for other processes.
+
+    Takes what `open_for_writing` takes.
+
+    Raises
+    ------
+    StoreError
+        It cannot be opened, or it is not what its snapshots go on to.
+    """
+    with open_for_writing(settings.db, create=create) as store:
+        path = snapshot_path(settings.db)
+        with closing(SnapshotThread(store, path, settings.snapshot_seconds)) as snapshots:
+            yield store, snapshots
 
 
 @contextmanager
@@ -209,32 +230,3 @@ def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     model = load_model(spec, cache)
     _log.info("Loaded %s in %.1f s", spec.name, time.perf_counter() - started)
     return model
-
-
-@contextmanager
-def snapshots(store: Store, settings: Settings) -> Iterator[None]:
-    """Keep a copy of the database that other processes can read, renewed when it has changed."""
-    leaving = threading.Event()
-    path = snapshot_path(settings.db)
-
-    def keep() -> None:
-        copied, took = None, 0.0
-        while not leaving.is_set():
-            version = store.version()
-            if version != copied:
-                started = time.perf_counter()
-                try:
-                    snapshot(store, path)
-                except StoreError as error:
-                    _log.warning("%s", error)
-                copied, took = version, time.perf_counter() - started
-            # A large store takes seconds to copy: that must stay a small part of the time.
-            leaving.wait(max(settings.snapshot_seconds, _SNAPSHOT_SHARE * took))
-
-    thread = threading.Thread(target=keep, name="snapshots", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        leaving.set()
-        thread.join()

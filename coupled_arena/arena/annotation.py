@@ -45,6 +45,13 @@ class Annotation:
         self._skipped: defaultdict[str, set[int]] = defaultdict(set)
         self._drawing = threading.Lock()
 
+    def is_well(self) -> bool:
+        """Tell whether battles can be served; it needs nothing but the store."""
+        return True
+
+    def close(self) -> None:
+        """Nothing runs here that would have to end."""
+
     def next(self, owner: str) -> str | None:
         """Return the id of the round that the voter is to vote on; None if nothing is left.
 

@@ -7,6 +7,7 @@ battle is stored once the answers are done, stopped or voted on.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import re
 import threading
@@ -18,7 +19,7 @@ from coupled_arena.arena.pairing import new_battle
 from coupled_arena.arena.rounds import ROUND_LIFETIME, Round
 from coupled_arena.arena.views import Reveal, RoundView
 from coupled_arena.arena.voting import check_ranks, reveal_of
-from coupled_arena.errors import PromptError, VoteError
+from coupled_arena.errors import ArenaError, PromptError, VoteError
 from coupled_arena.generation.lockstep import Request
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.generation.worker import EngineWorker
@@ -33,9 +34,11 @@ from coupled_arena.records import (
 )
 from coupled_arena.store.database import Store
 
+_log = logging.getLogger(__name__)
 CADENCE = 0.1  # seconds between looks at a running round, whoever is decoding
 LONGEST_PROMPT = 40_000  # characters
 _BROKEN = "The models broke off, and this round was dropped. Start another."
+_LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
 
 
@@ -79,6 +82,33 @@ class Arena:
         self._rng = rng or random.SystemRandom()
         self._rounds: dict[str, Round] = {}
         self._lock = threading.Lock()
+        self._closing = False
+
+    def is_well(self) -> bool:
+        """Tell whether new rounds are answered."""
+        return self.worker.alive
+
+    def close(self) -> None:
+        """Take no more questions, stop the answers that run and store them as they are."""
+        self._closing = True
+        with self._lock:
+            rounds = list(self._rounds.values())
+        running = [current for current in rounds if current.state.pending]
+        for current in running:
+            self.stop(current.owner, current.id)
+        deadline = time.monotonic() + _LAST_STEP
+        for current in running:
+            self._close(current, deadline)
+
+    def _close(self, current: Round, deadline: float) -> None:
+        pending = current.state.pending
+        if pending and not pending[1].done.wait(max(0.0, deadline - time.monotonic())):
+            _log.warning("A round was dropped: its answers did not stop in time.")
+            return
+        try:
+            self._settle(current)
+        except ArenaError as error:
+            _log.warning("A round was dropped: %s", error)
 
     def ask(self, owner: str, prompt: Prompt, size: int = 2) -> str:
         """Open a round on a prompt and return its id; the answers begin at once.
@@ -178,6 +208,9 @@ class Arena:
             raise PromptError("The question holds characters that are no text: remove them.")
         if len(prompt.text) > LONGEST_PROMPT:
             raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
+        if self._closing:
+            raise PromptError("The arena is closing. Try again in a minute.")
+        self._store.check_file()  # nobody should read answers that cannot be voted on
         if self.worker.battles >= self._rules.most_at_once:
             raise PromptError("The arena is busy. Try again in a minute.")
         request = self._request(current.state.battle, prompt)

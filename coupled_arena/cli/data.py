@@ -45,10 +45,13 @@ def import_(
     settings = load_settings(config, db=db)
     from tqdm import tqdm
 
-    from coupled_arena.store.database import Store
     from coupled_arena.store.importing import import_files
+    from coupled_arena.store.snapshots import open_for_writing
 
-    with Store.open(settings.db) as store, tqdm(total=len(files) + 1, delay=1, leave=False) as bar:
+    with (
+        open_for_writing(settings.db) as store,
+        tqdm(total=len(files) + 1, delay=1, leave=False) as bar,
+    ):
 
         def progress(step: str) -> None:
             finished = 1 if bar.desc else 0
@@ -85,10 +88,10 @@ def import_scores(
     """
     settings = load_settings(config, db=db)
     from coupled_arena.risk.stored import COMPUTED
-    from coupled_arena.store.database import Store
     from coupled_arena.store.importing_scores import import_scores as import_files
+    from coupled_arena.store.snapshots import open_for_writing
 
-    with Store.open(settings.db) as store, _all_or_nothing():
+    with open_for_writing(settings.db) as store, _all_or_nothing():
         done = import_files(
             store,
             files,

@@ -176,10 +176,9 @@ def _scored(settings: Settings, plan: Plan, marker: Marker, at_once: int) -> Sco
 @contextmanager
 def _owned(settings: Settings) -> Iterator[Store]:
     """Open the store for a job; other processes can read its snapshots meanwhile."""
-    from coupled_arena.services import snapshots
-    from coupled_arena.store.database import Store
+    from coupled_arena.services import open_store
 
-    with Store.open(settings.db) as store, snapshots(store, settings):
+    with open_store(settings) as (store, _):
         try:
             yield store
         except KeyboardInterrupt as stop:

@@ -10,7 +10,7 @@ import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.errors import ArenaError
-from coupled_arena.settings import JudgeSettings, Settings, load_settings
+from coupled_arena.settings import JudgeSettings, load_settings
 
 Swaps = Literal["both", "random"]
 _Limit = Annotated[
@@ -94,10 +94,9 @@ def judge(
     from coupled_arena.court.bulk import judge_stored
     from coupled_arena.judging.budget import Budget
     from coupled_arena.services import build_judge
-    from coupled_arena.store.database import Store
+    from coupled_arena.store.snapshots import open_for_writing
 
-    _check_there(settings)
-    with Store.open(settings.db) as store:
+    with open_for_writing(settings.db, create=False) as store:
         done = judge_stored(
             build_judge(_known(table, store), grades=grade),
             store,
@@ -122,11 +121,6 @@ def _known(table: JudgeSettings, store: Any) -> JudgeSettings:
     with store.cursor() as cursor:
         bound = binding(cursor, table.name)
     return table.model_copy(update={"model": bound[0]}) if bound and bound[1] else table
-
-
-def _check_there(settings: Settings) -> None:
-    if not settings.db.exists():
-        raise ArenaError(f"There is no database {settings.db}. Check --db.")
 
 
 def _text(done: Any, what: str) -> str:

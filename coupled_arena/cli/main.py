@@ -18,9 +18,11 @@ from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.generation import benchmark, generate, replay_battle
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.report import report
+from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.errors import ArenaError
+from coupled_arena.interrupts import termination_as_interrupt
 from coupled_arena.settings import load_settings, presets
 
 app = typer.Typer(
@@ -45,6 +47,7 @@ app.command()(plan)
 app.command()(coupling)
 app.command()(risk)
 app.command()(report)
+app.command()(restore)
 app.command()(resample)
 app.command()(simulate)
 
@@ -69,7 +72,7 @@ def serve(
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     from coupled_arena.services import open_services
-    from coupled_arena.ui.layout import launch
+    from coupled_arena.ui.server import launch
 
     with open_services(settings, annotate=annotate) as services:
         launch(services)
@@ -125,7 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("coupled_arena").setLevel(logging.INFO)
     try:
-        app(args=arguments, prog_name="coupled-arena")
+        with termination_as_interrupt():
+            app(args=arguments, prog_name="coupled-arena")
     except ArenaError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(1)

@@ -11,6 +11,7 @@ from coupled_arena.generation.lockstep import LockstepEngine, Request, Running
 from coupled_arena.generation.noise import compile_noise_loop
 
 _log = logging.getLogger(__name__)
+_LAST_STEP = 3.0  # seconds
 _STOPPED = "The engine has stopped: restart the arena."
 
 
@@ -36,6 +37,11 @@ class EngineWorker:
         """How many turns are waiting or running."""
         return self._engine.battles + self._inbox.qsize()
 
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs and takes in turns."""
+        return self._open and self._thread.is_alive()
+
     def submit(self, request: Request) -> Running:
         """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it."""
         running = self._engine.prepare(request)
@@ -49,7 +55,7 @@ class EngineWorker:
     def close(self) -> None:
         """End every turn and the thread."""
         self._inbox.put(None)
-        self._thread.join()
+        self._thread.join(_LAST_STEP)  # a step of a large model may take longer than one can wait
 
     def _work(self) -> None:
         compile_noise_loop()  # now, not in the first visitor's round

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -12,14 +13,16 @@ from typing import Self, TypeVar
 
 import duckdb
 
-from coupled_arena.errors import StoreBusyError, StoreError
+from coupled_arena.errors import StoreBusyError, StoreError, StoreLostError
 from coupled_arena.records import Battle, Score, Vote
 from coupled_arena.store import battles, migrations, scores, upkeep, votes
+from coupled_arena.store.files import reason
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 # Extensions would be fetched from the network; the ones used here are built in.
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
@@ -50,6 +53,7 @@ class Store:
         self.path = path
         self.read_only = read_only
         self._connection = connection
+        self._file = None if path is None or read_only else _identity(path)
         self._writing = threading.Lock()
         self.snapshotting = threading.Lock()  # two at once would write the same file
 
@@ -93,6 +97,31 @@ class Store:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
         return self._connection.cursor()
+
+    def check_file(self) -> None:
+        """Make sure that what is written lands where it will be looked for.
+
+        Raises
+        ------
+        StoreLostError
+            The file was moved, deleted or exchanged since it was opened.
+        """
+        if self._file and self.path and _identity(self.path) != self._file:
+            raise StoreLostError(
+                f"{self.path} was moved, deleted or exchanged while the arena runs: nothing more "
+                "is stored. Put it back, or stop the arena and run "
+                f"`coupled-arena restore --db {self.path}`."
+            )
+
+    def is_well(self) -> bool:
+        """Tell whether the database answers, and is where it was."""
+        try:
+            self.check_file()
+            self.version()
+        except (StoreError, duckdb.Error) as error:
+            _log.warning("The database is not well: %s", reason(error))
+            return False
+        return True
 
     def add_battle(self, battle: Battle, marks: Sequence[Score] = ()) -> bool:
         """Write a battle, or those of its turns, replies and scores that are not stored yet.
@@ -193,19 +222,34 @@ class Store:
         Raises
         ------
         StoreError
-            The database cannot be written.
+            The database cannot be written, or is no longer where it was.
         """
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only.")
+
+        def checked(cursor: duckdb.DuckDBPyConnection) -> T:
+            result = work(cursor)
+            self.check_file()  # as late as can be: what follows is only the commit
+            return result
+
         with self._writing, self.cursor() as cursor:
             try:
-                return _retry(cursor, work)
+                return _retry(cursor, checked)
             except _WRITE_ERRORS as error:
-                raise StoreError(f"{self.path} cannot be written: {_reason(error)}") from error
+                raise StoreError(f"{self.path} cannot be written: {reason(error)}") from error
 
     def _row(self, query: str) -> tuple[int, ...]:
         with self.cursor() as cursor:
             return cursor.execute(query).fetchall()[0]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _check_kind(path: Path) -> None:
@@ -220,7 +264,7 @@ def _check_kind(path: Path) -> None:
 
 
 def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(name, read_only=read_only, config=_CONFIG)
+    connection = duckdb.connect(name, read_only=read_only, config=CONFIG)
     try:
         if not read_only:
             migrations.migrate(connection)
@@ -260,16 +304,12 @@ def _transact(
 
 
 def _explain(path: Path, error: duckdb.Error) -> StoreError:
-    reason = _reason(error)
-    if owner := re.search(r"\(PID (\d+)\)", reason):
+    why = reason(error)
+    if owner := re.search(r"\(PID (\d+)\)", why):
         return StoreBusyError(
             f"{path} is in use by process {owner[1]}. Stop that process, or choose another file."
         )
     for sign, advice in _ADVICE.items():
-        if sign in reason:
+        if sign in why:
             return StoreError(f"{path} cannot be opened: {advice}")
-    return StoreError(f"{path} cannot be opened: {reason}")
-
-
-def _reason(error: duckdb.Error) -> str:
-    return str(error).splitlines()[0]
+    return StoreError(f"{path} cannot be opened: {why}")

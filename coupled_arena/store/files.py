@@ -12,4 +12,4 @@ def reason(error: Exception) -> str:
     """Return why a file could not be used, on one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error).splitlines()[0]
+    return next(iter(str(error).splitlines()), type(error).__name__)

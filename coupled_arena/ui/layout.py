@@ -1,20 +1,16 @@
-"""The page: tabs, theme, and the server that serves them.
+"""The page: its tabs.
 
 What needs torch is imported where it is needed: stored battles are served without.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import gradio as gr
-from gradio.themes import Soft
-from starlette.middleware import Middleware
 
 from coupled_arena.arena.annotation import Annotation
 from coupled_arena.arena.library import read_library
-from coupled_arena.errors import SettingsError
 from coupled_arena.services import Services
 from coupled_arena.settings import resource
 from coupled_arena.ui.annotation_tab import AnnotationTab
@@ -26,14 +22,11 @@ from coupled_arena.ui.judge_notice import JudgeNotice
 from coupled_arena.ui.leaderboard_tab import LeaderboardTab
 from coupled_arena.ui.risk_tab import RiskTab
 from coupled_arena.ui.stored_replies import StoredReplies
-from coupled_arena.ui.visitor import VisitorCookie
 
 if TYPE_CHECKING:
     from coupled_arena.arena.battle import Arena
     from coupled_arena.records import Sampling
 
-_log = logging.getLogger(__name__)
-_MAX_EVENTS = 400  # running events of all visitors; each watched round is one
 _TITLE = "# Coupled Arena\nLanguage models, side by side, with the same luck."
 
 
@@ -89,35 +82,3 @@ def _build_compare_tab(arena: Arena, sampling: Sampling) -> None:
     from coupled_arena.ui.compare_tab import CompareTab
 
     CompareTab(arena.models, arena.worker, sampling).build()
-
-
-def launch(services: Services) -> None:
-    """Serve the page until interrupted.
-
-    Raises
-    ------
-    SettingsError
-        The port is taken.
-    """
-    settings = services.settings
-    page = build(services).queue(default_concurrency_limit=None)
-    try:
-        page.launch(
-            server_name=settings.host,
-            server_port=settings.port or None,
-            theme=Soft(font="sans-serif", font_mono="monospace"),
-            css_paths=[resource("assets/arena.css")],
-            footer_links=[],
-            run_history=False,
-            max_threads=_MAX_EVENTS,
-            show_error=False,
-            quiet=True,
-            prevent_thread_lock=True,
-            app_kwargs={"middleware": [Middleware(VisitorCookie)]},
-        )
-    except OSError as error:
-        raise SettingsError(
-            f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."
-        ) from error
-    _log.info("Coupled Arena is open at %s", page.local_url)
-    page.block_thread()

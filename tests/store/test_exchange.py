@@ -271,7 +271,9 @@ def test_a_snapshot_is_a_whole_store_for_another_process(tmp_path, python, new_b
         assert restored.battle(battle.id) == battle
         restored.cast(new_vote(battle, voter="eve"))
         assert restored.version() == (3, 1, 0)
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([path.name, copy.name])
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        [path.name, copy.name, copy.name.replace(".snapshot", ".snapshot-hour")]
+    )
 
 
 def test_a_snapshot_clears_what_a_killed_one_left(filled, tmp_path):

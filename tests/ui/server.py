@@ -88,10 +88,10 @@ class Served:
         """Return the first row, as soon as the snapshot has one."""
         return until(lambda: self.stored(query, *parameters))[0]
 
-    def stop(self) -> int | None:
+    def stop(self, how: signal.Signals = signal.SIGINT) -> int | None:
         """End the app as Ctrl-C does and return its exit code, None if it goes on."""
         assert self.process.pid
-        os.kill(self.process.pid, signal.SIGINT)
+        os.kill(self.process.pid, how)
         self.process.join(timeout=PATIENCE)
         return self.process.exitcode
 

@@ -1,0 +1,47 @@
+"""The command that brings a database back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, show
+from coupled_arena.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.store.restoring import Restored
+
+
+def restore(
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Snapshot to restore.  [default: the newest whole one]"),
+    ] = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Bring a lost or damaged database back from a snapshot, and verify it.
+
+    Beside a database lie its snapshots: the newest (arena.snapshot.duckdb), one of about an hour
+    ago (arena.snapshot-hour.duckdb) and one of about a day ago (arena.snapshot-day.duckdb).
+    Whatever is in the way is renamed; nothing is deleted.
+    """
+    settings = load_settings(config, db=db)
+    from coupled_arena.store.restoring import restore as bring_back
+
+    done = bring_back(settings.db, source)
+    show(asdict(done), as_json, lambda: _text(done))
+
+
+def _text(done: Restored) -> str:
+    lines = [
+        f"{done.db} is back as of {done.age:.0f} s ago, from {done.source}, and verified: "
+        f"{done.battles:,} battles, {done.votes:,} votes, {done.verdicts:,} verdicts."
+    ]
+    lines += [f"Passed over: {reason}" for reason in done.passed_over]
+    lines += [f"Set aside: {path}" for path in done.set_aside]
+    return "\n".join(lines)

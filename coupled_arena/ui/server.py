@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from contextlib import suppress
+from typing import Any
 
 import gradio as gr
 import uvicorn
@@ -78,7 +79,7 @@ def _application(services: Services) -> FastAPI:
         status = {"status": "unavailable" if ailing else "ok", "ailing": ailing}
         return JSONResponse(status, 503 if ailing else 200)
 
-    return gr.mount_gradio_app(
+    gr.mount_gradio_app(
         application,
         page,
         "/",
@@ -88,6 +89,10 @@ def _application(services: Services) -> FastAPI:
         run_history=False,
         show_error=False,
     )
+    mounted: Any = application.routes[-1]
+    # The queue starts with the server; a visitor's request must not start it a second time.
+    mounted.app.startup_events_triggered = True
+    return application
 
 
 def _listening(settings: Settings) -> socket.socket:

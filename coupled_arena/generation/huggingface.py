@@ -9,12 +9,21 @@ from typing import Any, cast
 
 import torch
 import transformers
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, DynamicCache
+from transformers import AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
 from coupled_arena.errors import ModelError, PromptError
 from coupled_arena.generation.attention import ROW_ATTENTION
 from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.generation.checkpoints import (
+    UNREADABLE,
+    Checkpoint,
+    find_checkpoint,
+    load_network,
+    outlier_threshold,
+    packages_of,
+    packing_in_use,
+    reason_of,
+)
 from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
 from coupled_arena.generation.weights import local_folder
 
@@ -32,14 +41,21 @@ class HuggingFaceModel:
         Most tokens of prompt and reply together.
     batchable : bool
         Whether several battles may decode in one batch.
+
+    Parameters
+    ----------
+    packing : str
+        The checkpoint's own quantization, where it has one.
     """
 
-    def __init__(self, spec: ModelSpec, model: Any, tokenizer: Any) -> None:
+    def __init__(self, spec: ModelSpec, model: Any, tokenizer: Any, packing: str = "") -> None:
         self.name = spec.name
-        self.batchable = spec.batchable
         self.network = model
+        # Above 0 the columns that LLM.int8 keeps in 16 bits are chosen over the whole batch.
+        self.batchable = not outlier_threshold(model)
         self._spec = spec
         self._tokenizer = tokenizer
+        self._packing = packing
         config = model.config.get_text_config()
         self.context_length: int = config.max_position_embeddings
         outputs = model.get_output_embeddings().weight.shape[0]
@@ -62,15 +78,15 @@ class HuggingFaceModel:
             "source": spec.source,
             "commit": getattr(self.network.config, "_commit_hash", None) or "",
             "sha256": spec.sha256 or "",
-            "dtype": spec.dtype,
-            "quantization": spec.quantization,
+            "dtype": str(self.network.dtype).removeprefix("torch."),
+            "quantization": self._packing or spec.quantization,
             "device": self.device.type,
             "attention": self.network.config._attn_implementation,
         }
-        if spec.quantization == "bnb-8bit":
-            parts["llm_int8_threshold"] = f"{spec.llm_int8_threshold:g}"
-        if spec.quantization.startswith("bnb"):
-            parts["bitsandbytes"] = version("bitsandbytes")
+        threshold = outlier_threshold(self.network)
+        if threshold is not None:
+            parts["llm_int8_threshold"] = f"{threshold:g}"
+        parts |= {package: version(package) for package in packages_of(parts["quantization"])}
         return {key: value for key, value in parts.items() if value}
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -205,20 +221,29 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     options: dict[str, Any] = {"revision": spec.revision} if folder is None else {}
     if spec.hub and spec.gguf:
         options["gguf_file"] = spec.gguf
+    checkpoint = find_checkpoint(spec.name, where, **options)
+    _check_packing(spec, checkpoint)
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, **options)
-        network = AutoModelForCausalLM.from_pretrained(
-            where,
-            dtype=getattr(torch, spec.dtype),
-            device_map=spec.device_map,
-            quantization_config=_quantization(spec),
-            **options,
-        )
-    except (OSError, ValueError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"Model {spec.name!r} does not load from {where}: {reason}") from error
+    except UNREADABLE as error:
+        raise checkpoint.error(reason_of(error)) from error
+    placement = {"dtype": getattr(torch, spec.dtype), "device_map": spec.device_map}
+    network = load_network(checkpoint, _quantization(spec), **placement)
     _compute_as_asked(spec, network)
-    return HuggingFaceModel(spec, network.eval(), tokenizer)
+    packing = packing_in_use(checkpoint, network)
+    return HuggingFaceModel(spec, network.eval(), tokenizer, packing)
+
+
+def _check_packing(spec: ModelSpec, checkpoint: Checkpoint) -> None:
+    """Refuse what the catalog says of a checkpoint's quantization where it is not so."""
+    packing = checkpoint.packing
+    if spec.quantization == "prequantized" and not packing:
+        raise checkpoint.error("its config.json names no quantization; set quantization to none.")
+    if spec.quantization.startswith("bnb") and packing:
+        raise checkpoint.error(
+            f"its weights are quantized as {packing} already, and {spec.quantization} cannot "
+            "follow; leave it out, or name a checkpoint in full precision."
+        )
 
 
 def _quantization(spec: ModelSpec) -> BitsAndBytesConfig | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,7 @@ import torch
 import transformers
 from transformers import AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
-from coupled_arena.errors import ModelError, PromptError
+from coupled_arena.errors import ModelError, PromptError, PromptLengthError
 from coupled_arena.generation.attention import ROW_ATTENTION
 from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.checkpoints import (
@@ -24,10 +24,9 @@ from coupled_arena.generation.checkpoints import (
     packing_in_use,
     reason_of,
 )
+from coupled_arena.generation.prompts import Message, PromptEncoder
 from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
 from coupled_arena.generation.weights import local_folder
-
-Message = Mapping[str, str]  # role, content
 
 
 class HuggingFaceModel:
@@ -54,7 +53,7 @@ class HuggingFaceModel:
         # Above 0 the columns that LLM.int8 keeps in 16 bits are chosen over the whole batch.
         self.batchable = not outlier_threshold(model)
         self._spec = spec
-        self._tokenizer = tokenizer
+        self._prompts = PromptEncoder(tokenizer, spec.chat_template_options)
         self._packing = packing
         config = model.config.get_text_config()
         self.context_length: int = config.max_position_embeddings
@@ -62,6 +61,12 @@ class HuggingFaceModel:
         self.vocabulary: Vocabulary = read_tokenizer(
             tokenizer, outputs, _stops(spec, model, tokenizer)
         )
+        try:
+            self.encode([{"role": "user", "content": "Hello"}])
+        except (
+            PromptError
+        ) as error:  # for instance of a system prompt, which some have no place for
+            raise ModelError(f"Model {spec.name!r} can be asked nothing: {error}") from error
 
     @property
     def device(self) -> torch.device:
@@ -97,26 +102,17 @@ class HuggingFaceModel:
 
         Raises
         ------
-        PromptError
+        PromptLengthError
             The conversation leaves no room for an answer in the model's context.
+        PromptError
+            The model's chat template refuses it.
         """
         if self._spec.system_prompt and messages[0]["role"] != "system":
             messages = [{"role": "system", "content": self._spec.system_prompt}, *messages]
         begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
-        messages = messages[:-1] if begun else messages
-        if self._tokenizer.chat_template:
-            text = self._tokenizer.apply_chat_template(
-                list(messages),
-                tokenize=False,
-                add_generation_prompt=True,
-                **self._spec.chat_template_options,
-            )
-            ids = self._tokenizer(text + begun, add_special_tokens=False)["input_ids"]
-        else:  # a base model continues plain text
-            said = [m["content"] for m in messages] + [begun] * bool(begun)
-            ids = self._tokenizer("\n\n".join(said))["input_ids"]
+        ids = self._prompts.encode(messages[:-1] if begun else messages, begun)
         if len(ids) >= self.context_length:
-            raise PromptError(
+            raise PromptLengthError(
                 f"The conversation has {len(ids):,} tokens and the models here read at most "
                 f"{self.context_length:,}: shorten it."
             )

@@ -4,6 +4,7 @@
     ├── SettingsError      a configuration or catalog entry is wrong
     ├── ModelError         a model's weights or tokenizer cannot be used
     ├── PromptError        a prompt that cannot be answered as it stands
+    │   └── PromptLengthError   it is longer than a model's context
     ├── StoreError         the database cannot be opened, read or written
     │   ├── StoreBusyError another process owns the database
     │   └── StoreLostError the database is no longer where it was
@@ -33,6 +34,10 @@ class ModelError(ArenaError):
 
 class PromptError(ArenaError):
     """A prompt that cannot be answered as it stands."""
+
+
+class PromptLengthError(PromptError):
+    """A conversation that leaves no room for an answer in a model's context."""
 
 
 class StoreError(ArenaError):

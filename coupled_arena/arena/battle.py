@@ -19,7 +19,7 @@ from coupled_arena.arena.pairing import new_battle
 from coupled_arena.arena.rounds import ROUND_LIFETIME, Round
 from coupled_arena.arena.views import Reveal, RoundView
 from coupled_arena.arena.voting import check_ranks, reveal_of
-from coupled_arena.errors import ArenaError, PromptError, VoteError
+from coupled_arena.errors import ArenaError, PromptError, PromptLengthError, VoteError
 from coupled_arena.generation.lockstep import Request
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.generation.worker import EngineWorker
@@ -218,14 +218,18 @@ class Arena:
 
     def _request(self, battle: Battle, question: Prompt) -> Request:
         try:
-            # Asked of every model, not only of these: which prompts are too long would otherwise
-            # tell which models a round has.
+            # Asked of every model, not only of these: which prompts are too long, or refused by a
+            # chat template, would otherwise tell which models a round has.
             for place in range(len(battle.models)):
                 for model in self.models.values():
                     model.encode(messages(battle, place, question))
-        except PromptError as error:
+        except PromptLengthError as error:
             raise PromptError(
                 "This conversation is too long for the models: shorten it."
+            ) from error
+        except PromptError as error:
+            raise PromptError(
+                "The models cannot be asked this: ask in other words, or start anew."
             ) from error
         return next_request(self.models, battle, question)
 

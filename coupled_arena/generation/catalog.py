@@ -26,8 +26,9 @@ class ModelSpec:
     Attributes
     ----------
     quantization : str
-        ``bnb-8bit`` is LLM.int8, ``bnb-4bit`` is NF4, ``prequantized`` loads the weights as they
-        are published (AWQ, GPTQ).
+        ``bnb-8bit`` is LLM.int8, ``bnb-4bit`` is NF4, both of weights in full precision. ``none``
+        loads the weights as they are published; ``prequantized`` does so too, and refuses those
+        that are not quantized.
     llm_int8_threshold : float
         Outlier threshold of LLM.int8. Above 0 a reply depends on its neighbours in the batch, so
         such a model decodes each battle by itself.
@@ -70,11 +71,6 @@ class ModelSpec:
         if self.wheel:
             return f"wheel:{self.wheel}"
         return f"gguf:{self.gguf}" if self.gguf else f"folder:{self.folder}"
-
-    @property
-    def batchable(self) -> bool:
-        """Whether neighbours in a batch leave the model's distribution alone, up to rounding."""
-        return not (self.quantization == "bnb-8bit" and self.llm_int8_threshold > 0)
 
 
 @dataclass(frozen=True)

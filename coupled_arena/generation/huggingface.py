@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 import transformers
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, DynamicCache
+from transformers import AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
-from coupled_arena.errors import ModelError, PromptError
+from coupled_arena.errors import ModelError, PromptError, PromptLengthError
 from coupled_arena.generation.attention import ROW_ATTENTION
 from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.generation.checkpoints import (
+    UNREADABLE,
+    Checkpoint,
+    find_checkpoint,
+    load_network,
+    outlier_threshold,
+    packages_of,
+    packing_in_use,
+    reason_of,
+)
+from coupled_arena.generation.prompts import Message, PromptEncoder
 from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
 from coupled_arena.generation.weights import local_folder
-
-Message = Mapping[str, str]  # role, content
 
 
 class HuggingFaceModel:
@@ -32,20 +40,33 @@ class HuggingFaceModel:
         Most tokens of prompt and reply together.
     batchable : bool
         Whether several battles may decode in one batch.
+
+    Parameters
+    ----------
+    packing : str
+        The checkpoint's own quantization, where it has one.
     """
 
-    def __init__(self, spec: ModelSpec, model: Any, tokenizer: Any) -> None:
+    def __init__(self, spec: ModelSpec, model: Any, tokenizer: Any, packing: str = "") -> None:
         self.name = spec.name
-        self.batchable = spec.batchable
         self.network = model
+        # Above 0 the columns that LLM.int8 keeps in 16 bits are chosen over the whole batch.
+        self.batchable = not outlier_threshold(model)
         self._spec = spec
-        self._tokenizer = tokenizer
+        self._prompts = PromptEncoder(tokenizer, spec.chat_template_options)
+        self._packing = packing
         config = model.config.get_text_config()
         self.context_length: int = config.max_position_embeddings
         outputs = model.get_output_embeddings().weight.shape[0]
         self.vocabulary: Vocabulary = read_tokenizer(
             tokenizer, outputs, _stops(spec, model, tokenizer)
         )
+        try:
+            self.encode([{"role": "user", "content": "Hello"}])
+        except (
+            PromptError
+        ) as error:  # for instance of a system prompt, which some have no place for
+            raise ModelError(f"Model {spec.name!r} can be asked nothing: {error}") from error
 
     @property
     def device(self) -> torch.device:
@@ -62,15 +83,15 @@ class HuggingFaceModel:
             "source": spec.source,
             "commit": getattr(self.network.config, "_commit_hash", None) or "",
             "sha256": spec.sha256 or "",
-            "dtype": spec.dtype,
-            "quantization": spec.quantization,
+            "dtype": str(self.network.dtype).removeprefix("torch."),
+            "quantization": self._packing or spec.quantization,
             "device": self.device.type,
             "attention": self.network.config._attn_implementation,
         }
-        if spec.quantization == "bnb-8bit":
-            parts["llm_int8_threshold"] = f"{spec.llm_int8_threshold:g}"
-        if spec.quantization.startswith("bnb"):
-            parts["bitsandbytes"] = version("bitsandbytes")
+        threshold = outlier_threshold(self.network)
+        if threshold is not None:
+            parts["llm_int8_threshold"] = f"{threshold:g}"
+        parts |= {package: version(package) for package in packages_of(parts["quantization"])}
         return {key: value for key, value in parts.items() if value}
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -81,26 +102,17 @@ class HuggingFaceModel:
 
         Raises
         ------
-        PromptError
+        PromptLengthError
             The conversation leaves no room for an answer in the model's context.
+        PromptError
+            The model's chat template refuses it.
         """
         if self._spec.system_prompt and messages[0]["role"] != "system":
             messages = [{"role": "system", "content": self._spec.system_prompt}, *messages]
         begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
-        messages = messages[:-1] if begun else messages
-        if self._tokenizer.chat_template:
-            text = self._tokenizer.apply_chat_template(
-                list(messages),
-                tokenize=False,
-                add_generation_prompt=True,
-                **self._spec.chat_template_options,
-            )
-            ids = self._tokenizer(text + begun, add_special_tokens=False)["input_ids"]
-        else:  # a base model continues plain text
-            said = [m["content"] for m in messages] + [begun] * bool(begun)
-            ids = self._tokenizer("\n\n".join(said))["input_ids"]
+        ids = self._prompts.encode(messages[:-1] if begun else messages, begun)
         if len(ids) >= self.context_length:
-            raise PromptError(
+            raise PromptLengthError(
                 f"The conversation has {len(ids):,} tokens and the models here read at most "
                 f"{self.context_length:,}: shorten it."
             )
@@ -205,20 +217,29 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     options: dict[str, Any] = {"revision": spec.revision} if folder is None else {}
     if spec.hub and spec.gguf:
         options["gguf_file"] = spec.gguf
+    checkpoint = find_checkpoint(spec.name, where, **options)
+    _check_packing(spec, checkpoint)
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, **options)
-        network = AutoModelForCausalLM.from_pretrained(
-            where,
-            dtype=getattr(torch, spec.dtype),
-            device_map=spec.device_map,
-            quantization_config=_quantization(spec),
-            **options,
-        )
-    except (OSError, ValueError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"Model {spec.name!r} does not load from {where}: {reason}") from error
+    except UNREADABLE as error:
+        raise checkpoint.error(reason_of(error)) from error
+    placement = {"dtype": getattr(torch, spec.dtype), "device_map": spec.device_map}
+    network = load_network(checkpoint, _quantization(spec), **placement)
     _compute_as_asked(spec, network)
-    return HuggingFaceModel(spec, network.eval(), tokenizer)
+    packing = packing_in_use(checkpoint, network)
+    return HuggingFaceModel(spec, network.eval(), tokenizer, packing)
+
+
+def _check_packing(spec: ModelSpec, checkpoint: Checkpoint) -> None:
+    """Refuse what the catalog says of a checkpoint's quantization where it is not so."""
+    packing = checkpoint.packing
+    if spec.quantization == "prequantized" and not packing:
+        raise checkpoint.error("its config.json names no quantization; set quantization to none.")
+    if spec.quantization.startswith("bnb") and packing:
+        raise checkpoint.error(
+            f"its weights are quantized as {packing} already, and {spec.quantization} cannot "
+            "follow; leave it out, or name a checkpoint in full precision."
+        )
 
 
 def _quantization(spec: ModelSpec) -> BitsAndBytesConfig | None:

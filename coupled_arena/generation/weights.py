@@ -25,6 +25,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 
 from coupled_arena.errors import ModelError
 from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.generation.checkpoints import find_checkpoint, load_network
 
 _log = logging.getLogger(__name__)
 _CHUNK = 1 << 20
@@ -156,13 +157,8 @@ def _unpack(gguf: Path, target: Path) -> None:
     _log.info("Unpacking %s (once)", gguf.name)
     with _scratch(target.parent) as folder:
         options = {"gguf_file": gguf.name}
-        try:
-            packed = AutoModelForCausalLM.from_pretrained(
-                gguf.parent, dtype=torch.float32, **options
-            )
-        except (OSError, ValueError, ImportError, RuntimeError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ModelError(f"{gguf} does not load as a GGUF model: {reason}") from error
+        checkpoint = find_checkpoint(gguf.name, str(gguf.parent), **options)
+        packed = load_network(checkpoint, dtype=torch.float32)
         config = AutoConfig.from_pretrained(gguf.parent, **options)
         vars(config).pop("quantization_config", None)
         plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from coupled_arena.arena.battle import Arena, ArenaRules
-from coupled_arena.errors import PromptError
+from coupled_arena.errors import PromptLengthError
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import Sampling
@@ -24,7 +24,7 @@ class TalkingModel(MarkovModel):
     def encode(self, messages):
         words = sum(len(message["content"].split()) for message in messages)
         if words >= self.context_length:
-            raise PromptError(f"{words} tokens are too many for {self.context_length}.")
+            raise PromptLengthError(f"{words} tokens are too many for {self.context_length}.")
         return (words % (len(WORDS) - 1),) * words
 
 

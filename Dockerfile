@@ -13,8 +13,9 @@ ENV PATH=/home/user/.local/bin:$PATH \
 COPY --chown=user requirements.txt .
 RUN pip install --no-cache-dir --user -r requirements.txt
 COPY --chown=user . .
+RUN pip install --no-cache-dir --user --no-deps -e .
 # The demo weights are part of the image, so that the first visitor does not wait for them.
-RUN python -m coupled_arena models fetch SmolLM2-135M
+RUN coupled-arena models fetch SmolLM2-135M
 
 EXPOSE 7860
 # Votes live in /home/user/data: mount a volume there to keep them.

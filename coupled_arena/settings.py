@@ -36,10 +36,21 @@ _PACKAGE = Path(__file__).parent
 
 def resource(name: str) -> Path:
     """Return the path of a file under ``data`` or ``assets``, in a checkout or installed."""
-    for folder in (_PACKAGE.parent, _PACKAGE):
-        if (folder / name).exists():
-            return folder / name
-    raise SettingsError(f"The installation is incomplete: {name} is missing. Install it again.")
+    path = _home() / name
+    if not path.exists():
+        raise SettingsError(f"The installation is incomplete: {name} is missing. Install it again.")
+    return path
+
+
+def _home() -> Path:
+    """Return the folder with ``data`` and ``assets``: the checkout, or the installed package.
+
+    Beside an installed package lie other people's, whose folders may have any name.
+    """
+    checkout = _PACKAGE.parent
+    if (checkout / "app.py").is_file() and not (_PACKAGE / "data").is_dir():
+        return checkout
+    return _PACKAGE
 
 
 class _Checked(BaseModel):

@@ -28,7 +28,10 @@ class Formats(StrEnum):
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="JSON, CSV or Parquet.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="JSON, CSV or Parquet, or the folder of an export."),
+    ],
     judge: Annotated[str | None, typer.Option(help="Winners are this judge's verdicts.")] = None,
     dataset: Annotated[str, typer.Option(help="Rows of one dataset meet.")] = "import",
     single_turn: Annotated[
@@ -41,13 +44,18 @@ def import_(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Bring in votes or verdicts from elsewhere; importing again adds nothing."""
+    """Bring in votes or verdicts from elsewhere, or what `export` wrote; again adds nothing.
+
+    Files of an export keep their battles' ids, so that copies of a database meet.
+    """
     settings = load_settings(config, db=db)
     from tqdm import tqdm
 
+    from coupled_arena.store.exported import files_of
     from coupled_arena.store.importing import import_files
     from coupled_arena.store.snapshots import open_for_writing
 
+    files = [file for path in files for file in (files_of(path) if path.is_dir() else [path])]
     with (
         open_for_writing(settings.db) as store,
         tqdm(total=len(files) + 1, delay=1, leave=False) as bar,
@@ -142,11 +150,13 @@ def _scores_text(done: Any) -> str:
 
 
 def _import_text(done: Any) -> str:
-    lines = [
+    marks = f", {done.scores} new scores, {done.grades} new grades"
+    head = (
         f"{done.rows} rows: {done.battles} new battles, {done.votes} new votes, "
-        f"{done.verdicts} new verdicts; {done.filtered} filtered, {len(done.rejected)} rejected."
-    ]
-    return "\n".join([*lines, *_rejected_lines(done)])
+        f"{done.verdicts} new verdicts{marks if done.scores or done.grades else ''}; "
+        f"{done.filtered} filtered, {len(done.rejected)} rejected."
+    )
+    return "\n".join([head, *_rejected_lines(done)])
 
 
 def _rejected_lines(done: Any) -> list[str]:

@@ -10,7 +10,7 @@ import duckdb
 
 from coupled_arena.errors import StoreError
 from coupled_arena.store.formats import FLAGS, FORMATS, Format
-from coupled_arena.store.reading import quote, stage
+from coupled_arena.store.reading import columns, count, quote
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -128,15 +128,14 @@ def prepare(cursor: Cursor) -> None:
     cursor.execute(_CLAIMS)
 
 
-def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> int:
-    """Add a file's rows to ``claims``, one for each order of the models; return their number.
+def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> None:
+    """Add a file's staged rows to ``claims``, one for each order of the models.
 
     Raises
     ------
     StoreError
-        The file cannot be read, has no known format, or holds verdicts of an unnamed judge.
+        The file has no known format, or holds verdicts of an unnamed judge.
     """
-    stage(cursor, path)
     format = _recognise(cursor, path)
     if format.judged and wanted.judge is None:
         raise StoreError(
@@ -155,27 +154,16 @@ def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> int:
             },
         )
         cursor.execute(query, vars(wanted))
-    return _count(cursor)
 
 
 def _recognise(cursor: Cursor, path: Path) -> Format:
-    rows: list[tuple[str]] = cursor.execute(
-        """
-        select distinct unnest(json_keys(row))
-        from (select row from staged where reason is null limit 1000)
-        """
-    ).fetchall()
-    present = {name for (name,) in rows}
+    present = columns(cursor)
     for format in FORMATS:
         if present.issuperset(format.columns):
             return format
     known = "; ".join(f"{', '.join(format.columns)} ({format.title})" for format in FORMATS)
-    what = "has none of the known formats" if _count(cursor) else "has no rows"
-    raise StoreError(f"{path} {what}. Expected columns: {known}.")
-
-
-def _count(cursor: Cursor) -> int:
-    return cursor.execute("select count(*) from staged").fetchall()[0][0]
+    what = "has none of the known formats" if count(cursor) else "has no rows"
+    raise StoreError(f"{path} {what}. Expected columns: {known}; or a file of an export.")
 
 
 def reject(cursor: Cursor, query: str) -> None:

@@ -22,7 +22,8 @@ MAY_BE_TOLD: dict[Hidden, str] = {
 }
 
 # Every query reads only battles that may be told. Seeds are hex, since JavaScript, and all that
-# reads JSON as JavaScript does, has no 64-bit integers.
+# reads JSON as JavaScript does, has no 64-bit integers. `seq` counts what is told: numbers of the
+# store have gaps, and would not come back by an import.
 _QUERIES = {
     "battles": """
         select
@@ -31,7 +32,8 @@ _QUERIES = {
             lower(hex(nonce)) as nonce,
             commitment, models, prompts, prompt_id, category, language, system, prefixes,
             temperature, top_k, top_p, max_new_tokens, coupling,
-            experiment, repetition, arithmetic
+            experiment, repetition, arithmetic,
+            prompt_ids, categories, languages, systems
         from told
         left join asked using (battle)
     """,
@@ -42,15 +44,18 @@ _QUERIES = {
     """,
     "votes": """
         select
-            seq, vote, battle, voter, ranks, both_bad, source, early, cast_at,
+            row_number() over (order by seq) as seq,
+            vote, battle, voter, ranks, both_bad, source, early, cast_at,
             seq in (select seq from current_votes) as current,
-            models
+            models, revealed_at
         from votes
         join told using (battle)
+        left join reveals using (battle, voter)
     """,
     "verdicts": """
         select
-            seq, verdict, battle, judge, first_place, second_place,
+            row_number() over (order by seq) as seq,
+            verdict, battle, judge, first_place, second_place,
             outcome, raw, probability, judged_at, model, prompt_hash, sampling
         from verdicts
         left join judges using (judge)
@@ -59,14 +64,15 @@ _QUERIES = {
     "scores": """
         select
             battle, turn, place, models[place + 1] as model, metric, score, answer,
-            higher_is_better
+            higher_is_better, source
         from scores
         join metrics using (metric)
         join told using (battle)
     """,
     "grades": """
         select
-            seq, grade, battle, place, given.judge, correct, raw, probability, graded_at,
+            dense_rank() over (order by seq) as seq,
+            grade, battle, place, given.judge, correct, raw, probability, graded_at,
             judges.model as judge_model, prompt_hash, sampling
         from grades as given
         join benchmark_answers using (answer_key)
@@ -74,8 +80,8 @@ _QUERIES = {
         where battle in (select battle from told)
     """,
 }
-# Like the published rows of Chatbot Arena, one for each pair that a vote compares. `battle` keeps
-# battles on one question apart, and `source` ties nobody was asked about, when rows are read back.
+# Like the published rows of Chatbot Arena, one for each pair that a vote compares. What follows
+# `tstamp` lets an import meet the same battles and votes.
 _ARENA = """
     select
         coalesce(prompt_id, battle) as question_id,
@@ -95,7 +101,11 @@ _ARENA = """
         category,
         language,
         epoch(cast_at) as tstamp,
-        battle, mode, source
+        vote, battle, mode,
+        printf('%016x', seed) as seed,
+        source, early, models, ranks,
+        i - 1 as place_a,
+        j - 1 as place_b
     from current_votes
     join (
         select *, unnest(range(i + 1, len(models) + 1)) as j
@@ -132,16 +142,19 @@ _ORDER = {
     "verdicts": "seq",
     "scores": "battle, turn, place, metric",
     "grades": "seq, battle, place",
-    "arena": "tstamp, battle, judge, model_a, model_b",
+    "arena": "tstamp, battle, judge, place_a, place_b",
 }
 _TIMES = {
     "battles": ["created_at"],
-    "votes": ["cast_at"],
+    "votes": ["cast_at", "revealed_at"],
     "verdicts": ["judged_at"],
     "grades": ["graded_at"],
 }
 _NESTED = {
-    "battles": ["models", "prompts", "prefixes", "arithmetic"],
+    "battles": [
+        *("models", "prompts", "prefixes", "arithmetic"),
+        *("prompt_ids", "categories", "languages", "systems"),
+    ],
     "replies": ["tokens"],
     "votes": ["ranks", "models"],
 }
@@ -163,7 +176,8 @@ def export(store: Store, out: Path, format: Format, *, hidden: Hidden = "nothing
         Folder; created if missing. Files of the same names are replaced, each at once.
     format : {"parquet", "jsonl", "csv", "arena"}
         Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. ``arena`` are rows
-        as of Chatbot Arena, one for each pair that a current vote compares; they can be imported.
+        as of Chatbot Arena, one for each pair that a current vote compares. All of them can be
+        imported, see `importing.import_files`; ``arena`` alone does not hold everything.
     hidden : {"nothing", "rounds", "stored"}
         What to leave out. ``rounds``: battles of the battle tab that nobody has been shown the
         names of. ``stored``: also all other battles, which anybody may be asked to vote on, and
@@ -227,6 +241,10 @@ def _select(table: str, format: Format, *, hidden: Hidden) -> str:
                 battle,
                 list(prompt order by turn) as prompts,
                 list(prefix order by turn) as prefixes,
+                list(prompt_id order by turn) as prompt_ids,
+                list(category order by turn) as categories,
+                list(language order by turn) as languages,
+                list(system order by turn) as systems,
                 any_value(system) filter (where turn = 0) as system,
                 any_value(prompt_id) filter (where turn = 0) as prompt_id,
                 any_value(category) filter (where turn = 0) as category,

@@ -13,9 +13,10 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.errors import StoreError
-from coupled_arena.store import claims, merging, upkeep
+from coupled_arena.store import claims, exported, merging, returning, upkeep
 from coupled_arena.store.claims import Wanted
 from coupled_arena.store.database import Store
+from coupled_arena.store.reading import columns, count, stage
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -40,7 +41,7 @@ class Imported:
     ----------
     rows : int
         Rows in the files, blank lines aside.
-    battles, votes, verdicts : int
+    battles, votes, verdicts, scores, grades : int
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
@@ -51,6 +52,8 @@ class Imported:
     battles: int
     votes: int
     verdicts: int
+    scores: int
+    grades: int
     filtered: int
     rejected: tuple[Rejected, ...]
 
@@ -100,11 +103,13 @@ def import_files(
     def work(cursor: Cursor) -> Imported:
         _check_judge(cursor, judge)
         claims.prepare(cursor)
+        exported.prepare(cursor)
         rows = 0
         for file, path in enumerate(paths):
             progress(f"reading {path.name}")
-            rows += claims.read(cursor, path, file, wanted)
+            rows += _read(cursor, path, file, wanted)
         progress("storing")
+        returned = returning.bring_back(cursor)
         merging.separate(cursor, judge)
         filtered = _sort_out(cursor)
         battles = merging.add_battles(cursor)
@@ -114,14 +119,35 @@ def import_files(
             upkeep.refresh(cursor, "battle in (select battle from touched)", {})
         return Imported(
             rows,
-            battles,
-            votes=0 if judge else said,
-            verdicts=said if judge else 0,
+            battles + returned.battles,
+            votes=returned.votes + (0 if judge else said),
+            verdicts=returned.verdicts + (said if judge else 0),
+            scores=returned.scores,
+            grades=returned.grades,
             filtered=filtered,
             rejected=_rejected(cursor, paths),
         )
 
     return store.write(work)
+
+
+def _read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> int:
+    """Add a file to the temporary tables of its kind; return the number of its rows."""
+    stage(cursor, path, exact=exported.recognise)
+    rows = count(cursor)
+    if not rows and path.stem in exported.COLUMNS:
+        return 0  # a table without rows, exported
+    table = exported.recognise(columns(cursor))
+    if table is None:
+        claims.read(cursor, path, file, wanted)
+    elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
+        raise StoreError(
+            f"{path} is part of an export, which says by itself who judged what: import it without "
+            "--judge, --single-turn and --no-toxic."
+        )
+    else:
+        exported.read(cursor, table, file)
+    return rows
 
 
 def _check_judge(cursor: Cursor, judge: str | None) -> None:

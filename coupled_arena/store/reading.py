@@ -7,6 +7,7 @@ read keeps its number and gets a reason.
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import duckdb
@@ -40,7 +41,8 @@ _TABLE = """
     ) as t
 """
 _OPTIONS = (
-    "auto_detect = false, strict_mode = {strict}, ignore_errors = true, "
+    "auto_detect = false, strict_mode = {strict}, allow_quoted_nulls = {quoted}, "
+    "ignore_errors = true, "
     f"rejects_table = 'unread', rejects_scan = 'unread_scan', max_line_size = {_LONGEST_LINE}"
 )
 
@@ -108,8 +110,16 @@ where staged.line = counted.line and before > 0
 """
 
 
-def stage(cursor: Cursor, path: Path) -> None:
+def stage(
+    cursor: Cursor, path: Path, exact: Callable[[Collection[str]], object] = lambda _: None
+) -> None:
     """Fill the temporary table ``staged`` with a file's rows.
+
+    Parameters
+    ----------
+    exact : callable
+        Says of the columns of a CSV file whether this program has written it: what is in quotes is
+        then a text, if an empty one, and may hold anything.
 
     Its columns: ``line`` counts from 1 (elements of a JSON array or rows of Parquet, which have
     no lines); ``row`` is a JSON object, or ``reason`` says why it is none. Blank lines are left
@@ -122,7 +132,7 @@ def stage(cursor: Cursor, path: Path) -> None:
     """
     cursor.execute("drop table if exists unread; drop table if exists unread_scan")
     try:
-        rows, by_line = _source(path)
+        rows, by_line = _source(path, exact)
         cursor.execute(_STAGE.format(rows=rows))
         if by_line:
             _number(cursor)
@@ -132,12 +142,28 @@ def stage(cursor: Cursor, path: Path) -> None:
         raise StoreError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
 
 
+def columns(cursor: Cursor) -> set[str]:
+    """Return the fields of the first thousand staged rows."""
+    rows: list[tuple[str]] = cursor.execute(
+        """
+        select distinct unnest(json_keys(row))
+        from (select row from staged where reason is null limit 1000)
+        """
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
+def count(cursor: Cursor) -> int:
+    """Return the number of staged rows."""
+    return cursor.execute("select count(*) from staged").fetchall()[0][0]
+
+
 def quote(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def _source(path: Path) -> tuple[str, bool]:
+def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str, bool]:
     """Return the query that reads a file, and whether it may leave lines unread."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
@@ -148,12 +174,15 @@ def _source(path: Path) -> tuple[str, bool]:
     if text.lstrip().startswith("["):
         return _ARRAY.format(path=file_name), False
     lines = [line for line in text.splitlines() if line.strip()]
+    ours = bool(lines and exact(_header(lines[0])))
     # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
-    if b"\0" in head or sum(line.lstrip().startswith("{") for line in lines) * 2 >= len(lines):
-        return _LINES.format(path=file_name, options=_OPTIONS.format(strict="false")), True
-    columns = ", ".join(f"{quote(name)}: 'varchar'" for name in _header(lines[0]))
-    options = _OPTIONS.format(strict="true")
-    return _TABLE.format(path=file_name, columns=columns, options=options), True
+    objects = sum(line.lstrip().startswith("{") for line in lines)
+    if not ours and (b"\0" in head or objects * 2 >= len(lines)):
+        options = _OPTIONS.format(strict="false", quoted="true")
+        return _LINES.format(path=file_name, options=options), True
+    named = ", ".join(f"{quote(name)}: 'varchar'" for name in _header(lines[0]))
+    options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
+    return _TABLE.format(path=file_name, columns=named, options=options), True
 
 
 def _literal(path: Path) -> str:

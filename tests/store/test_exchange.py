@@ -101,6 +101,10 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
             "experiment": "7",
             "repetition": 3,
             "arithmetic": {"torch": "2.9", "dtype": "float32"},
+            "prompt_ids": ["p0", "p1"],
+            "categories": ["math", "math"],
+            "languages": ["en", "en"],
+            "systems": ["Be brief.", "Be brief."],
         }
     ]
     assert [(r["turn"], r["place"], r["model"]) for r in replies] == [
@@ -115,6 +119,8 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
         "tokens": [1, 2**31 - 1],
         "finish": "length",
     }
+    (told,) = {vote.pop("revealed_at") for vote in votes}
+    assert datetime.fromisoformat(told) > MOMENT
     common = {
         "battle": "b1",
         "voter": "ann",

@@ -64,7 +64,7 @@ def test_scores_are_exported(quiz, new_battle, tmp_path):
     rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert rows[1] == {
         **{"battle": battle.id, "turn": 0, "place": 1, "model": "beta", "metric": "quiz"},
-        **{"score": 0.0, "answer": None, "higher_is_better": True},
+        **{"score": 0.0, "answer": None, "higher_is_better": True, "source": "benchmark"},
     }
     told = json.loads((tmp_path / "battles.jsonl").read_text())
     assert (told["system"], told["prefixes"]) == ("Be brief.", ["It is"])

@@ -1,0 +1,115 @@
+"""Why a row of an export cannot be stored, as SQL on the temporary tables of `exported`.
+
+Each query returns the ``file``, the ``line`` and the ``reason``.
+"""
+
+BATTLE = """
+select file, line, case
+    when len(models) = 0 then 'models is empty'
+    when commitment not in ('', sha256(nonce || unhex(array_to_string(bytes_of_seed, '')))) then
+        'its commitment is not that of its seed and nonce'
+    when list_count(prompts) < len(prompts) then 'a prompt is missing'
+    when len(prompt_ids) <> len(prompts) or len(categories) <> len(prompts)
+        or len(languages) <> len(prompts) or len(systems) <> len(prompts)
+        or len(prefixes) <> len(prompts) then 'its lists differ in length'
+end as reason
+from (
+    select
+        *,
+        printf('%016x', seed) as hex_seed,
+        list_transform([15, 13, 11, 9, 7, 5, 3, 1], lambda i: hex_seed[i : i + 1]) as bytes_of_seed
+    from in_battles
+)
+where reason is not null
+"""
+REPLY = """
+select file, line, case
+    when models is null then 'there is no battle ' || r.battle
+    when place >= len(models) then 'there is no such place in battle ' || r.battle
+    when models[place + 1] <> model
+        then 'place ' || place || ' of battle ' || r.battle || ' is not ' || model
+    when t.turn is null then 'there is no such turn in battle ' || r.battle
+end as reason
+from in_replies as r
+left join battles as b on b.battle = r.battle
+left join turns as t on t.battle = r.battle and t.turn = r.turn
+where reason is not null
+"""
+# Whoever was shown the names no longer votes blind. A vote older than the one that stands was
+# replaced where it was cast.
+VOTE = """
+select file, line, case
+    when b.models is null then 'there is no battle ' || v.battle
+    when v.models <> b.models then 'battle ' || v.battle || ' has other models here'
+    when len(ranks) <> len(b.models)
+        then 'it ranks ' || len(ranks) || ' models, the battle has ' || len(b.models)
+    when list_min(ranks) <> 1 then 'the best rank must be 1'
+    when both_bad and list_max(ranks) <> 1
+        then 'a vote that finds all replies bad cannot rank one above another'
+    when not known and told_at < cast_at
+        then v.voter || ' had been told the models before this vote'
+    when not known and stands_at > cast_at and not list_contains(beside, stands)
+        then v.voter || ' has voted on this later, in the store'
+end as reason
+from (
+    select
+        *,
+        vote in (select vote from votes) as known,
+        list(vote) over (partition by file, battle, voter) as beside
+    from in_votes
+) as v
+left join battles as b on b.battle = v.battle
+left join (select battle, voter, revealed_at as told_at from reveals) as r
+    on r.battle = v.battle and r.voter = v.voter
+left join (select battle, voter, vote as stands, cast_at as stands_at from current_votes) as c
+    on c.battle = v.battle and c.voter = v.voter
+where reason is not null
+"""
+VERDICT = """
+select file, line, case
+    when models is null then 'there is no battle ' || v.battle
+    when greatest(first_place, second_place) >= len(models) or first_place = second_place
+        then 'there are no such two places in battle ' || v.battle
+end as reason
+from in_verdicts as v
+left join battles as b on b.battle = v.battle
+where reason is not null
+"""
+SCORE = """
+select file, line, case
+    when s.source not in ('benchmark', 'import') then 'unknown source ' || short(s.source)
+    when models is null then 'there is no battle ' || s.battle
+    when place >= len(models) then 'there is no such place in battle ' || s.battle
+    when t.turn is null then 'there is no such turn in battle ' || s.battle
+end as reason
+from in_scores as s
+left join battles as b on b.battle = s.battle
+left join turns as t on t.battle = s.battle and t.turn = s.turn
+where reason is not null
+"""
+GRADE = """
+select file, line, 'no benchmark has scored place ' || place || ' of battle ' || battle as reason
+from in_grades
+where answer_key is null
+"""
+# A row compares two places of its battle; all that it says follows from the ranks.
+ARENA_ROW = """
+select file, line, case
+    when len(models) = 0 then 'models is empty'
+    when greatest(place_a, place_b) >= len(models) or place_a = place_b
+        then 'there are no such two places in its battle'
+    when len(ranks) <> len(models)
+        then 'it ranks ' || len(ranks) || ' models, the battle has ' || len(models)
+    when winner <> if(
+        winner = 'tie (bothbad)' and list_max(ranks) = 1,
+        winner,
+        case
+            when ranks[place_a + 1] = ranks[place_b + 1] then 'tie'
+            when ranks[place_a + 1] < ranks[place_b + 1] then 'model_a'
+            else 'model_b'
+        end
+    ) then 'its winner is not what its ranks say'
+end as reason
+from in_arena
+where reason is not null
+"""

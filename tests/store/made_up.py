@@ -1,0 +1,196 @@
+"""Stores with anything that the program can write, made up by hypothesis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from coupled_arena.questions import Verdict
+from coupled_arena.records import (
+    Battle,
+    Finish,
+    Mode,
+    Origin,
+    Outcome,
+    Prompt,
+    Reply,
+    Sampling,
+    Score,
+    Source,
+    Vote,
+)
+from coupled_arena.store import grades, judges, scores, verdicts
+from coupled_arena.store.database import Store
+
+# What breaks readers of files: quotes, line breaks of all kinds, NUL, marks of byte order, JSON.
+ODD = [
+    "",
+    '"',
+    "'",
+    "\n",
+    "\r",
+    "\r\n",
+    "\0",
+    "\ufeff",
+    "{",
+    "[1]",
+    "null",
+    "\\N",
+    "\x1f",
+    "a,b",
+    "é🎲",
+]
+TEXTS = st.one_of(st.lists(st.sampled_from(ODD), max_size=4).map("".join), st.text(max_size=8))
+NAMES = st.sampled_from(["alpha", "beta", "or/ga", 'nist\'s "4-bit"'])
+IDS = st.integers(0, 2**128 - 1).map("{:032x}".format)
+EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
+MOMENTS = st.timedeltas(timedelta(0), timedelta(days=9999)).map(lambda later: EARLIEST + later)
+MAYBE = st.none() | TEXTS
+PROMPTS = st.builds(Prompt, TEXTS, MAYBE, MAYBE, MAYBE, TEXTS, TEXTS)
+SAMPLINGS = st.builds(
+    Sampling,
+    st.floats(0, 10),
+    st.integers(0, 2**31 - 1),
+    st.floats(0, 1),
+    st.integers(1, 32_768),
+    st.just("token"),
+)
+JUDGES = {"gpt": ("gpt-4o", "ab12", '{"swap": "both"}'), "elsewhere": ("imported", "", "")}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a store is to hold, in the order in which it is written."""
+
+    battles: tuple[Battle, ...]
+    votes: tuple[tuple[Vote, bool], ...]
+    verdicts: tuple[Verdict, ...]
+    marks: tuple[tuple[str, Score], ...]
+    correct: tuple[bool | None, ...]
+
+    def fill(self, store: Store) -> None:
+        """Write it all by the program's own ways."""
+        for judge, bound in JUDGES.items():
+            judges.bind(store, judge, *bound)
+        store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
+        store.write(
+            lambda cursor: scores.declare(
+                cursor, "toxicity", source="import", higher_is_better=False
+            )
+        )
+        for battle in self.battles:
+            store.add_battle(battle, [mark for id, mark in self.marks if id == battle.id])
+        for vote, reveal in self.votes:
+            store.cast(vote, reveal=reveal)
+        verdicts.add(store, self.verdicts)
+        with grades.GradeDocket(store, "gpt") as docket:
+            asked = [solution for page in docket.pages() for solution in page]
+            given = zip(asked, self.correct, strict=False)
+            graded = [one.answered("gpt", correct, f'"{correct}"\n') for one, correct in given]
+            if graded:
+                docket.add(graded)
+
+
+@st.composite
+def battles(draw, id):
+    models = tuple(draw(st.lists(NAMES, min_size=2, max_size=4)))
+    turns = draw(st.integers(1, 3))
+    return Battle(
+        id=id,
+        models=models,
+        mode=draw(st.sampled_from(list(Mode))),
+        seed=draw(st.integers(0, 2**64 - 1)),
+        nonce=draw(st.binary(min_size=16, max_size=16)),
+        sampling=draw(SAMPLINGS),
+        origin=draw(st.sampled_from(list(Origin))),
+        prompts=tuple(draw(PROMPTS) for _ in range(turns)),
+        replies=tuple(
+            Reply(
+                turn,
+                place,
+                draw(TEXTS),
+                tuple(draw(st.lists(st.integers(0, 2**31 - 1), max_size=3))),
+                draw(st.sampled_from(list(Finish))),
+            )
+            for turn in range(turns)
+            for place in range(len(models))
+        ),
+        arithmetic=draw(st.dictionaries(st.sampled_from(["torch", "or/ga/dtype"]), TEXTS)),
+        created_at=draw(MOMENTS),
+        experiment=draw(st.none() | st.just("00000000000000ff")),
+        repetition=draw(st.none() | st.integers(0, 9)),
+    )
+
+
+@st.composite
+def votes_on(draw, battle):
+    """Votes of a few people, some changed; the last may be revealed."""
+    made = []
+    for voter in draw(st.lists(st.sampled_from(["ann", "bob", TRICKY]), unique=True)):
+        said = draw(st.lists(st.booleans(), min_size=1, max_size=3))
+        for number, _ in enumerate(said, start=1):
+            both_bad = draw(st.booleans())
+            size = len(battle.models)
+            ranks = draw(st.lists(st.integers(1, size), min_size=size, max_size=size))
+            lowest = min(ranks)
+            ranks = (1,) * size if both_bad else tuple(rank - lowest + 1 for rank in ranks)
+            vote = Vote(
+                draw(IDS),
+                battle.id,
+                voter,
+                ranks,
+                both_bad,
+                draw(st.sampled_from(list(Source))),
+                draw(st.booleans()),
+                draw(MOMENTS),
+            )
+            made.append((vote, number == len(said) and draw(st.booleans())))
+    return made
+
+
+TRICKY = 'O\'Neil, "the\nvoter"'
+
+
+@st.composite
+def verdicts_on(draw, battle):
+    pairs = [(i, j) for i in range(len(battle.models)) for j in range(len(battle.models)) if i != j]
+    return [
+        Verdict(
+            draw(IDS),
+            battle.id,
+            draw(st.sampled_from(list(JUDGES))),
+            *pair,
+            draw(st.none() | st.sampled_from(list(Outcome))),
+            draw(TEXTS),
+            probability=draw(st.none() | st.floats(0, 1)),
+            judged_at=draw(MOMENTS),
+        )
+        for pair in draw(st.lists(st.sampled_from(pairs), unique=True))
+    ]
+
+
+@st.composite
+def marks_on(draw, battle):
+    finite = st.floats(-1e9, 1e9)
+    return [
+        (battle.id, Score(0, place, metric, draw(finite), draw(MAYBE)))
+        for metric in draw(st.sets(st.sampled_from(["quiz", "toxicity"])))
+        for place in range(len(battle.models))
+    ]
+
+
+@st.composite
+def stores(draw):
+    """Return a `Made`."""
+    ids = draw(st.lists(IDS, min_size=1, max_size=4, unique=True))
+    made = [draw(battles(id)) for id in ids]
+    votes = [vote for battle in made for vote in draw(votes_on(battle))]
+    return Made(
+        tuple(made),
+        tuple({vote.id: (vote, reveal) for vote, reveal in votes}.values()),
+        tuple(verdict for battle in made for verdict in draw(verdicts_on(battle))),
+        tuple(mark for battle in made for mark in draw(marks_on(battle))),
+        tuple(draw(st.lists(st.none() | st.booleans(), max_size=4))),
+    )

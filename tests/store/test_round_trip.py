@@ -1,0 +1,73 @@
+"""What an export has written, an import brings back."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+
+from coupled_arena.store.database import Store
+from coupled_arena.store.exchange import export
+from coupled_arena.store.fingerprint import fingerprint
+from coupled_arena.store.importing import import_files
+from tests.store.made_up import stores
+
+LOSSLESS = ("parquet", "jsonl", "csv")
+
+
+def added(done):
+    return done.battles, done.votes, done.verdicts, done.scores, done.grades
+
+
+def counted(store):
+    """Return the comparisons that the statistics count, by names."""
+    with store.cursor() as cursor:
+        return cursor.execute(
+            """
+            select
+                judge, mode, models_a.model, models_b.model, human, verdict, identical, voter,
+                category, language, prompt_key
+            from comparisons
+            join models as models_a on models_a.model_no = model_a
+            join models as models_b on models_b.model_no = model_b
+            join prompts using (prompt_no)
+            left join judges using (judge_no)
+            order by all
+            """
+        ).fetchall()
+
+
+@settings(max_examples=12)
+@given(made=stores())
+def test_an_export_comes_back_to_the_same_fingerprint(made):
+    with Store.in_memory() as store, tempfile.TemporaryDirectory() as folder:
+        made.fill(store)
+        before = fingerprint(store)
+        for format in LOSSLESS:
+            files = export(store, Path(folder), format)
+            again = import_files(store, files)
+            assert (again.rejected, added(again)) == ((), (0,) * 5)
+            with Store.in_memory() as copy:
+                assert import_files(copy, files).rejected == ()
+                assert fingerprint(copy) == before, format
+                assert counted(copy) == counted(store)
+                for battle in made.battles:
+                    assert copy.battle(battle.id) == store.battle(battle.id)
+        assert fingerprint(store) == before
+
+
+@settings(max_examples=12)
+@given(made=stores())
+def test_arena_rows_meet_their_battles(made):
+    with Store.in_memory() as store, tempfile.TemporaryDirectory() as folder:
+        made.fill(store)
+        before = fingerprint(store)
+        (file,) = export(store, Path(folder), "arena")
+        again = import_files(store, [file])
+        assert (again.rejected, added(again)) == ((), (0,) * 5)
+        assert fingerprint(store) == before
+        with Store.in_memory() as copy:
+            assert import_files(copy, [file]).rejected == ()
+            (other,) = export(copy, Path(folder) / "again", "arena")
+            assert other.read_bytes() == file.read_bytes()

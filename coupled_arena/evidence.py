@@ -23,6 +23,8 @@ from coupled_arena.stats.estimates import (
     estimate,
     estimate_from_votes,
 )
+from coupled_arena.stats.influence import PairProducts
+from coupled_arena.stats.prompts import PairPrompts
 from coupled_arena.stats.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.store import clusters, comparisons
 from coupled_arena.store.clusters import Cells
@@ -30,6 +32,9 @@ from coupled_arena.store.comparisons import Counts, Selection
 from coupled_arena.store.database import Store
 
 _MODES = list(Mode)
+_MANY_PROMPTS = 1000
+"""Prompts of every pair from which it is not worth a pass over the table to know which pair has
+how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
 
 
 class BoardSource(StrEnum):
@@ -131,13 +136,13 @@ def read_evidence(
         counts = comparisons.count(cursor, selection)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
         judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
-        estimates = _estimates(votes, judged, method, judge_alone=judge_alone)
+        shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
+        prompts = _prompts(cursor, selection, method, votes.models) if shared else {}
+        estimates = _estimates(votes, judged, method, prompts, judge_alone=judge_alone)
         modes = _compare_modes(counts) if selection.mode is None else None
-        if method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor):
+        if shared:
             for source, plain in estimates.items():
-                cells = _CELLS[source](plain)
-                gram, groups = clusters.cluster_gram(cursor, selection, plain.models, cells)
-                estimates[source] = plain.clustered(gram, groups)
+                estimates[source] = _on_prompts(cursor, selection, source, plain)
             if modes is not None:
                 modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
         cursor.execute("commit")
@@ -179,18 +184,51 @@ class LiveEvidence:
         )
 
 
+def _prompts(
+    cursor: comparisons.Cursor, selection: Selection, method: Method, models: tuple[str, ...]
+) -> dict[BoardSource, PairPrompts]:
+    """Return on how many prompts the comparisons of each board are."""
+    by_order = method.weighting is Weighting.POSITION
+    found = clusters.pair_prompts(cursor, selection, models, by_order=by_order)
+    nobody = np.zeros_like(found.votes)
+    return {
+        BoardSource.HUMAN: PairPrompts(models, found.votes, nobody),
+        BoardSource.JUDGE: PairPrompts(models, found.verdicts, nobody),
+        BoardSource.PPR: PairPrompts(models, found.labelled, found.alone),
+    }
+
+
 def _estimates(
-    votes: PairCounts, judged: JudgedCounts, method: Method, *, judge_alone: bool
+    votes: PairCounts,
+    judged: JudgedCounts,
+    method: Method,
+    prompts: Mapping[BoardSource, PairPrompts],
+    *,
+    judge_alone: bool,
 ) -> dict[BoardSource, Estimate]:
     settings = method.weighting, method.covariance
     estimates: dict[BoardSource, Estimate] = {}
-    if votes.comparisons.any():
-        estimates[BoardSource.HUMAN] = estimate_from_votes(votes, *settings)
-    if judge_alone and judged.verdicts.comparisons.any():
-        estimates[BoardSource.JUDGE] = estimate_from_votes(judged.verdicts, *settings)
+    labels = {BoardSource.HUMAN: votes}
+    if judge_alone:
+        labels[BoardSource.JUDGE] = judged.verdicts
+    for source, counts in labels.items():
+        if counts.comparisons.any():
+            estimates[source] = estimate_from_votes(counts, *settings, prompts.get(source))
     if judged.votes.comparisons.any():
-        estimates[BoardSource.PPR] = estimate(judged, *settings)
+        estimates[BoardSource.PPR] = estimate(judged, *settings, prompts.get(BoardSource.PPR))
     return estimates
+
+
+def _on_prompts(
+    cursor: comparisons.Cursor, selection: Selection, source: BoardSource, plain: Estimate
+) -> Estimate:
+    """Return an estimate whose comparisons on one prompt depend on each other."""
+    cells = _CELLS[source](plain)
+    gram, groups = clusters.cluster_gram(cursor, selection, plain.models, cells)
+    if plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS:
+        return plain.clustered(gram, groups)
+    sums = clusters.cluster_squares(cursor, selection, plain.models, cells)
+    return plain.clustered(gram, groups, PairProducts(sums.squares, sums.products))
 
 
 def _mixed(counts: Counts) -> tuple[Mode, ...]:
@@ -262,7 +300,8 @@ def _clustered(
         Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (modes.influence.pairs, modes.influence.models)
     )
+    sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)
     return modes.clustered(
-        clusters.cluster_squares(cursor, selection, modes.models, pairs),
+        (sums.squares, sums.clusters),
         clusters.cluster_diagonal(cursor, selection, modes.models, models),
     )

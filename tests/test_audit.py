@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from coupled_arena.audit.evidence import LiveAudits, read_audit_evidence
-from coupled_arena.audit.plan import Question, make_plan
+from coupled_arena.audit.plan import Question, plan_interval, plan_separation
 from coupled_arena.audit.report import audit, read_audit
 from coupled_arena.audit.words import audit_words, plan_words
 from coupled_arena.errors import ArenaError
+from coupled_arena.evidence import BoardSource, read_evidence
 from coupled_arena.records import Mode, Prompt
 from coupled_arena.stats.model_counts import Ties
+from coupled_arena.stats.rank_sets import rank_sets
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from tests.store.conftest import make_battle, make_vote
@@ -227,7 +229,7 @@ def test_an_audit_is_kept_until_the_store_changes(store):
 class TestPlan:
     def test_an_interval(self, judged):
         evidence = read_audit_evidence(judged, GPT)
-        plan = make_plan(evidence, Question("a", width=0.1, verdicts_per_vote=5, price=0.01))
+        plan = plan_interval(evidence, Question("a", width=0.1, verdicts_per_vote=5, price=0.01))
         b, rho_squared = 17 / 40, evidence.means.rho_squared[0]
         alone = 1.959964**2 * b * (1 - b) / 0.05**2
         assert plan.needs.votes_alone == pytest.approx(alone, abs=1)
@@ -241,39 +243,53 @@ class TestPlan:
         assert "A 95% interval of width 0.1 for a's win-rate" in said
         assert "for each vote saved" in said
 
-    def test_a_difference(self, judged):
-        evidence = read_audit_evidence(judged, GPT)
-        plan = make_plan(evidence, Question("a", "b", lead=0.1))
-        variance = np.array([1, -1, 0]) @ evidence.means.covariance[:3, :3] @ [1, -1, 0]
-        # 60 comparisons touch a or b; z = 1.96 and .84 together are 2.80.
-        assert plan.needs.votes_alone == pytest.approx(60 * variance * 2.80159**2 / 0.01, abs=1)
-        assert "To separate a and b, 10 points apart" in plan_words(plan)[0]
+    def test_a_place_apart(self, judged):
+        """By the leaderboard's variance, and its cut-off for all three models: 2.3, not 1.96."""
+        board = read_evidence(judged, GPT)
+        human = board.estimates[BoardSource.HUMAN]
+        plan = plan_separation(board, Question("a", "b", lead=0.1))
+        critical = rank_sets(human).critical_value
+        assert 2.2 < critical < 2.5
+        variance = np.array([1, -1, 0]) @ human.covariance @ [1, -1, 0]
+        # 60 comparisons touch a or b.
+        goal = (0.1 / (critical + 0.841621)) ** 2
+        assert plan.needs.votes_alone == pytest.approx(60 * variance / goal, abs=1)
+        assert (plan.critical_value, plan.board_models) == (critical, 3)
+        assert (
+            "To separate a and b, 10 points apart, on the leaderboard of 3" in plan_words(plan)[0]
+        )
 
     def test_enough_is_enough(self, judged):
-        plan = make_plan(read_audit_evidence(judged, GPT), Question("a", width=0.9, price=1))
+        plan = plan_interval(read_audit_evidence(judged, GPT), Question("a", width=0.9, price=1))
         assert (plan.votes_to_cast, plan.verdicts_to_buy, plan.cost) == (0, 0, 0)
         assert plan_words(plan)[-1].endswith("enough without the judge.")
 
     @pytest.mark.parametrize(
         ("question", "message"),
         [
-            (Question("zeta"), "no verdict on 'zeta'"),
+            (Question("zeta"), "gpt has no verdict on 'zeta'"),
+            (Question("a", "zeta"), "The leaderboard has no vote on 'zeta'"),
             (Question("a", "a"), "from itself"),
-            (Question("a", "b"), "cannot be separated"),
+            (Question("a", "b", lead=0), "cannot be separated"),
             (Question("a", width=2), "width"),
             (Question("a", price=-1), "price"),
             (Question("a", verdicts_per_vote=-1), "verdicts for each vote"),
         ],
     )
     def test_what_cannot_be_planned(self, judged, question, message):
-        evidence = read_audit_evidence(judged, GPT)
+        plan, read = (
+            (plan_separation, read_evidence)
+            if question.other
+            else (plan_interval, read_audit_evidence)
+        )
+        evidence = read(judged, GPT)
         with pytest.raises(ArenaError, match=message):
-            make_plan(evidence, question)
+            plan(evidence, question)
 
     def test_too_few_votes(self, store):
         fight(store, ("a", "b"), "first", "first", 3)
         with pytest.raises(ArenaError, match="Too few votes"):
-            make_plan(read_audit_evidence(store, GPT), Question("a"))
+            plan_interval(read_audit_evidence(store, GPT), Question("a"))
 
 
 def test_an_error_level_lies_between_0_and_1(judged):

@@ -121,6 +121,25 @@ def test_a_plan(call, answer, small):
     apart = answer("plan", "a", "--against", "b", "--lead", "0.1", "--db", small)
     assert apart["cost"] is None
     assert (apart["lead"], apart["power"]) == (0.1, 0.8)
+    assert (apart["cutoff"], apart["board_models"]) == ("max-t", 2)
+    assert apart["critical_value"] == pytest.approx(1.96, abs=0.02)
+    assert (found["cutoff"], found["board_models"]) == (None, None)
+    assert found["critical_value"] == pytest.approx(1.96, abs=0.001)
+
+
+@needs_real_votes
+def test_a_plan_for_a_place_on_the_leaderboard_of_all_models(answer, real):
+    """Twenty models at once: a cut-off of 3.5, for which a test of two alone plans for 40 %."""
+    board = answer("leaderboard", "--db", real, "--source", "human")
+    found = answer("plan", "gpt-4", "--against", "claude-v1", "--db", real)
+    assert found["board_models"] == len(board["models"])
+    assert 3.2 < found["critical_value"] < 3.7
+    alone = ((found["critical_value"] + 0.8416) / (1.96 + 0.8416)) ** 2
+    assert alone > 2
+    rates = {row["model"]: row["win_rate"] for row in board["models"]}
+    assert found["lead"] == pytest.approx(rates["gpt-4"] - rates["claude-v1"])
+    assert "standard deviations) with probability 0.8" in found["words"][0]
+    assert 1 < found["tau_max"] < 1.2  # within pairs GPT-4 explains little
 
 
 def test_a_store_with_votes_alone(call, tmp_path):
@@ -141,6 +160,7 @@ def test_a_store_with_votes_alone(call, tmp_path):
         (("plan", "a", "--against", "a"), "from itself"),
         (("plan", "a", "--width", "0"), "width"),
         (("plan", "a", "--against", "b", "--power", "2"), "power"),
+        (("plan", "a", "--against", "b", "--ties", "drop"), "leave out --ties drop"),
         (("plan", "a", "--verdicts-per-vote", "-1"), "verdicts for each vote"),
         (("plan", "a", "--price", "-1"), "price"),
     ],

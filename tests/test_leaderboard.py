@@ -4,16 +4,21 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from coupled_arena import evidence as evidence_module
 from coupled_arena.evidence import BoardSource, LiveEvidence, read_evidence
 from coupled_arena.leaderboard import HeadToHead, MissingVotes, leaderboard, read_leaderboard
 from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
+from coupled_arena.stats.estimates import Weighting, estimate, estimate_from_votes
 from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.worlds import Design, World
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
+from tests.store.conftest import make_battle, make_vote
+from tests.store.test_comparisons import judge
 
 COUPLED = Selection(mode=Mode.COUPLED)
 
@@ -196,6 +201,45 @@ def test_many_sessions_share_one_computation(store, reads):
         found = list(pool.map(lambda _: live.get(COUPLED), range(64)))
     assert len(reads) == 1
     assert all(evidence is found[0] for evidence in found)
+
+
+def test_the_board_says_of_clusters_what_the_simulations_say(store):
+    """Coverage is measured on arrays: a store with the same votes must lead to the same board."""
+    world = World(
+        (0.4, 0.0, -0.4), 3 * 7 * 4, 3 * 8, design=Design.VOTERS, prompt_effect=1.5, voters=4
+    )
+    drawn = world.draw(np.random.default_rng(3))
+    store_rankings(store, drawn)
+    found = read_evidence(store, Selection(judge="gpt"))
+    for source, kept in ((BoardSource.HUMAN, False), (BoardSource.PPR, True)):
+        counts, prompts = drawn.counts(), drawn.prompts()
+        plain = estimate(counts, prompts=prompts) if kept else None
+        plain = plain or estimate_from_votes(counts.votes, prompts=prompts)
+        products = drawn.products(plain.influence)
+        expected = plain.clustered(drawn.gram(plain.influence), drawn.clusters, products)
+        stored = found.estimates[source]
+        assert stored.weighting is expected.weighting is Weighting.STRATIFIED
+        assert stored.clusters == expected.clusters == 21
+        assert stored.theta == pytest.approx(expected.theta, rel=1e-12)
+        assert stored.covariance == pytest.approx(expected.covariance, rel=1e-12)
+        assert stored.degrees == pytest.approx(expected.degrees, rel=1e-9)
+        assert stored.warnings == expected.warnings
+        assert "3 pairs were compared on fewer than 10 prompts" in stored.warnings[0]
+
+
+RANKS = {0: (1, 2), 1: (2, 1), 2: (1, 1)}
+
+
+def store_rankings(store, drawn):
+    """Store battles with all their votes and their verdict."""
+    for prompt in np.unique(drawn.prompt):
+        at = np.flatnonzero(drawn.prompt == prompt)
+        models = (drawn.models[drawn.first[at[0]]], drawn.models[drawn.second[at[0]]])
+        battle = make_battle(*models, prompts=(Prompt(f"Why {prompt}?"),), replies=())
+        store.add_battle(battle)
+        for voter, row in enumerate(at[drawn.shown[at]]):
+            store.cast(make_vote(battle, *RANKS[drawn.vote[row]], voter=f"voter {voter}"))
+        judge(store, "gpt", battle, 0, 1, ("first", "second", "tie")[drawn.verdict[at[0]]])
 
 
 def test_a_vote_during_the_computation_is_not_overlooked(store, monkeypatch):

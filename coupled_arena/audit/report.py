@@ -14,9 +14,9 @@ from coupled_arena.audit.evidence import AuditEvidence, Truth, read_audit_eviden
 from coupled_arena.audit.terms import TERMS, Terms
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.differences import Difference, difference
-from coupled_arena.stats.estimates import FEW_CLUSTERS
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.model_counts import Ties
+from coupled_arena.stats.prompts import FEW_PROMPTS
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 
@@ -267,7 +267,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if len(evidence.mixed) > 1:
         yield f"This audit mixes battles of different modes: {', '.join(evidence.mixed)}."
     clusters = evidence.means.clusters
-    if clusters is not None and clusters < FEW_CLUSTERS:
+    if clusters is not None and clusters < FEW_PROMPTS:
         yield (
             f"All {audit.terms.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
             "intervals know little of what other prompts would say."

@@ -89,7 +89,7 @@ def plan(
         float | None, typer.Option(help="True difference of the two.  [default: as estimated]")
     ] = None,
     power: Annotated[
-        float, typer.Option(help="Probability that a two-sided test separates the two.")
+        float, typer.Option(help="Probability that the leaderboard separates the two.")
     ] = 0.8,
     verdicts_per_vote: Annotated[
         float, typer.Option(help="Verdicts on other comparisons, for each vote.")
@@ -105,19 +105,28 @@ def plan(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Say how many more votes a win-rate or a difference takes, with and without a judge."""
+    """Say how many more votes a win-rate takes, or a place apart from another model's.
+
+    With --against the two are separated on the leaderboard, which compares all its models at once.
+    """
     settings = load_settings(config, db=db)
     check_level(alpha)
     from coupled_arena.audit.evidence import read_audit_evidence
-    from coupled_arena.audit.plan import Question, make_plan
+    from coupled_arena.audit.plan import Question, plan_interval, plan_separation
     from coupled_arena.audit.words import plan_words
+    from coupled_arena.evidence import read_evidence
     from coupled_arena.stats.model_counts import Ties
 
+    if against is not None and ties == "drop":
+        raise ArenaError("The leaderboard keeps ties: leave out --ties drop with --against.")
+    question = Question(model, against, width, power, lead, alpha, verdicts_per_vote, price)
     with reading(settings) as store:
         selection = _selection(store, judge, mode, None, category, language)
-        evidence = read_audit_evidence(store, selection, Ties(ties))
-    question = Question(model, against, width, power, lead, alpha, verdicts_per_vote, price)
-    made = make_plan(evidence, question)
+        made = (
+            plan_interval(read_audit_evidence(store, selection, Ties(ties)), question)
+            if against is None
+            else plan_separation(read_evidence(store, selection), question)
+        )
     show(plan_answer(made), as_json, lambda: "\n".join(plan_words(made)))
 
 
@@ -160,6 +169,9 @@ def plan_answer(made: Plan) -> dict[str, Any]:
         "judge": made.judge,
         **asdict(made.question),
         "lead": made.lead,
+        "critical_value": made.critical_value,
+        "cutoff": made.cutoff.value if made.cutoff else None,
+        "board_models": made.board_models,
         **{name: finite(value) for name, value in asdict(made.needs).items()},
         "votes_there": made.votes_there,
         "verdicts_there": made.verdicts_there,

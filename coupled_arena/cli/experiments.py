@@ -118,12 +118,16 @@ def simulate(
         float, typer.Option(help="Probability that it goes to the weakest model, if there.")
     ] = 0.0,
     design: Annotated[
-        Literal["balanced", "random", "unbalanced", "clustered"],
-        typer.Option(help="Who meets whom; clustered: rankings that share prompts."),
+        Literal["balanced", "random", "unbalanced", "clustered", "voters"],
+        typer.Option(
+            help="Who meets whom; clustered: rankings that share prompts; voters: several votes "
+            "on each battle."
+        ),
     ] = "balanced",
     prompt_effect: Annotated[
-        float, typer.Option(help="Clustered: spread of what a prompt adds, in log-odds.")
+        float, typer.Option(help="Clustered, voters: spread of what a prompt adds, in log-odds.")
     ] = 1.0,
+    voters: Annotated[int, typer.Option(help="Voters: how many on each battle.")] = 10,
     repeats: Repeats = 200,
     alpha: Alpha = 0.05,
     covariance: Covariances = "corrected",
@@ -148,6 +152,7 @@ def simulate(
             toward_last=toward_last,
             design=worlds.Design(design),
             prompt_effect=prompt_effect,
+            voters=voters,
         )
         plan = simulation.SimulationPlan(
             world=world,

@@ -40,7 +40,7 @@ def difference(means: PoweredMeans, model: int, other: int, alpha: float) -> Dif
     """
     if not np.isfinite(means.human[[model, other]]).all():
         raise ValueError("Without votes there is no difference.")
-    signs, tuning = contrast(means, model, other), joint_tuning(means, model, other)
+    signs, tuning = contrast(len(means.models), model, other), joint_tuning(means, model, other)
     human = float(means.human[model] - means.human[other])
     powered = human + float(tuning @ means.correction)
     return Difference(
@@ -55,9 +55,9 @@ def difference(means: PoweredMeans, model: int, other: int, alpha: float) -> Dif
     )
 
 
-def contrast(means: PoweredMeans, model: int, other: int | None = None) -> FloatArray:
+def contrast(k: int, model: int, other: int | None = None) -> FloatArray:
     """Return the weights of win-rates that give a model's, or its lead over another; shape (k,)."""
-    signs = np.zeros(len(means.models))
+    signs = np.zeros(k)
     signs[model] = 1.0
     if other is not None:
         signs[other] = -1.0
@@ -74,7 +74,7 @@ def joint_tuning(means: PoweredMeans, model: int, other: int) -> FloatArray:
     k = len(means.models)
     weights = np.zeros(k)
     heard = [m for m in (model, other) if means.judge_only[m] >= FEWEST_VERDICTS]
-    cross = means.independent[k:, :k] @ contrast(means, model, other)
+    cross = means.independent[k:, :k] @ contrast(k, model, other)
     square = means.independent[k:, k:][np.ix_(heard, heard)]
     weights[heard] = -np.linalg.pinv(square) @ cross[heard]
     return weights

@@ -9,6 +9,8 @@ that people and the judge prefer a model, and strata s that the settings choose,
 where n counts comparisons with a vote and a verdict and N those with a verdict alone. Without a
 judge, λ = 0. Everything here is a function of counts: a comparison adds to the error of θ̂ what
 its cell of the counts says (`Influence`), and the covariance is the Gram matrix of these sums.
+Where several votes share a prompt, prompts take the place of votes in all that says how exactly
+something is known (`PairPrompts`).
 
 The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m
 terms, so it is too small by about (2/k)² for k models: it is here as `Covariance.PUBLISHED`.
@@ -28,13 +30,14 @@ from typing import NamedTuple
 import numpy as np
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
-from coupled_arena.stats.influence import Influence
+from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.prompts import PairPrompts, degrees_of_freedom, few_prompts
 
 MINIMUM_PER_PAIR = 5
-"""Human comparisons that stratification needs in every pair: with two, 95 % sets cover .85."""
+"""Human comparisons, on as many prompts, that stratification needs in every pair."""
 
-FEW_CLUSTERS = 10
-"""Prompts below which an estimate warns: with three, 95 % rank-sets cover .87."""
+FEWEST_ALONE = 2
+"""Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it."""
 
 
 class Weighting(StrEnum):
@@ -66,19 +69,26 @@ class Estimate:
     floor : ndarray of float64, shape (k,)
         Variance that intervals add for opponents who were always or never beaten: five wins of
         five are no proof, and have no sample variance.
+    degrees : ndarray of float64, shape (k, k)
+        Degrees of freedom of the variances of differences, on the diagonal of the win rates' own;
+        infinite where no comparisons depend on each other: votes there are many or, where they
+        are few, guarded otherwise (`coupled_arena.stats.rank_sets.Separation`).
     size : ndarray of float64, shape (k,)
-        Votes on one pair that would tell a model's win rate as exactly as its own do.
+        Votes on one pair that would tell a model's win rate as exactly as its own do; prompts
+        where votes share them.
     power_tuning : float
         λ, the weight of the judge; 0 without one.
     human, judge_only : int
         Comparisons with a vote, and with a verdict alone.
     certain_size : ndarray of float64, shape (k,)
-        Comparisons that a win-rate of 0 or 1 rests on: the chance of losing none, Π p_o^n_o over
-        opponents o, is at most θ to the power K·min n_o, with K opponents.
+        Comparisons (or prompts) that a win-rate of 0 or 1 rests on: the chance of losing none,
+        Π p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
     weighting : Weighting
         The one in force, which may be another than was asked for.
     kind : Covariance
     influence : Influence
+    free : ndarray of float64, shape (k, k)
+        Degrees of freedom that each pair's part in the variances is known with.
     warnings : tuple of str
     clusters : int or None
         Clusters of human comparisons that the covariance comes from; None where comparisons do
@@ -88,6 +98,7 @@ class Estimate:
     models: tuple[str, ...]
     theta: FloatArray
     covariance: FloatArray
+    degrees: FloatArray
     floor: FloatArray
     size: FloatArray
     power_tuning: float
@@ -97,6 +108,7 @@ class Estimate:
     weighting: Weighting
     kind: Covariance
     influence: Influence
+    free: FloatArray
     warnings: tuple[str, ...] = ()
     clusters: int | None = None
 
@@ -105,36 +117,45 @@ class Estimate:
         """Square roots of the variances, shape (k,)."""
         return np.sqrt(np.diag(self.covariance))
 
-    def clustered(self, gram: FloatArray, clusters: int | None = None) -> Estimate:
+    def clustered(
+        self, gram: FloatArray, clusters: int, products: PairProducts | None = None
+    ) -> Estimate:
         """Return the same estimate where comparisons of one cluster depend on each other.
+
+        The estimate must have been told on how many prompts its comparisons are.
 
         Parameters
         ----------
         gram : ndarray of float64, shape (k, k)
             Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster.
-        clusters : int, optional
-            How many clusters G have a human comparison (of a judge-only estimate: a verdict).
-            Residuals of few clusters are too small, since each has a part in the mean that is
-            taken from it: (G / (G - 1))² makes the covariance that of the jackknife over
-            clusters of equal size, and `Separation` and `intervals` then use Student's t with
-            G - 1 degrees of freedom. One cluster says nothing of its own uncertainty.
+        clusters : int
+            How many clusters G have a human comparison (of a judge-only estimate: a verdict). No
+            variance has more than G - 1 degrees of freedom: one cluster says nothing of its own
+            uncertainty. A mean that weighs all comparisons the same is taken from G clusters, and
+            its residuals are short of (G / (G - 1))²; stratified ones know of it by pair.
+        products : PairProducts, optional
+            The part of each pair in `gram`. Without it the degrees of freedom are those of the
+            pair that is known least: no more than the true ones, and as good where all have many.
         """
-        if clusters is None or clusters == self.human:  # no two votes share a cluster
+        if clusters == self.human:  # no two votes share a cluster
             return replace(self, covariance=gram)
-        inflation = (clusters / (clusters - 1)) ** 2 if clusters > 1 else 1.0
-        warnings = self.warnings
-        if clusters < FEW_CLUSTERS:
-            warnings += (
-                f"All votes are on {clusters} prompt{'s' * (clusters > 1)}: other prompts may rank "
-                "the models otherwise, and the error bars know little of that.",
-            )
-        return replace(self, covariance=gram * inflation, clusters=clusters, warnings=warnings)
+        counted = self.weighting is Weighting.COUNT and clusters > 1
+        inflation = (clusters / (clusters - 1)) ** 2 if counted else 1.0
+        if products is None:
+            degrees = np.full_like(gram, self.free.min(where=self.free > 0, initial=np.inf))
+        else:
+            degrees = degrees_of_freedom(products, np.maximum(self.free, 1.0))
+        # Count weighting takes one mean from all comparisons of a model, and none from a pair's.
+        taken = 1.0 if self.weighting is Weighting.COUNT else 0.0
+        degrees = np.clip(degrees - taken, 0.0, clusters - 1)
+        return replace(self, covariance=gram * inflation, degrees=degrees, clusters=clusters)
 
 
 def estimate_from_votes(
     counts: PairCounts,
     weighting: Weighting = Weighting.STRATIFIED,
     kind: Covariance = Covariance.CORRECTED,
+    prompts: PairPrompts | None = None,
 ) -> Estimate:
     """Estimate win rates from one kind of label alone: all votes, or all verdicts of a judge.
 
@@ -143,19 +164,20 @@ def estimate_from_votes(
     labelled = np.zeros((*counts.counts.shape, len(OUTCOMES)), dtype=np.int64)
     labelled[..., _TIE] = counts.counts  # a judge that always says the same says nothing
     unlabelled = np.zeros_like(counts.counts)
-    return estimate(JudgedCounts(counts.models, labelled, unlabelled), weighting, kind)
+    return estimate(JudgedCounts(counts.models, labelled, unlabelled), weighting, kind, prompts)
 
 
 def estimate(
     counts: JudgedCounts,
     weighting: Weighting = Weighting.STRATIFIED,
     kind: Covariance = Covariance.CORRECTED,
+    prompts: PairPrompts | None = None,
 ) -> Estimate:
     """Estimate win rates from votes and the verdicts of one judge, prediction-powered.
 
-    The stratified mean needs `MINIMUM_PER_PAIR` human comparisons in every pair, the
-    position-weighted one in every order of every pair; where they are short, and for the
-    published covariance, which is defined for no other, the count-weighted mean takes their
+    The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
+    pair, the position-weighted one in every order of every pair; where they are short, and for
+    the published covariance, which is defined for no other, the count-weighted mean takes their
     place, with a warning.
 
     Parameters
@@ -164,6 +186,10 @@ def estimate(
         A model without votes is left out, with a warning.
     weighting : Weighting
     kind : Covariance
+    prompts : PairPrompts, optional
+        On how many prompts the comparisons are, of the same models; by order of presentation for
+        the position-weighted mean. Without it each comparison has a prompt of its own. The
+        covariance still takes comparisons for independent, until `Estimate.clustered`.
 
     Returns
     -------
@@ -171,32 +197,36 @@ def estimate(
     """
     counts, warnings = _with_votes(counts)
     cells = _Cells.of(counts)
+    known = None if prompts is None else prompts.of(counts.models)
     if kind is Covariance.PUBLISHED and weighting is not Weighting.COUNT:
         weighting = Weighting.COUNT
         warnings += ("The published covariance belongs to count weighting, which is used here.",)
-    if weighting is not Weighting.COUNT and (short := _short(cells, weighting)):
+    if weighting is not Weighting.COUNT and (short := _short(cells, known, weighting)):
         warnings += (
-            f"{short} fewer than {MINIMUM_PER_PAIR} human comparisons"
-            f"{' in each order' if weighting is Weighting.POSITION else ''}: until then each "
-            "comparison weighs the same, which favours models that met weak opponents more often.",
+            f"{short}: until then each comparison weighs the same, which favours models that met "
+            "weak opponents more often.",
         )
         weighting = Weighting.COUNT
-    strata = cells.pooled(weighting)
+    if known is not None:
+        warnings += few_prompts(known, cells.n.sum(axis=2))
+    strata = _Strata.of(cells, known, weighting)
     power_tuning = _power_tuning(cells, strata, weighting)
     theta, influence = _mean(cells, strata, weighting, kind, power_tuning)
     return Estimate(
         models=counts.models,
         theta=theta,
         covariance=influence.gram(counts),
+        degrees=np.full(cells.n.shape[:2], np.inf),
         floor=_floor(cells, strata, weighting),
         size=_size(cells, strata, weighting),
         power_tuning=power_tuning,
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
-        certain_size=_certain_size(strata.n, weighting),
+        certain_size=_certain_size(strata.votes, weighting),
         weighting=weighting,
         kind=kind,
         influence=influence,
+        free=_free(cells, known, weighting, power_tuning),
         warnings=warnings,
     )
 
@@ -213,6 +243,10 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     absent = [model for model, there in zip(counts.models, present, strict=True) if not there]
     warning = f"Without a vote, and so without a place: {', '.join(absent)}."
     return counts.of([m for m in counts.models if m not in absent]), (warning,)
+
+
+_MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
+"""Means that are taken from the comparisons of one pair, and from no others."""
 
 
 class _Cells(NamedTuple):
@@ -254,12 +288,59 @@ def _by_position(first: IntArray, second: IntArray) -> FloatArray:
     return np.stack([first, second.T], axis=2).astype(np.float64)
 
 
-def _short(cells: _Cells, weighting: Weighting) -> str:
+class _Strata(NamedTuple):
+    """Sums over strata, repeated over the cells of each, and how many prompts they rest on.
+
+    `votes` and `alone` are the prompts of `sums.n` and `sums.N`, shape (k, k, 2), at most as many
+    as these; with count weighting a prompt counts once for each opponent.
+    """
+
+    sums: _Cells
+    votes: FloatArray
+    alone: FloatArray
+
+    @classmethod
+    def of(cls, cells: _Cells, prompts: PairPrompts | None, weighting: Weighting) -> _Strata:
+        sums = cells.pooled(weighting)
+        if prompts is None:
+            return cls(sums, sums.n, sums.N)
+        votes, alone = (_by_position(x, x) for x in (prompts.votes, prompts.alone))
+        if weighting is Weighting.COUNT:
+            votes, alone = (
+                np.broadcast_to(x[..., :1].sum(axis=1, keepdims=True), x.shape)
+                for x in (votes, alone)
+            )
+        return cls(sums, np.minimum(votes, sums.n), np.minimum(alone, sums.N))
+
+
+def _short(cells: _Cells, prompts: PairPrompts | None, weighting: Weighting) -> str:
     """Say how many pairs lack comparisons for a weighting; nothing if none does."""
-    k = len(cells.n)
-    lacking = (cells.pooled(weighting).n < MINIMUM_PER_PAIR).any(2) & ~np.eye(k, dtype=np.bool_)
-    pairs = int(lacking.sum()) // 2
-    return f"{pairs} pair{'s have' if pairs > 1 else ' has'}" if pairs else ""
+    strata = _Strata.of(cells, prompts, weighting)
+    others = ~np.eye(len(cells.n), dtype=np.bool_)
+    for size, what in (
+        (strata.sums.n, f"fewer than {MINIMUM_PER_PAIR} human comparisons"),
+        (strata.votes, f"fewer than {MINIMUM_PER_PAIR} prompts"),
+    ):
+        pairs = int(((size < MINIMUM_PER_PAIR).any(2) & others).sum()) // 2
+        if pairs:
+            order = " in each order" if weighting is Weighting.POSITION else ""
+            return f"{pairs} pair{'s have' if pairs > 1 else ' has'} {what}{order}"
+    return ""
+
+
+def _free(
+    cells: _Cells, prompts: PairPrompts | None, weighting: Weighting, power_tuning: float
+) -> FloatArray:
+    """Return the degrees of freedom of each pair's part in the variances, shape (k, k)."""
+    votes, alone = cells.n.sum(axis=2), cells.N.sum(axis=2)
+    if prompts is not None:
+        votes, alone = (
+            np.minimum(x + x.T if weighting is Weighting.POSITION else x, most)
+            for x, most in ((prompts.votes, votes), (prompts.alone, alone))
+        )
+    if power_tuning:  # the verdicts alone have their part in the variance
+        votes = np.where(alone >= FEWEST_ALONE, np.minimum(votes, alone), votes)
+    return np.maximum(votes - _MEANS[weighting], 0.0)
 
 
 def _stratum_weight(k: int, weighting: Weighting) -> float:
@@ -268,8 +349,9 @@ def _stratum_weight(k: int, weighting: Weighting) -> float:
     return 1 / max(strata[weighting], 1)
 
 
-def _power_tuning(cells: _Cells, s: _Cells, weighting: Weighting) -> float:
+def _power_tuning(cells: _Cells, strata: _Strata, weighting: Weighting) -> float:
     """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
+    s = strata.sums
     h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
     # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum; an
     # indicator is its own square.
@@ -282,7 +364,7 @@ def _power_tuning(cells: _Cells, s: _Cells, weighting: Weighting) -> float:
             return 0.0
         ratio = scatter_hg.sum() / n**2 / (scatter_verdict.sum() / judge_only**2)
         return float(np.clip(n / (n + judge_only) * ratio, 0, 1))
-    tuned = s.N >= 2
+    tuned = strata.alone >= FEWEST_ALONE
     labelled = tuned / np.maximum(s.n * (s.n - 1), 1)
     unlabelled = tuned / np.maximum(s.N * (s.N - 1), 1)
     gain = (scatter_hg * labelled).sum()
@@ -291,11 +373,11 @@ def _power_tuning(cells: _Cells, s: _Cells, weighting: Weighting) -> float:
 
 
 def _mean(
-    cells: _Cells, s: _Cells, weighting: Weighting, kind: Covariance, power_tuning: float
+    cells: _Cells, strata: _Strata, weighting: Weighting, kind: Covariance, power_tuning: float
 ) -> tuple[FloatArray, Influence]:
-    v = _stratum_weight(len(cells.n), weighting)
+    s, v = strata.sums, _stratum_weight(len(cells.n), weighting)
     per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
-    tuning = np.where(s.N >= 2, power_tuning, 0.0)
+    tuning = np.where(strata.alone >= FEWEST_ALONE, power_tuning, 0.0)
     theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
     centre = (s.h - tuning * s.g) / np.maximum(s.n, 1)
     verdict_centre = s.G / np.maximum(s.N, 1)
@@ -303,25 +385,28 @@ def _mean(
         per_vote = np.full_like(s.n, 2 / cells.n.sum()) if cells.n.any() else per_vote
         per_verdict = np.full_like(s.N, 2 / cells.N.sum()) if cells.N.any() else per_verdict
     elif weighting is not Weighting.COUNT:  # within strata, unbiased
-        per_vote = per_vote * np.sqrt(s.n / np.maximum(s.n - 1, 1))
-        per_verdict = per_verdict * np.sqrt(s.N / np.maximum(s.N - 1, 1))
+        per_vote, per_verdict = (
+            weight * np.sqrt(prompts / np.maximum(prompts - 1, 1))
+            for weight, prompts in ((per_vote, strata.votes), (per_verdict, strata.alone))
+        )
     influence = Influence.of_means((per_vote, centre), (per_verdict, verdict_centre), tuning)
     return theta.sum((1, 2)), influence
 
 
-def _floor(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
+def _floor(cells: _Cells, strata: _Strata, weighting: Weighting) -> FloatArray:
+    s, parts = strata.sums, strata.votes
     weight = _stratum_weight(len(cells.n), weighting)
     certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
-    fraction = (s.h + 0.5) / (s.n + 1)
+    fraction = (parts * s.h / np.maximum(s.n, 1) + 0.5) / (parts + 1)
     share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
-    variance = weight**2 * fraction * (1 - fraction) / np.maximum(s.n, 1)
+    variance = weight**2 * fraction * (1 - fraction) / np.maximum(parts, 1)
     return (variance * share * certain).sum((1, 2))
 
 
-def _size(cells: _Cells, s: _Cells, weighting: Weighting) -> FloatArray:
+def _size(cells: _Cells, strata: _Strata, weighting: Weighting) -> FloatArray:
     weight = _stratum_weight(len(cells.n), weighting)
-    share = cells.n / np.maximum(s.n, 1)  # as in `_floor`
-    return 1 / (weight**2 * share / np.maximum(s.n, 1)).sum((1, 2))
+    share = cells.n / np.maximum(strata.sums.n, 1)  # as in `_floor`
+    return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))
 
 
 def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:

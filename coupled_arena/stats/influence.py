@@ -13,6 +13,32 @@ _WINS = np.eye(len(OUTCOMES))[:2]  # indicator of a win, by role and outcome
 
 
 @dataclass(frozen=True, eq=False)
+class PairProducts:
+    """The part that the comparisons of each pair have in a covariance.
+
+    Attributes
+    ----------
+    own : ndarray of float64, shape (k, k)
+        ``[m, o]``: in the variance of m, of its comparisons with o.
+    cross : ndarray of float64, shape (k, k), symmetric
+        In the covariance of the two.
+    """
+
+    own: FloatArray
+    cross: FloatArray
+
+    @property
+    def gram(self) -> FloatArray:
+        """The covariance where no two pairs have anything in common, shape (k, k)."""
+        return self.cross + np.diag(self.own.sum(axis=1))
+
+    @property
+    def of_difference(self) -> FloatArray:
+        """The part of a pair in the variance of the difference of its models, shape (k, k)."""
+        return self.own + self.own.T - 2 * self.cross
+
+
+@dataclass(frozen=True, eq=False)
 class Influence:
     """What one comparison adds to the error of the estimate, by its cell of the counts.
 
@@ -55,6 +81,12 @@ class Influence:
             unlabelled.append((per_verdict * t)[..., None] * (win - mean[..., None]))
         return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
 
+    def products(self, counts: JudgedCounts) -> PairProducts:
+        """Return each pair's part in the covariance where no two comparisons depend on another."""
+        labelled = _products(counts.labelled, self.labelled, self.labelled)
+        alone = _products(counts.unlabelled, self.unlabelled, self.unlabelled)
+        return PairProducts(labelled.own + alone.own, labelled.cross + alone.cross)
+
     def gram(self, counts: JudgedCounts, other: Influence | None = None) -> FloatArray:
         """Return the covariance where no two comparisons depend on each other, shape (k, k).
 
@@ -65,8 +97,8 @@ class Influence:
             On other estimates: rows of the result are of this one's, columns of the other's.
         """
         other = other or self
-        labelled = _gram(counts.labelled, self.labelled, other.labelled)
-        return labelled + _gram(counts.unlabelled, self.unlabelled, other.unlabelled)
+        labelled = _products(counts.labelled, self.labelled, other.labelled).gram
+        return labelled + _products(counts.unlabelled, self.unlabelled, other.unlabelled).gram
 
 
 def _as_shown(cells: FloatArray, role: int) -> FloatArray:
@@ -74,11 +106,12 @@ def _as_shown(cells: FloatArray, role: int) -> FloatArray:
     return cells[:, :, 0] if role == 0 else cells[:, :, 1].T
 
 
-def _gram(counts: IntArray, influence: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the sum over comparisons of s tᵀ, with s and t the influences on all models."""
+def _products(counts: IntArray, influence: FloatArray, other: FloatArray) -> PairProducts:
+    """Return the sums over comparisons of s tᵀ, with s and t the influences on its two models."""
     k, kinds = len(counts), math.prod(counts.shape[2:])
     left, right = (each.reshape(k, k, kinds, 2) for each in (influence, other))
     products = (counts.reshape(k, k, kinds, 1) * left).swapaxes(2, 3) @ right  # [a, b, role, role]
-    gram = products[..., 0, 1] + products[..., 1, 0].T
-    gram[np.arange(k), np.arange(k)] += products[..., 0, 0].sum(1) + products[..., 1, 1].sum(0)
-    return gram
+    return PairProducts(
+        own=products[..., 0, 0] + products[..., 1, 1].T,
+        cross=products[..., 0, 1] + products[..., 1, 0].T,
+    )

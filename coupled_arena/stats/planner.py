@@ -58,17 +58,20 @@ def variance_for_width(width: float, alpha: float) -> float:
     return (width / 2 / float(critical_value(alpha))) ** 2
 
 
-def variance_for_power(difference: float, alpha: float, power: float) -> float:
-    """Return the variance at which a difference is found significant with this probability.
+def variance_for_power(difference: float, critical: float, alpha: float, power: float) -> float:
+    """Return the variance at which a difference passes a cut-off with this probability.
 
     Parameters
     ----------
     difference : float
         The true one.
+    critical : float
+        The cut-off, in standard deviations of a difference: that of the board, which compares
+        all its models at once (`coupled_arena.stats.rank_sets.RankSets.critical_value`).
     alpha : float
-        Error level of a two-sided test of these two alone.
+        Its error level, which a power must exceed to be one.
     power : float
-        Probability that the test separates the two.
+        Probability that the two are separated.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def variance_for_power(difference: float, alpha: float, power: float) -> float:
             f"Models that differ by {difference:g} cannot be separated: "
             "give a difference between 0 and 1."
         )
-    return (difference / (float(critical_value(alpha)) + float(ndtri(power)))) ** 2
+    return (difference / (critical + float(ndtri(power)))) ** 2
 
 
 def needs(

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, fdtri, ndtri, stdtrit
+from scipy.special import chdtri, ndtri, stdtr
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.estimates import Covariance, Estimate
@@ -48,7 +48,7 @@ class RankSets:
         Position by the estimates alone; equal estimates share the better one.
     cutoff : Cutoff
     critical_value : float
-        c, in standard deviations of a difference.
+        c, in standard deviations of a difference, as the normal law has them.
     alpha : float
         Error level, joint over all models.
     """
@@ -80,16 +80,20 @@ class Separation:
 
     Notes
     -----
+    Where voters share prompts, a difference in units of its estimated standard deviation follows
+    Student's t with `Estimate.degrees`; what is compared with the cut-off is what the normal law
+    puts as far out.
+
     Few votes vary less than what they are drawn from, two wins of two not at all. So the variance
     of a model with fewer than `FEW_VOTES`, or with votes that never varied, is that of its votes
     and two wins and two losses more (as in the interval of Agresti and Coull); and its
-    differences, like those of two models alone, are compared by the score test: their variance
+    differences, like those of two models alone, must pass the score test too: its variance
     is the one that holds if the models are equal, d²/n larger than the sample's at a difference
     of d in n comparisons. 95 % rank-sets of two equal models then cover .935 or more from 5 to 30
     votes, with the sample's variance as little as .81; that of a new model among three that are
     its equals covers .984 or more from one vote on, where the sample's variance would put it
-    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Votes are
-    counted one by one here: many on one prompt pass for more than they are.
+    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Prompts are
+    counted in the place of votes where these share them.
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
@@ -98,8 +102,7 @@ class Separation:
         self._covariance = _guarded(estimate)
         spread = _spread(estimate, self._covariance)
         self._sd = np.sqrt(spread)
-        self._sd_as_observed = np.sqrt(spread + _score(estimate))
-        self._degrees = _degrees(estimate)
+        self._distance = _distance(estimate, spread)
         self._largest: FloatArray | None = None
 
     def rank_sets(self, alpha: float = 0.05, cutoff: Cutoff = Cutoff.MAX_T) -> RankSets:
@@ -112,12 +115,13 @@ class Separation:
         """
         check_alpha(alpha)
         critical = self._critical_value(alpha, cutoff)
-        ahead = (self._theta[:, None] - self._theta[None, :]) / self._sd_as_observed > critical
+        better = self._theta[:, None] > self._theta
+        ahead = better & (self._distance > critical)
         k = len(self._theta)
         return RankSets(
             low=1 + ahead.sum(axis=0, dtype=np.int64),
             high=k - ahead.sum(axis=1, dtype=np.int64),
-            rank=1 + (self._theta[None, :] > self._theta[:, None]).sum(axis=1, dtype=np.int64),
+            rank=1 + better.sum(axis=0, dtype=np.int64),
             cutoff=cutoff,
             critical_value=critical,
             alpha=alpha,
@@ -127,12 +131,10 @@ class Separation:
         k = len(self._theta)
         if k < 2:
             return 0.0
-        if self._degrees is not None and self._degrees < 1:
-            return float("inf")
         if cutoff is Cutoff.CHI2:
-            return _chi(k, alpha, self._degrees)
+            return float(np.sqrt(chdtri(k, alpha)))
         if cutoff is Cutoff.BONFERRONI:
-            return _quantile(1 - alpha / (k * (k - 1)), self._degrees)
+            return float(ndtri(1 - alpha / (k * (k - 1))))
         if self._largest is None:
             self._largest = self._draw_largest()
         return float(np.quantile(self._largest, 1 - alpha))
@@ -149,10 +151,7 @@ class Separation:
             np.abs(contrasts @ normal[start : start + step].T).max(axis=0)
             for start in range(0, self._draws, step)
         ]
-        largest = np.concatenate(pieces)
-        if self._degrees is None:
-            return largest
-        return largest / _chi_of_one(self._draws, self._degrees)
+        return np.concatenate(pieces)
 
 
 @cache
@@ -176,13 +175,31 @@ def _few(estimate: Estimate) -> NDArray[np.bool_]:
     return (estimate.size < FEW_VOTES) | (np.diag(estimate.covariance) == 0)
 
 
+def _distance(estimate: Estimate, spread: FloatArray) -> FloatArray:
+    """Return how far apart any two models are, in standard deviations of the normal law."""
+    difference = np.abs(estimate.theta[:, None] - estimate.theta[None, :])
+    score, t = _score(estimate), difference / np.sqrt(spread)
+    return np.where(
+        score > 0,
+        np.minimum(_as_normal(t, estimate.degrees), difference / np.sqrt(spread + score)),
+        _as_normal(t, estimate.degrees),
+    )
+
+
+def _as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Return what the normal law puts as far out as Student's puts t; 0 without any degree."""
+    known = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-3), 1.0)
+    tail = stdtr(known, -t)
+    return np.where(np.isfinite(degrees), np.where(degrees > 0, -ndtri(tail), 0.0), t)
+
+
 def _score(estimate: Estimate) -> FloatArray:
     """Return by how much the variance of a difference is larger if the two models are equal."""
     squares = (estimate.theta[:, None] - estimate.theta[None, :]) ** 2
     if estimate.kind is Covariance.PUBLISHED:
         return np.zeros_like(squares)
     if len(squares) == 2:
-        return squares / max(estimate.human, 1)  # both rest on the same votes
+        return squares / estimate.size  # both rest on the same votes
     # Equal models have the mean of all their votes, which each misses by the other's part of d.
     few, one, other = _few(estimate), estimate.size[:, None], estimate.size[None, :]
     larger = squares * (other**2 / one + one**2 / other) / (one + other) ** 2
@@ -201,35 +218,6 @@ def _spread(estimate: Estimate, guarded: FloatArray) -> FloatArray:
 def _of_differences(covariance: FloatArray) -> FloatArray:
     variance = np.diag(covariance)
     return variance[:, None] + variance[None, :] - 2 * covariance
-
-
-@cache
-def _chi_of_one(draws: int, degrees: int) -> NDArray[np.float64]:
-    """Return an estimated standard deviation of true value 1, as often as there are draws."""
-    rng = np.random.default_rng(SEED + 1)
-    return np.sqrt(rng.chisquare(degrees, draws) / degrees)
-
-
-def _degrees(estimate: Estimate) -> int | None:
-    """Return the degrees of freedom of the covariance; None where there are many."""
-    return None if estimate.clusters is None else estimate.clusters - 1
-
-
-def _quantile(probability: float, degrees: int | None) -> float:
-    """Return the quantile of Student's t, or of the normal law."""
-    if degrees is None:
-        return float(ndtri(probability))
-    return float(stdtrit(degrees, probability))
-
-
-def _chi(k: int, alpha: float, degrees: int | None) -> float:
-    """Return the root of the quantile of chi2 with k degrees, or of Hotelling's T²."""
-    if degrees is None:
-        return float(np.sqrt(chdtri(k, alpha)))
-    rest = degrees - k + 1
-    if rest < 1:  # fewer clusters than models
-        return float("inf")
-    return float(np.sqrt(k * degrees / rest * fdtri(k, rest, 1 - alpha)))
 
 
 def rank_sets(
@@ -258,5 +246,7 @@ def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, Floa
         `alpha` is not between 0 and 1.
     """
     variance = np.diag(estimate.covariance) + estimate.floor
-    critical = critical_value(alpha, _degrees(estimate))
+    # Wilson's interval allows for few votes by itself; for few prompts it does not.
+    degrees = None if estimate.clusters is None else np.diag(estimate.degrees)
+    critical = critical_value(alpha, degrees)
     return wilson(estimate.theta, variance, estimate.certain_size, critical)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
-from coupled_arena.stats.influence import Influence
+from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.prompts import PairPrompts
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +86,44 @@ class Rankings:
         ndarray of float64, shape (k, k)
         """
         k = len(self.models)
-        known = influence.labelled[self.first, self.second, self.vote, self.verdict]
-        alone = influence.unlabelled[self.first, self.second, self.verdict]
-        added = np.where(self.shown[:, None], known, alone)
+        added = self._added(influence)
         cells = np.concatenate([self.prompt * k + self.first, self.prompt * k + self.second])
         clusters = int(self.prompt.max()) + 1
         sums = np.bincount(cells, added.T.ravel(), clusters * k).reshape(-1, k)
         return np.asarray(sums.T @ sums, dtype=np.float64)
+
+    def products(self, influence: Influence) -> PairProducts:
+        """Return the part of each pair in `gram`."""
+        k, added = len(self.models), self._added(influence)
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        turned = (self.first > self.second)[:, None]
+        kinds, of = np.unique(np.stack([low, high, self.prompt]), axis=1, return_inverse=True)
+        sums = [np.bincount(of, x) for x in np.where(turned, added[:, ::-1], added).T]
+        own, cross = np.zeros((k, k)), np.zeros((k, k))
+        np.add.at(own, (kinds[0], kinds[1]), sums[0] ** 2)
+        np.add.at(own, (kinds[1], kinds[0]), sums[1] ** 2)
+        np.add.at(cross, (kinds[0], kinds[1]), sums[0] * sums[1])
+        return PairProducts(own, cross + cross.T)
+
+    def prompts(self, *, by_order: bool = False) -> PairPrompts:
+        """Return on how many clusters each pair has comparisons, in each order if wanted."""
+        votes, alone = (self._clusters_of(at, by_order) for at in (self.shown, ~self.shown))
+        return PairPrompts(self.models, votes, alone)
+
+    def _clusters_of(self, at: NDArray[np.bool_], by_order: bool) -> IntArray:
+        first, second = self.first[at], self.second[at]
+        found = np.zeros((len(self.models), len(self.models)), dtype=np.int64)
+        if by_order:
+            kinds = np.unique(np.stack([first, second, self.prompt[at]]), axis=1)
+            np.add.at(found, (kinds[0], kinds[1]), 1)
+            return found
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        kinds = np.unique(np.stack([low, high, self.prompt[at]]), axis=1)
+        np.add.at(found, (kinds[0], kinds[1]), 1)
+        return found + found.T
+
+    def _added(self, influence: Influence) -> FloatArray:
+        """Return what each comparison adds to the errors of its two models, shape (n, 2)."""
+        known = influence.labelled[self.first, self.second, self.vote, self.verdict]
+        alone = influence.unlabelled[self.first, self.second, self.verdict]
+        return np.where(self.shown[:, None], known, alone)

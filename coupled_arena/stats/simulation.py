@@ -21,6 +21,7 @@ from coupled_arena.stats.estimates import (
     estimate_from_votes,
 )
 from coupled_arena.stats.intervals import check_alpha
+from coupled_arena.stats.prompts import PairPrompts
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, Separation, intervals
 from coupled_arena.stats.rankings import Rankings
 from coupled_arena.stats.resampling import Ranking, Track, binomial_error, rank_bounds
@@ -201,16 +202,27 @@ def _repeat(plan: SimulationPlan, repeat: int) -> _Outcome:
 
 
 def _estimate(plan: SimulationPlan, drawn: JudgedCounts | Rankings, ranking: Ranking) -> Estimate:
-    counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
     settings = plan.weighting, plan.covariance
+    if not isinstance(drawn, Rankings) or plan.covariance is Covariance.PUBLISHED:
+        counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
+        return _of_counts(counts, ranking, *settings)
+    prompts = drawn.prompts(by_order=plan.weighting is Weighting.POSITION)
+    found = _of_counts(drawn.counts(), ranking, *settings, prompts)
+    rows = drawn.of(found.models)
+    gram, products = rows.gram(found.influence), rows.products(found.influence)
+    return found.clustered(gram, rows.clusters, products)
+
+
+def _of_counts(
+    counts: JudgedCounts,
+    ranking: Ranking,
+    weighting: Weighting,
+    kind: Covariance,
+    prompts: PairPrompts | None = None,
+) -> Estimate:
     if ranking is Ranking.HUMAN:
-        found = estimate_from_votes(counts.votes, *settings)
-    else:
-        found = estimate(counts, *settings)
-    if isinstance(drawn, Rankings) and plan.covariance is Covariance.CORRECTED:
-        rows = drawn.of(found.models)
-        return found.clustered(rows.gram(found.influence), rows.clusters)
-    return found
+        return estimate_from_votes(counts.votes, weighting, kind, prompts)
+    return estimate(counts, weighting, kind, prompts)
 
 
 def _intervals(one: Estimate, plan: SimulationPlan) -> FloatArray:

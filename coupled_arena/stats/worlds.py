@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -32,6 +33,7 @@ class Design(StrEnum):
     RANDOM = "random"  # a pair at random for each comparison
     UNBALANCED = "unbalanced"  # likewise, but the strongest nine times as often as the weakest
     CLUSTERED = "clustered"  # ten rankings of four models to a prompt, which favours some of them
+    VOTERS = "voters"  # several votes on each battle of two, whose prompt favours one of them
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class World:
         Probability that a vote is a tie.
     human : int
         Comparisons with a vote and a verdict. The clustered design rounds it up to whole
-        rankings.
+        rankings, the one of several voters to as many battles of every pair.
     judge_only : int
         Comparisons with a verdict alone; likewise.
     judge_quality : float
@@ -58,7 +60,9 @@ class World:
     design : Design
     prompt_effect : float
         Standard deviation, in log-odds, of what a prompt adds to each strength in the clustered
-        design.
+        design and in that of several voters.
+    voters : int
+        How many vote on each battle in the design of several voters.
 
     Raises
     ------
@@ -75,6 +79,7 @@ class World:
     toward_last: float = 0.0
     design: Design = Design.BALANCED
     prompt_effect: float = 1.0
+    voters: int = 10
 
     def __post_init__(self) -> None:
         if len(self.strengths) < 2:
@@ -88,6 +93,8 @@ class World:
             raise ValueError("Where all comparisons are ties there is nothing to rank.")
         if self.prompt_effect < 0:
             raise ValueError("The prompt effect is a standard deviation, never negative.")
+        if self.voters < 1:
+            raise ValueError("There must be a voter at least.")
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -98,7 +105,7 @@ class World:
     def theta(self) -> FloatArray:
         """Probability to be preferred, mean over opponents, shape (k,).
 
-        In the clustered design the prompt's effect is integrated out by Gauss-Hermite
+        Where prompts have an effect it is integrated out by Gauss-Hermite
         quadrature, with an error below 1e-9 up to a `prompt_effect` of 2.
         """
         preferred = self._preferred()
@@ -113,9 +120,11 @@ class World:
         return np.stack([1 + ahead.sum(0), len(theta) - ahead.sum(1)]).astype(np.int64)
 
     def draw(self, rng: np.random.Generator) -> JudgedCounts | Rankings:
-        """Draw votes and verdicts: counts, or in the clustered design comparisons in clusters."""
+        """Draw votes and verdicts: counts, or where prompts are shared comparisons in clusters."""
         if self.design is Design.CLUSTERED:
             return _draw_rankings(self, rng)
+        if self.design is Design.VOTERS:
+            return _draw_battles(self, rng)
         law = self._law()
         labelled = rng.multinomial(self._sizes(rng, self.human), law)
         unlabelled = rng.multinomial(self._sizes(rng, self.judge_only), law)
@@ -126,7 +135,7 @@ class World:
         """Return the probability that the row is preferred to the column, shape (k, k)."""
         strengths = np.asarray(self.strengths, dtype=np.float64)
         gaps = strengths[:, None] - strengths
-        if self.design is not Design.CLUSTERED:
+        if self.design not in (Design.CLUSTERED, Design.VOTERS):
             return (1 - self.ties) / (1 + np.exp(-gaps))
         nodes, weights = hermegauss(_NODES)
         shifts = np.sqrt(2) * self.prompt_effect * nodes
@@ -215,3 +224,39 @@ def _rank(rng: np.random.Generator, merit: FloatArray, pairs: IntArray, ties: fl
     score = merit + rng.gumbel(size=merit.shape)
     outcome = np.where(score[:, pairs[0]] > score[:, pairs[1]], _FIRST, _SECOND)
     return np.where(rng.random(outcome.shape) < ties, _TIE, outcome)
+
+
+def _draw_battles(world: World, rng: np.random.Generator) -> Rankings:
+    """Draw battles of two, each on its own prompt, with several votes or none, and a verdict."""
+    pairs = np.array(list(combinations(range(len(world.strengths)), 2)))
+    known = -(-world.human // (len(pairs) * world.voters))
+    alone = -(-world.judge_only // len(pairs))
+    first, second = rng.permuted(np.repeat(pairs, known + alone, axis=0), axis=1).T
+    shown = np.tile(np.arange(known + alone) < known, len(pairs))
+    gap = np.subtract(*np.asarray(world.strengths)[np.stack([first, second])])
+    gap = gap + rng.normal(0, 2**0.5 * world.prompt_effect, len(gap))
+    say = partial(_say, rng, gap, world.ties)
+    votes = np.stack([say() for _ in range(world.voters)], axis=1)
+    verdict = np.where(rng.random(len(gap)) < world.judge_quality, votes[:, 0], say())
+    verdict = np.where(rng.random(len(gap)) < world.toward_first, _FIRST, verdict)
+    last, favoured = len(world.strengths) - 1, rng.random(len(gap)) < world.toward_last
+    verdict = np.where(favoured & (first == last), _FIRST, verdict)
+    verdict = np.where(favoured & (second == last), _SECOND, verdict)
+    times = np.where(shown, world.voters, 1)
+    battle = np.repeat(np.arange(len(gap), dtype=np.int64), times)
+    voter = np.arange(len(battle)) - np.repeat(np.cumsum(times) - times, times)
+    return Rankings(
+        models=world.models,
+        prompt=battle,
+        first=first[battle],
+        second=second[battle],
+        vote=votes[battle, voter],
+        verdict=verdict[battle],
+        shown=shown[battle],
+    )
+
+
+def _say(rng: np.random.Generator, gap: FloatArray, ties: float) -> IntArray:
+    """Return an outcome for each gap in log-odds between the model shown first and the other."""
+    outcome = np.where(rng.random(len(gap)) < 1 / (1 + np.exp(-gap)), _FIRST, _SECOND)
+    return np.where(rng.random(len(gap)) < ties, _TIE, outcome)

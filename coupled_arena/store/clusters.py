@@ -50,6 +50,43 @@ class Cells:
     verdict: IntArray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """Sums over prompts of what the comparisons of each pair add up to on a prompt.
+
+    Attributes
+    ----------
+    squares : ndarray of float64, shape (k, k)
+        ``[m, o]``: of the square of what the comparisons of m and o add for m.
+    products : ndarray of float64, shape (k, k), symmetric
+        Of what they add for m times what they add for o.
+    clusters : ndarray of int64, shape (k, k), symmetric
+        Prompts that the two have comparisons on.
+    """
+
+    squares: FloatArray
+    products: FloatArray
+    clusters: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts:
+    """On how many prompts each pair has comparisons of some kind, shape (k, k) each.
+
+    Attributes
+    ----------
+    votes : ndarray of int64
+        With a vote.
+    labelled, alone, verdicts : ndarray of int64
+        With a verdict of the selected judge and a vote; with a verdict alone; with either.
+    """
+
+    votes: IntArray
+    labelled: IntArray
+    alone: IntArray
+    verdicts: IntArray
+
+
 def clusters_overlap(cursor: Cursor) -> bool:
     """Return whether any two comparisons share a prompt, so that they may depend on each other."""
     (most,) = cursor.execute("select max(comparisons) from prompts").fetchall()[0]
@@ -112,23 +149,17 @@ def _sums(k: int) -> str:
 
 def cluster_squares(
     cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
-) -> tuple[FloatArray, IntArray]:
-    """Return the sum over prompts of squares, for each model against each other one.
-
-    Returns
-    -------
-    squares : ndarray of float64, shape (k, k)
-        ``[m, o]``: of what the comparisons of m and o add for m.
-    clusters : ndarray of int64, shape (k, k)
-        Prompts that the two have comparisons on.
-    """
+) -> PairSums:
+    """Return the sum over prompts of squares, for each model against each other one."""
     rows = _over_cells(
         cursor,
         selection,
         models,
         cells,
         """
-        select low, high, count(*), sum(for_low * for_low), sum(for_high * for_high)
+        select
+            low, high, count(*),
+            sum(for_low * for_low), sum(for_high * for_high), sum(for_low * for_high)
         from (
             select
                 prompt_no,
@@ -142,12 +173,57 @@ def cluster_squares(
         group by all
         """,
     )
-    squares = np.zeros((len(models), len(models)))
-    clusters = np.zeros(squares.shape, dtype=np.int64)
-    for low, high, prompts, for_low, for_high in rows:
+    shape = len(models), len(models)
+    squares, products = np.zeros(shape), np.zeros(shape)
+    clusters = np.zeros(shape, dtype=np.int64)
+    for low, high, prompts, for_low, for_high, for_both in rows:
         squares[low, high], squares[high, low] = for_low, for_high
+        products[low, high] = products[high, low] = for_both
         clusters[low, high] = clusters[high, low] = prompts
-    return squares, clusters
+    return PairSums(squares, products, clusters)
+
+
+def pair_prompts(
+    cursor: Cursor, selection: Selection, models: Sequence[str], *, by_order: bool = False
+) -> Prompts:
+    """Return on how many prompts each pair of models has comparisons, in one pass over the table.
+
+    Parameters
+    ----------
+    by_order : bool
+        Whether to tell the orders of presentation apart.
+    """
+    known = model_numbers(cursor, selection)
+    where, values = condition_of(cursor, selection, known)
+    low, high = ("{0}", "{1}") if by_order else ("least({0}, {1})", "greatest({0}, {1})")
+    pair = (column.format("model_a", "model_b") for column in (low, high))
+    rows = cursor.execute(
+        f"""
+        select
+            low, high,
+            count(*) filter (voted), count(*) filter (labelled),
+            count(*) filter (alone), count(*) filter (labelled or alone)
+        from (
+            select
+                prompt_no, {next(pair)} as low, {next(pair)} as high,
+                bool_or(judge_no = 0 and human is not null) as voted,
+                bool_or(judge_no > 0 and human is not null) as labelled,
+                bool_or(judge_no > 0 and human is null) as alone
+            from comparisons
+            where {where} and model_a <> model_b
+            group by all
+        )
+        group by all
+        """,
+        values,
+    ).fetchall()
+    places = {known[model]: place for place, model in enumerate(models)}
+    found = np.zeros((4, len(models), len(models)), dtype=np.int64)
+    for first, second, *prompts in rows:
+        found[:, places[first], places[second]] = prompts
+        if not by_order:
+            found[:, places[second], places[first]] = prompts
+    return Prompts(*found)
 
 
 def _over_cells(

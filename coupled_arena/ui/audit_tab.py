@@ -10,9 +10,10 @@ import gradio as gr
 
 from coupled_arena.audit.benchmark import read_benchmark_evidence
 from coupled_arena.audit.evidence import AuditEvidence, LiveAudits, Truth
-from coupled_arena.audit.plan import Question, make_plan
+from coupled_arena.audit.plan import Plan, Question, plan_interval, plan_separation
 from coupled_arena.audit.report import Audit, audit
 from coupled_arena.errors import ArenaError
+from coupled_arena.evidence import LiveEvidence
 from coupled_arena.records import Mode
 from coupled_arena.stats.model_counts import Ties
 from coupled_arena.store import comparisons, grades, scores
@@ -46,8 +47,9 @@ _TIES = [("Ties as losses", Ties.LOSS.value), ("Ties left out", Ties.DROP.value)
 _INTERVAL = ("An interval of its win rate", "")
 _PLANNER = (
     "## How many more votes\n"
-    "What an interval of a given width takes, or a test that separates two models with a given "
-    "probability at their present distance, if more votes and verdicts are like those there are."
+    "What an interval of a given width takes, or two models that the leaderboard is to separate "
+    "with a given probability at their present distance, if more votes and verdicts are like those "
+    "there are. The leaderboard keeps ties, whatever is chosen above."
 )
 _EMPTY = (
     '<p class="hint">There are no verdicts here yet. Let a judge judge the battles, or import '
@@ -77,9 +79,10 @@ class Choice:
 class AuditTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, audits: LiveAudits) -> None:
+    def __init__(self, store: Store, audits: LiveAudits, boards: LiveEvidence) -> None:
         self._store = store
         self._audits = audits
+        self._boards = boards
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -255,9 +258,14 @@ class AuditTab:
             price=values[self._price],
         )
         try:
-            return plan_text(make_plan(self._evidence(choice), question))
+            return plan_text(self._planned(choice, question))
         except ArenaError as error:
             return f'<p class="hint">{escape(str(error))}</p>'
+
+    def _planned(self, choice: Choice, question: Question) -> Plan:
+        if question.other is None:
+            return plan_interval(self._evidence(choice), question)
+        return plan_separation(self._boards.get(choice.selection), question)
 
     def _evidence(self, choice: Choice) -> AuditEvidence:
         if choice.truth is Truth.BENCHMARK:

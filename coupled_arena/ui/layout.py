@@ -43,7 +43,7 @@ def build(services: Services) -> gr.Blocks:
                 board = LeaderboardTab(services.store, services.evidence)
                 board.build()
             with gr.Tab("Audit", id="audit"):
-                audit = AuditTab(services.store, services.audits)
+                audit = AuditTab(services.store, services.audits, services.evidence)
                 audit.build()
             with gr.Tab("Coupling", id="coupling"):
                 coupling = CouplingTab(services.store)

@@ -17,7 +17,9 @@ from coupled_arena.stats.estimates import (
     estimate,
     estimate_from_votes,
 )
+from coupled_arena.stats.prompts import PairPrompts
 from coupled_arena.stats.rank_sets import Cutoff, rank_sets
+from coupled_arena.stats.rankings import Rankings
 from tests.stats.real_votes import all_rows, design, golden, needs_real_votes
 from tests.stats.reference import Rows, power_tuning, powered, rank_sets_chi2, stratified
 
@@ -219,6 +221,65 @@ def test_pairs_short_of_votes_fall_back_and_say_so():
         PairCounts.from_rows([("A", "B", "first", 9)]), Weighting.POSITION
     )
     assert "in each order" in by_position.warnings[0]
+
+
+def on_prompts(*sizes):
+    """Return 20 votes in each pair of three models, and on how many prompts they are."""
+    counts = PairCounts.from_rows(
+        (a, b, outcome, 10) for a, b in ("AB", "AC", "BC") for outcome in ("first", "second")
+    )
+    prompts = np.zeros((3, 3), dtype=np.int64)
+    prompts[np.triu_indices(3, 1)] = sizes
+    prompts = prompts + prompts.T
+    return counts, PairPrompts(counts.models, prompts, np.zeros_like(prompts))
+
+
+def test_pairs_short_of_prompts_fall_back_and_say_so():
+    counts, prompts = on_prompts(20, 4, 12)
+    found = estimate_from_votes(counts, prompts=prompts)
+    assert found.weighting is Weighting.COUNT
+    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: until then each")
+    counts, prompts = on_prompts(20, 5, 12)
+    assert estimate_from_votes(counts, prompts=prompts).weighting is Weighting.STRATIFIED
+
+
+def test_pairs_on_few_prompts_are_named():
+    counts, prompts = on_prompts(9, 6, 10)
+    assert estimate_from_votes(counts, prompts=prompts).warnings == (
+        "2 pairs were compared on fewer than 10 prompts (A–C on 6, A–B on 9): others may rank "
+        "the models otherwise. Ask more prompts; more voters on the same ones do not help.",
+    )
+    few = PairCounts.from_rows((a, b, "first", 7) for a, b in ("AB", "AC", "BC"))
+    sevens = PairPrompts(few.models, 7 - 7 * np.eye(3, dtype=np.int64), np.zeros((3, 3), np.int64))
+    assert estimate_from_votes(few, prompts=sevens).warnings == ()  # a prompt for each vote
+
+
+def test_a_prompt_for_each_vote_changes_nothing():
+    counts, prompts = on_prompts(20, 20, 20)
+    plain, told = estimate_from_votes(counts), estimate_from_votes(counts, prompts=prompts)
+    for one in ("theta", "covariance", "floor", "size", "certain_size", "free"):
+        assert (getattr(plain, one) == getattr(told, one)).all(), one
+
+
+def test_a_variance_from_few_prompts_is_that_of_their_means():
+    """Votes on six prompts, by hand: the variance of six means, at half the weight."""
+    rng = np.random.default_rng(3)
+    share = rng.integers(0, 6, (3, 6))  # of five votes on each of six prompts of each pair
+    rows = [
+        (prompt + 6 * pair, *models, vote, 0, True)
+        for pair, models in enumerate([(0, 1), (0, 2), (1, 2)])
+        for prompt in range(6)
+        for vote in [0] * share[pair, prompt] + [1] * (5 - share[pair, prompt])
+    ]
+    drawn = Rankings(("A", "B", "C"), *(np.array(column) for column in zip(*rows, strict=True)))
+    plain = estimate_from_votes(drawn.counts().votes, prompts=drawn.prompts())
+    found = plain.clustered(
+        drawn.gram(plain.influence), drawn.clusters, drawn.products(plain.influence)
+    )
+    means = (share / 5).var(axis=1, ddof=1) / 6
+    assert found.covariance[0, 0] == pytest.approx((means[0] + means[1]) / 4)
+    assert found.degrees[0, 0] == pytest.approx(means[:2].sum() ** 2 / (means[:2] ** 2 / 5).sum())
+    assert found.clusters == 18
 
 
 def test_a_model_without_votes_is_left_out_and_named():

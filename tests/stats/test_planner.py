@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.differences import contrast
+from coupled_arena.stats.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.planner import needs, variance_for_power, variance_for_width
+from coupled_arena.stats.rank_sets import LIVE_DRAWS, Separation, rank_sets
+from coupled_arena.stats.resampling import Ranking
+from coupled_arena.stats.within_pairs import explained_within_pairs
+from coupled_arena.stats.worlds import World, evenly
 
 
 def test_a_proportion_without_a_judge():
@@ -45,7 +53,8 @@ def test_the_power_is_the_one_asked_for():
     """Tests of that many votes find the difference in 80 % of 20,000 draws, within three SE."""
     rng, b, lead, repeats = np.random.default_rng(1), 0.45, 0.08, 20_000
     variance = 2 * b * (1 - b) / 100  # of a difference, both with 100 votes
-    n = needs(variance, 100, 0, variance_for_power(lead, 0.05, 0.8), 0).votes_alone
+    goal = variance_for_power(lead, norm.ppf(0.975), 0.05, 0.8)
+    n = needs(variance, 100, 0, goal, 0).votes_alone
     wins = rng.binomial(n, [b + lead / 2, b - lead / 2], size=(repeats, 2)) / n
     spread = np.sqrt((wins * (1 - wins)).sum(1) / n)
     found = (np.abs(wins[:, 0] - wins[:, 1]) > norm.ppf(0.975) * spread).mean()
@@ -53,13 +62,49 @@ def test_the_power_is_the_one_asked_for():
     assert found == pytest.approx(0.8, abs=3 * np.sqrt(0.16 / repeats) + 0.005)
 
 
+def test_the_board_separates_as_often_as_was_planned():
+    """Rank-sets of eight models (cut-off 3.0) on as many votes as were planned for power .8.
+
+    A test of the two models alone would have planned for half as many, which give power .4.
+    """
+    world = World(evenly(8, 1.4), 28_000, 112_000, judge_quality=0.8)
+    lead = float(world.theta[2] - world.theta[3])
+    pilot = world.draw(np.random.default_rng(0))
+    assert isinstance(pilot, JudgedCounts)
+    human, weights = estimate_from_votes(pilot.votes), contrast(8, 2, 3)
+    critical = rank_sets(human).critical_value
+    assert 2.95 < critical < 3.1
+    found = needs(
+        float(weights @ human.covariance @ weights),
+        world.human,
+        explained_within_pairs(pilot, weights),
+        variance_for_power(lead, critical, 0.05, 0.8),
+        4,
+    )
+    repeats = 200
+    error = 3 * (0.8 * 0.2 / repeats) ** 0.5
+    for ranking, n in ((Ranking.HUMAN, found.votes_alone), (Ranking.PPR, found.votes)):
+        planned = replace(world, human=n, judge_only=4 * n)
+        shares = [_separated(planned, ranking, repeat) for repeat in range(repeats)]
+        assert np.mean(shares) == pytest.approx(0.8, abs=error)
+    assert found.votes < 0.75 * found.votes_alone
+
+
+def _separated(world, ranking, repeat):
+    drawn = world.draw(np.random.default_rng([7, repeat]))
+    made = estimate_from_votes(drawn.votes) if ranking is Ranking.HUMAN else estimate(drawn)
+    sets = Separation(made, LIVE_DRAWS).rank_sets()
+    # The two are apart if one's worst place is before the other's best: none is between them.
+    return sets.high[2] < sets.low[3]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: variance_for_width(0, 0.05), "width"),
         (lambda: variance_for_width(0.1, 2), "alpha"),
-        (lambda: variance_for_power(0, 0.05, 0.8), "cannot be separated"),
-        (lambda: variance_for_power(0.1, 0.05, 0.01), "power"),
+        (lambda: variance_for_power(0, 1.96, 0.05, 0.8), "cannot be separated"),
+        (lambda: variance_for_power(0.1, 1.96, 0.05, 0.01), "power"),
         (lambda: needs(0.0, 5, 0.1, 0.01, 1), "Too few votes"),
         (lambda: needs(0.1, 5, math.nan, 0.01, 1), "Too few votes"),
         (lambda: needs(0.1, 5, 0.1, 0.01, -1), "verdicts for each vote"),

@@ -122,7 +122,9 @@ def test_joint_weights_solve_the_published_equation_where_all_models_meet_on_all
 def test_what_the_judge_explains_of_one_model_is_its_correlation():
     means = PoweredMeans.of(drawn_counts(np.random.default_rng(5)), Ties.LOSS)
     for m in range(3):
-        assert explained(means, contrast(means, m)) == pytest.approx(means.rho_squared[m])
+        assert explained(means, contrast(len(means.models), m)) == pytest.approx(
+            means.rho_squared[m]
+        )
 
 
 @pytest.mark.parametrize("ties", LABELS)

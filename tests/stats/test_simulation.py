@@ -10,6 +10,8 @@ from scipy.stats import norm
 
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.estimates import Covariance, Weighting, estimate, estimate_from_votes
+from coupled_arena.stats.influence import PairProducts
+from coupled_arena.stats.prompts import degrees_of_freedom
 from coupled_arena.stats.rank_sets import Cutoff, Separation, intervals
 from coupled_arena.stats.rankings import Rankings
 from coupled_arena.stats.resampling import Ranking
@@ -55,7 +57,7 @@ def test_votes_follow_the_truth(design):
     counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
     found = estimate_from_votes(counts.votes)
     if isinstance(drawn, Rankings):
-        found = found.clustered(drawn.gram(found.influence))
+        found = found.clustered(drawn.gram(found.influence), drawn.clusters)
     assert (abs(found.theta - world.theta) < 4 * found.standard_error).all()
     assert counts.labelled.sum() == counts.unlabelled.sum() == 60_000
     assert counts.votes.ties.sum() / 120_000 == pytest.approx(0.2, abs=0.01)
@@ -193,7 +195,7 @@ def test_comparisons_that_share_prompts_are_less_worth_than_they_seem():
     drawn = world.draw(np.random.default_rng(0))
     assert isinstance(drawn, Rankings)
     one = estimate_from_votes(drawn.counts().votes)
-    clustered = one.clustered(drawn.gram(one.influence))
+    clustered = one.clustered(drawn.gram(one.influence), drawn.clusters)
     assert (clustered.standard_error > 1.3 * one.standard_error).all()
 
 
@@ -216,7 +218,7 @@ def test_ten_prompts_keep_the_promise_too():
 
 def test_many_clusters_are_no_different_from_the_normal_law():
     counts = World(evenly(4, 1.0), 1200, 1200).draw(np.random.default_rng(5))
-    plain = estimate(counts)
+    plain = replace(estimate(counts), free=np.full((4, 4), 10.0**6))
     many = plain.clustered(plain.covariance, 10**6)
     for cutoff in Cutoff:
         few_draws = [Separation(one, 20_000).rank_sets(0.05, cutoff) for one in (plain, many)]
@@ -229,6 +231,60 @@ def test_votes_that_all_tie_separate_nobody():
     for cutoff in Cutoff:
         found = Separation(estimate_from_votes(counts), 1000).rank_sets(0.05, cutoff)
         assert found.sizes.tolist() == [3, 3, 3]
+
+
+def several_voters(k, prompts, voters):
+    """Return equal models whose pairs have so many prompts, each with so many voters."""
+    pairs = k * (k - 1) // 2
+    return World(
+        (0.0,) * k,
+        human=pairs * prompts * voters,
+        judge_only=pairs * 30,
+        ties=0.3,
+        design=Design.VOTERS,
+        prompt_effect=1.5,
+        voters=voters,
+    )
+
+
+@pytest.mark.parametrize("size", [(3, 2, 10), (5, 2, 10), (12, 2, 5), (5, 5, 10)], ids=str)
+def test_many_voters_on_few_prompts_are_no_many_prompts(size):
+    """With G/(G - 1) over all prompts, and their number as degrees: .80, .64, .52 and .87."""
+    repeats = 60
+    result = simulate(SimulationPlan(several_voters(*size), repeats, cutoffs=(Cutoff.MAX_T,)))
+    floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
+    assert all(one.coverage >= floor for one in result.rank_sets)
+    assert result.fallbacks == (repeats if size[1] < 5 else 0)
+    assert all("fewer than" in warning for warning in result.warnings)
+    assert result.warnings
+
+
+def test_voters_share_the_verdict_of_their_battle():
+    drawn = several_voters(3, 4, 10).draw(np.random.default_rng(6))
+    assert isinstance(drawn, Rankings)
+    counts = drawn.counts()
+    assert counts.votes.comparisons[np.triu_indices(3, 1)].tolist() == [40, 40, 40]
+    assert counts.unlabelled.sum() == 90
+    for prompt in np.unique(drawn.prompt[drawn.shown]):
+        at = drawn.prompt == prompt
+        assert at.sum() == 10
+        assert len({*zip(drawn.first[at], drawn.second[at], drawn.verdict[at], strict=True)}) == 1
+    assert drawn.prompts().votes[0].tolist() == [0, 4, 4]
+    assert drawn.prompts().alone[0].tolist() == [0, 30, 30]
+    ordered = drawn.prompts(by_order=True)
+    assert (ordered.votes + ordered.votes.T == drawn.prompts().votes).all()
+
+
+def test_pairs_share_the_variance_and_its_degrees_of_freedom():
+    """Two pairs of variances 3 and 1 with 4 and 9 degrees: (3 + 1)² / (3²/4 + 1²/9) = 6.776."""
+    own = np.array([[0, 3, 1], [2, 0, 0], [5, 0, 0]], dtype=float)
+    cross = np.array([[0, -1, 0], [-1, 0, 0], [0, 0, 0]], dtype=float)
+    free = np.array([[1, 4, 9], [4, 1, 1], [9, 1, 1]], dtype=float)
+    found = degrees_of_freedom(PairProducts(own, cross), free)
+    assert found[0, 0] == pytest.approx(16 / (9 / 4 + 1 / 9))
+    # Of the difference of the first two, their own pair has 3 + 2 + 2, the other one 1.
+    assert found[0, 1] == found[1, 0] == pytest.approx(64 / (49 / 4 + 1 / 9))
+    assert found[1, 1] == 4
 
 
 TIED, NEAR = 0.0, 0.1
@@ -278,3 +334,17 @@ def test_joint_coverage_on_the_grid_takes_5_minutes(world):
     for one in result.intervals:
         assert one.ranking in (Ranking.HUMAN, Ranking.PPR)
         assert one.coverage.mean() >= 0.94, one
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "size",
+    [(3, 2, 10), (5, 2, 10), (5, 5, 10), (5, 10, 10), (12, 2, 5), (12, 5, 5)],
+    ids=lambda size: "{}-models-{}-prompts-{}-voters".format(*size),
+)
+def test_joint_coverage_of_several_voters_takes_2_minutes(size):
+    repeats = 500
+    result = simulate(SimulationPlan(several_voters(*size), repeats, seed=1))
+    floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
+    assert min(one.coverage for one in result.rank_sets) >= floor, result.rank_sets
+    assert all(one.coverage.mean() >= floor for one in result.intervals), result.intervals

@@ -224,14 +224,36 @@ def test_sums_over_prompts(world, name):
         assert clusters.clusters_overlap(cursor)
         selection = Selection(judge=name)
         gram, groups = clusters.cluster_gram(cursor, selection, models, cells)
-        squares, prompts = clusters.cluster_squares(cursor, selection, models, cells)
+        sums = clusters.cluster_squares(cursor, selection, models, cells)
         diagonal, same = clusters.cluster_diagonal(cursor, selection, models, cells)
     assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
-    assert squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
+    assert sums.squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
+    assert sums.products == pytest.approx(sum(s * s.T for s in pairs.values()), rel=1e-9)
     assert diagonal == pytest.approx(np.diag(gram), rel=1e-12)
     assert groups == same == len(voted)
     met = sum((s != 0) | (s.T != 0) for s in pairs.values())
-    assert (prompts == met).all()
+    assert (sums.clusters == met).all()
+
+
+@pytest.mark.parametrize("by_order", [False, True])
+def test_prompts_of_pairs(world, by_order):
+    """On how many prompts each pair was compared, against a loop over rows."""
+    seen = defaultdict(set)
+    for battle, a, b, _, human, verdict in world.rows("gpt"):
+        kinds = [
+            *(["votes"] if human else []),
+            *(["verdicts", "labelled" if human else "alone"] if verdict else []),
+        ]
+        for kind in kinds:
+            seen[kind, a, b].add(world.key(battle))
+            if not by_order:
+                seen[kind, b, a].add(world.key(battle))
+    models = ("b", "a", "d", "e", "c")
+    with world.store.cursor() as cursor:
+        found = clusters.pair_prompts(cursor, Selection(judge="gpt"), models, by_order=by_order)
+    for kind in ("votes", "labelled", "alone", "verdicts"):
+        expected = [[len(seen[kind, a, b]) * (a != b) for b in models] for a in models]
+        assert getattr(found, kind).tolist() == expected, kind
 
 
 def test_the_table_is_what_the_view_says(world):

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from coupled_arena.audit.evidence import LiveAudits
-from coupled_arena.audit.plan import Question, make_plan
+from coupled_arena.audit.plan import Question, plan_interval
 from coupled_arena.audit.report import read_audit
+from coupled_arena.evidence import LiveEvidence
 from coupled_arena.stats.model_counts import Ties
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
@@ -106,7 +107,7 @@ def test_a_judge_that_is_always_right_can_be_drawn():
 
 def test_tables_and_sentences_escape_names(report):
     pages = [said(report), audit_table(report), difference_table(report)]
-    plan = make_plan(report.evidence, Question(BEST, price=0.1))
+    plan = plan_interval(report.evidence, Question(BEST, price=0.1))
     for page in (*pages, plan_text(plan)):
         assert "<8-bit>" not in page
         assert "<gpt>" not in page
@@ -154,6 +155,7 @@ def test_the_tab_in_a_browser(served, visit, tmp_path):
     power = page.get_by_label("Probability to separate")
     power.fill("0.9")
     power.press("Tab")
+    page.wait_for_selector("#plan >> text=on the leaderboard of 2 models")
     page.wait_for_selector("#plan >> text=with probability 0.9")
     power.fill("2")
     power.press("Tab")
@@ -162,7 +164,7 @@ def test_the_tab_in_a_browser(served, visit, tmp_path):
 
 def test_a_store_without_verdicts_says_what_to_do():
     with Store.in_memory() as store, gr.Blocks():
-        tab = AuditTab(store, LiveAudits(store))
+        tab = AuditTab(store, LiveAudits(store), LiveEvidence(store))
         tab.build()
         shown = tab._refresh({tab._judge: None})
     assert "There are no verdicts here yet" in shown[tab._said]

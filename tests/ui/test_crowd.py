@@ -67,7 +67,7 @@ def test_a_visitor_who_leaves_frees_the_engine(narrow_app):
     assert begin(second) is None
     assert b"The arena is busy" in second.heard
     answers.close()  # as a closed tab does: the connection is gone
-    admitted = until(lambda: begin(second), seconds=15)
+    admitted = until(lambda: begin(second))
     assert begin(third) is None  # the second one's answers are being written now
     admitted.close()
 

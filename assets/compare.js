@@ -1,28 +1,23 @@
 // Draws named answers; their common beginning is dimmed and the first divergence stands out.
 const root = element.querySelector(".comparison");
+const paint = painter(root);
 
-const make = (tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
+const card = (el, answer, index) => {
+  const text = el(`${index} text`, "div", "text", [
+    el(`${index} common`, "span", "common", answer.common),
+    el(`${index} divergence`, "mark", "", answer.divergence),
+    el(`${index} rest`, "span", "", answer.rest),
+  ]);
+  return el(index, "article", "answer", [el(`${index} model`, "header", "", answer.model), text]);
 };
 
-const draw = () => {
+const draw = () => paint((el) => {
   const view = props.value;
-  if (!view) { root.replaceChildren(); return; }
-  const cards = view.answers.map((answer) => {
-    const card = make("article", "answer");
-    const text = make("div", "text");
-    text.append(make("span", "common", answer.common), make("mark", "", answer.divergence),
-      make("span", "", answer.rest));
-    card.append(make("header", "", answer.model), text);
-    return card;
-  });
-  const answers = make("div", `answers of-${cards.length}`);
-  answers.append(...cards);
-  root.replaceChildren(make("p", "hint", view.note), answers);
-};
+  if (!view) return [];
+  const cards = view.answers.map((answer, index) => card(el, answer, index));
+  const answers = el("answers", "div", `answers of-${cards.length}`, cards);
+  return [el("note", "p", "hint", view.note), answers];
+});
 
 watch("value", draw);
 draw();

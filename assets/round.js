@@ -1,111 +1,86 @@
-// Draws a round from `props.value` (see RoundView) and takes the vote. All text goes through
-// textContent: Gradio evaluates what a template renders, so no answer may pass through one.
+// Draws a round from `props.value` (see RoundView) and takes the vote.
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const root = element.querySelector(".round");
-let groups = []; // the order made so far: places, best first, level ones together
-let level = false; // the next place chosen is level with the last
+const paint = painter(root);
 let drawn = null; // what tells the round on show from others
-let sent = false; // a ballot is on its way
+let turns = 0; // how many turns of it are on show
+root.tabIndex = -1;
+root.setAttribute("role", "region");
+root.setAttribute("aria-label", "Answers and your vote");
 
-const make = (tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
+const named = (group) => {
+  const letters = group.map((index) => LETTERS[index]);
+  return `${letters.slice(0, -1).join(", ")} and ${letters.at(-1)}`;
 };
 
-const button = (label, key, act, className = "") => {
-  const node = make("button", `choice ${className}`);
-  node.type = "button";
-  node.append(make("span", "", label), make("kbd", "", key));
-  node.addEventListener("click", act);
-  return node;
-};
-
-const placeOf = (index) => {
-  const at = groups.findIndex((group) => group.includes(index));
-  return at < 0 ? null : at + 1;
-};
-
-const submit = (ranks, both_bad = false) => {
-  if (sent) return;
-  sent = true;
-  trigger("vote", { ranks, both_bad });
-  setTimeout(() => { sent = false; }, 1500); // refused: let the visitor try again
-};
-
-const choose = (index) => {
-  if (placeOf(index)) return;
-  if (level && groups.length) groups[groups.length - 1].push(index);
-  else groups.push([index]);
-  level = false;
-  draw();
-};
-
-const undo = () => {
-  if (groups.length) {
-    groups[groups.length - 1].pop();
-    groups = groups.filter((group) => group.length);
-  }
-  level = false;
-  draw();
-};
-
-const complete = (size) => groups.flat().length === size;
-const ranksOf = (size) => Array.from({ length: size }, (_, index) => placeOf(index));
-
-// What can be done now: [label, key name shown, keys accepted, action, class]
-const actions = (view) => {
-  if (view.reveal && view.stored) {
-    return [["Next battle", "N", ["n"], () => trigger("next"), "primary"]];
-  }
-  if (view.reveal) {
-    return [
-      ["Next question", "N", ["n"], () => trigger("next"), "primary"],
-      ["Same question, new models", "R", ["r"], () => trigger("again"), ""],
-    ];
-  }
-  const all = Array(view.size).fill(1);
-  const list = view.size === 2 ? [
-    ["A is better", "A", ["a", "arrowleft"], () => submit([1, 2]), "primary"],
-    ["Tie", "T", ["t"], () => submit(all), ""],
-    ["Both are bad", "X", ["x"], () => submit(all, true), ""],
-    ["B is better", "B", ["b", "arrowright"], () => submit([2, 1]), "primary"],
-  ] : [
-    ["Submit this order", "Enter", ["enter"],
-      () => complete(view.size) && submit(ranksOf(view.size)),
-      complete(view.size) ? "primary" : "waiting"],
-    [level ? "Next one is level" : "Level with the last", "=", ["="],
-      () => { level = groups.length > 0; draw(); }, level ? "on" : ""],
-    ["Undo", "⌫", ["backspace"], undo, ""],
-    ["All are bad", "X", ["x"], () => submit(all, true), ""],
-  ];
-  if (view.stored) list.push(["Skip", "S", ["s"], () => trigger("skip"), ""]);
-  if (view.running) list.push(["Stop", "S", ["s"], () => trigger("stop"), ""]);
-  return list;
-};
-
-const answerCard = (view, text, index) => {
-  const card = make("article", "answer");
-  const head = make("header", "", LETTERS[index]);
+const answerCard = (el, view, turn, text, index) => {
+  const key = `${turn} ${index}`;
   const place = view.reveal ? view.reveal.ranks[index] : placeOf(index);
-  if (view.reveal) head.append(make("strong", "name", view.reveal.models[index]));
+  const head = [el(`${key} letter`, "span", "", LETTERS[index])];
+  if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
   if (place && (view.size > 2 || view.reveal)) {
-    head.append(make("span", `place place-${place}`, view.reveal?.both_bad ? "bad" : `place ${place}`));
+    const said = view.reveal?.both_bad ? "bad" : `place ${place}`;
+    head.push(el(`${key} place`, "span", `place place-${place}`, said));
   }
-  card.append(head, make("div", "text", text || (view.running ? "…" : "(no words)")));
-  if (view.size > 2 && !view.reveal) {
-    card.classList.add("clickable");
-    card.addEventListener("click", () => {
-      if (!window.getSelection().toString()) choose(index);
-    });
-  }
+  const orders = view.size > 2 && !view.reveal;
+  if (orders && !place) head.push(pickButton(el, key, index));
+  const card = el(key, "article", orders ? "answer clickable" : "answer", [
+    el(`${key} head`, "header", "", head),
+    el(`${key} text`, "div", "text", text || (view.running ? "…" : "(no words)")),
+  ]);
+  card.onclick = orders ? () => { if (!window.getSelection().toString()) choose(index); } : null;
   return card;
 };
 
-const revealNote = (view) => {
-  const told = view.reveal;
-  const note = make("section", "reveal");
+const button = (el, key, label, shortcut, className, act) => {
+  const face = [el(`${key} label`, "span", "", label)];
+  if (keysOn) face.push(el(`${key} key`, "kbd", "", shortcut === "Backspace" ? "⌫" : shortcut));
+  face[1]?.setAttribute("aria-hidden", "true");
+  const node = el(key, "button", className, face);
+  node.type = "button";
+  node.onclick = act;
+  if (keysOn) node.setAttribute("aria-keyshortcuts", shortcut);
+  else node.removeAttribute("aria-keyshortcuts");
+  return node;
+};
+
+const pickButton = (el, key, index) => {
+  const act = (event) => { event.stopPropagation(); choose(index); };
+  const node = button(el, `${key} pick`, "Next best", `${index + 1}`, "pick", act);
+  node.setAttribute("aria-label", `${LETTERS[index]} is next best`);
+  return node;
+};
+
+const ballot = (el, view) => {
+  const buttons = actions(view).map(({ label, key, act, look, off }) => {
+    const name = `do ${key}${view.reveal ? " next" : ""}`;
+    const shown = `choice ${off ? "waiting" : look}`.trim();
+    const node = button(el, name, label, key, shown, off ? null : act);
+    node.setAttribute("aria-disabled", String(off)); // `disabled` would drop the focus
+    return node;
+  });
+  const bar = el("ballot", "div", "ballot", buttons);
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", view.reveal ? "What next" : "Your vote");
+  return bar;
+};
+
+const ORDER = "Choose the answers from best to worst. Between two of them, “Level with the last” "
+  + "puts both on one place.";
+
+// What the visitor is told of answers with the same words.
+const sameWords = (view) => {
+  const wordless = !view.turns.some((turn) => turn.answers.some((text) => text));
+  if (wordless) return "";
+  if (!allAlike(view)) {
+    return alike(view).map((group) => `${named(group)} have the same words`
+      + `${view.running ? " so far" : ""}: they share the better of their places.`).join(" ");
+  }
+  return view.running ? "The same so far: you can vote from the first difference on."
+    : "These answers have the same words, so none is better: vote a tie, or ask a follow-up.";
+};
+
+const revealNote = (el, told) => {
   const how = {
     coupled: "Coupled: every model read the same noise.",
     independent: "Independent: each model had noise of its own.",
@@ -115,76 +90,84 @@ const revealNote = (view) => {
     ? "The answers are identical: recorded as a tie, nobody needs to judge it."
     : told.early ? "Your vote is recorded, as cast before the answers had ended."
       : "Your vote is recorded.";
-  note.append(make("p", "", `${what} ${how}`));
-  const facts = make("dl");
+  const lines = [el("told", "p", "", `${what} ${how}`)];
+  if (told.source !== "identical" && told.same.length) {
+    const words = told.same.map((group) => `${named(group)} had the same words when you voted, so `
+      + "they share a place, the better one you gave.").join(" ");
+    lines.push(el("told same", "p", "", words));
+  }
   const later = told.commitment && "told once you have voted on the other battles drawn from it";
   const rows = [["Seed", told.seed ?? later], ["Nonce", told.nonce], ["Commitment", told.commitment],
     ["Battle", told.battle], ["Vote", told.vote]].filter(([, value]) => value);
-  for (const [name, value] of rows) facts.append(make("dt", "", name), make("dd", "", value));
-  note.append(facts);
+  lines.push(el("facts", "dl", "", rows.flatMap(([name, value]) => [
+    el(`fact ${name}`, "dt", "", name), el(`fact ${name} is`, "dd", "", value),
+  ])));
   if (told.commitment) {
-    note.append(make("p", "hint", "The commitment shown before your vote is the SHA-256 of the nonce "
-      + "followed by the seed (8 bytes, little-endian). The battle replays from its seed."));
+    lines.push(el("facts hint", "p", "hint", "The commitment shown before your vote is the SHA-256 "
+      + "of the nonce followed by the seed (8 bytes, little-endian). The battle replays from its "
+      + "seed."));
   }
-  return note;
+  return el("reveal", "section", "reveal", lines);
+};
+
+const foot = (el, view) => {
+  if (view.error) return [el("broken", "p", "broken", view.error)];
+  const nodes = [];
+  if (view.reveal) nodes.push(revealNote(el, view.reveal));
+  else {
+    if (view.size > 2) nodes.push(el("hint", "p", "hint", ORDER));
+    const same = el("same", "p", "same", sameWords(view));
+    same.setAttribute("role", "status");
+    nodes.push(same);
+  }
+  nodes.push(ballot(el, view), keySwitch(el));
+  if (!view.reveal && view.commitment) {
+    nodes.push(el("commitment", "p", "commitment", `Commitment ${view.commitment}`));
+  }
+  return nodes;
+};
+
+const turnNodes = (el, view, turn, number) => {
+  const nodes = turn.system
+    ? [el(`${number} system`, "p", "system", `System prompt: ${turn.system}`)] : [];
+  const cards = turn.answers.map((text, index) => answerCard(el, view, number, text, index));
+  nodes.push(el(`${number} question`, "p", "question", turn.prompt));
+  nodes.push(el(`${number} answers`, "div", `answers of-${view.size}`, cards));
+  return nodes;
 };
 
 const draw = () => {
   const view = props.value;
-  if (!view) { root.replaceChildren(); return; }
+  if (!view) { paint(() => []); return; }
   const shown = `${view.commitment} ${view.turns[0].prompt}`;
-  if (shown !== drawn) {
-    drawn = shown;
-    groups = []; level = false; sent = false;
-    document.activeElement?.blur(); // so that the keys vote instead of writing
-  }
+  const fresh = shown !== drawn;
+  const continued = !fresh && view.turns.length > turns;
+  if (fresh) forgetOrder();
   if (view.reveal) sent = false;
-  const nodes = [];
-  for (const turn of view.turns) {
-    if (turn.system) nodes.push(make("p", "system", `System prompt: ${turn.system}`));
-    nodes.push(make("p", "question", turn.prompt));
-    const answers = make("div", `answers of-${view.size}`);
-    turn.answers.forEach((text, index) => answers.append(answerCard(view, text, index)));
-    nodes.push(answers);
-  }
-  if (view.error) nodes.push(make("p", "broken", view.error));
-  else {
-    if (view.reveal) nodes.push(revealNote(view));
-    else if (view.size > 2) {
-      nodes.push(make("p", "hint", "Click the answers from best to worst, or press their numbers "
-        + `1–${view.size} in that order. Press = between two of them to make them level.`));
-    }
-    const bar = make("div", "ballot");
-    bar.setAttribute("role", "group");
-    bar.setAttribute("aria-label", view.reveal ? "What next" : "Your vote");
-    for (const [label, key, , act, className] of actions(view)) {
-      bar.append(button(label, key, act, className));
-    }
-    nodes.push(bar);
-    if (!view.reveal && view.commitment) nodes.push(make("p", "commitment", `Commitment ${view.commitment}`));
-  }
-  root.replaceChildren(...nodes);
+  drawn = shown;
+  turns = view.turns.length;
+  paint((el) => [
+    ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
+    ...foot(el, view),
+  ]);
+  if (view.resumed || !(fresh || continued)) return;
+  if (fresh) takeFocus(view.turns[0].prompt);
+  else if (!isWriting(document.activeElement)) root.focus({ preventScroll: true });
+  emptyBox(fresh ? "#question textarea" : "#follow-up textarea", view.turns.at(-1).prompt);
 };
 
-document.addEventListener("keydown", (event) => {
-  const view = props.value;
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable=true], button");
-  const shown = element.offsetParent !== null;
-  if (!view || view.error || !shown || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.repeat || (typing && !(event.target.matches("button") && event.key !== "Enter"))) return;
-  const key = event.key.toLowerCase();
-  const number = Number(key);
-  if (!view.reveal && view.size > 2 && number >= 1 && number <= view.size) {
-    choose(number - 1);
-    event.preventDefault();
-    return;
-  }
-  const action = actions(view).find(([, , keys]) => keys.includes(key));
-  if (action) {
-    event.preventDefault();
-    action[3]();
-  }
-});
+// While something here is pressed the page holds still, so that the pointer is let go where it was
+// pressed. A touch sends its click some milliseconds after it.
+let pressed = false;
+let release;
+root.addEventListener("pointerdown", () => { pressed = true; clearTimeout(release); });
+for (const end of ["pointerup", "pointercancel", "blur"]) {
+  window.addEventListener(end, () => {
+    if (!pressed) return;
+    clearTimeout(release);
+    release = setTimeout(() => { pressed = false; draw(); }, 50);
+  });
+}
 
-watch("value", draw);
+watch("value", () => { if (!pressed) draw(); });
 draw();

@@ -73,6 +73,8 @@ class Evidence:
         Coupled against independent, where both have votes (on a store without votes: verdicts).
     mixed : tuple of Mode
         The modes that the comparisons come from.
+    left_out : int
+        Comparisons that are not counted: votes that rank equal answers apart.
     version : tuple of int
         `Store.version` before the votes were read, so that no vote after it can be overlooked.
     """
@@ -85,6 +87,7 @@ class Evidence:
     estimates: Mapping[BoardSource, Estimate]
     modes: ModeComparison | None
     mixed: tuple[Mode, ...]
+    left_out: int
     version: tuple[int, ...]
     draws: int
     _separations: dict[BoardSource, Separation] = field(
@@ -156,6 +159,7 @@ def read_evidence(
         estimates=estimates,
         modes=modes,
         mixed=_mixed(counts),
+        left_out=counts.left_out,
         version=version,
         draws=draws,
     )

@@ -173,7 +173,13 @@ class Leaderboard:
         judge = self.evidence.selection.judge
         if self.source is not BoardSource.HUMAN and self.estimate is None:
             own = (f"{judge} has no verdict here that this board could use.",)
-        return (*_mixture(self.evidence.mixed), *own, *_wishes(self.missing))
+        evidence = self.evidence
+        return (
+            *_mixture(evidence.mixed),
+            *_left_out(evidence.left_out),
+            *own,
+            *_wishes(self.missing),
+        )
 
 
 def read_leaderboard(
@@ -295,6 +301,14 @@ def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
     if len(modes) < 2:
         return ()
     return (f"This board mixes battles of different modes: {', '.join(modes)}.",)
+
+
+def _left_out(comparisons: int) -> tuple[str, ...]:
+    if not comparisons:
+        return ()
+    are = "comparison is" if comparisons == 1 else "comparisons are"
+    why = "a vote that prefers one of two equal answers says nothing"
+    return (f"{comparisons:,} {are} left out: {why}.",)
 
 
 def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from coupled_arena.arena.rounds import ROUND_LIFETIME, Round
 from coupled_arena.arena.views import Reveal, RoundView
-from coupled_arena.arena.voting import check_ranks, reveal_of
+from coupled_arena.arena.voting import check_ranks, level, reveal_of, same_words
 from coupled_arena.errors import VoteError
 from coupled_arena.records import Source, Vote, new_id
 from coupled_arena.store.backlog import Backlog, Drawn, Progress
@@ -74,6 +74,11 @@ class Annotation:
                 self._store.cast(Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL))
             return None
 
+    def opened(self, owner: str) -> str | None:
+        """Return the id of the voter's round, voted on or not; None if they have none."""
+        opened = self._opened.get(owner)
+        return opened.round.id if opened else None
+
     def skip(self, owner: str, round_id: str) -> None:
         """Close a round without a vote; its battle comes back only by `look_again`."""
         opened = self._mine(owner, round_id)
@@ -115,11 +120,12 @@ class Annotation:
                 raise VoteError("You have voted on this battle, and the models are known.")
             battle = current.state.battle
             checked = check_ranks(ranks, len(battle.models), both_bad=both_bad)
-            vote = Vote(new_id(), battle.id, owner, checked, both_bad)
+            same = same_words(current.state.view().conversations)
+            vote = Vote(new_id(), battle.id, owner, level(checked, same), both_bad)
             self._store.cast(vote)
             # With open weights, whoever has a seed can find out who says what under it.
             tells_seed = not self._backlog.seed_is_open(battle.id, owner)
-            told = reveal_of(battle, vote, tells_seed=tells_seed)
+            told = reveal_of(battle, vote, tells_seed=tells_seed, same=same)
             current.change(reveal=told)
             return told
 

@@ -17,10 +17,16 @@ from dataclasses import dataclass
 
 from coupled_arena.arena.pairing import new_battle
 from coupled_arena.arena.rounds import ROUND_LIFETIME, Round
-from coupled_arena.arena.views import Reveal, RoundView
-from coupled_arena.arena.voting import check_ranks, reveal_of
+from coupled_arena.arena.views import Groups, Reveal, RoundView
+from coupled_arena.arena.voting import (
+    check_comparable,
+    check_ranks,
+    level,
+    reveal_of,
+    same_words,
+)
 from coupled_arena.errors import ArenaError, PromptError, PromptLengthError, VoteError
-from coupled_arena.generation.lockstep import Request
+from coupled_arena.generation.lockstep import Request, Running
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import (
@@ -49,6 +55,7 @@ class ArenaRules:
     sampling: Sampling
     coupled_share: float = 0.5
     most_at_once: int = 64
+    patience: float = 10.0  # seconds that answers go on unwatched: a page may be reloading
 
 
 class Arena:
@@ -149,19 +156,29 @@ class Arena:
     async def watch(self, owner: str, round_id: str) -> AsyncIterator[RoundView]:
         """Yield a running round at a fixed cadence until its turn is over.
 
-        Leaving early (a closed page) stops the decoding.
+        When nobody has watched for a while (a closed page), the decoding stops.
         """
         current = self._mine(owner, round_id)
         pending = current.state.pending
+        current.watchers += 1  # one thread, that of the event loop, counts them
         try:
             while pending and not pending[1].done.is_set():
                 yield current.state.view()
                 await asyncio.sleep(CADENCE)
         finally:
-            if pending:
-                pending[1].cancelled.set()
+            current.watchers -= 1
+            if pending and not pending[1].done.is_set():
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._rules.patience, _stop_unwatched, current, pending[1])
         await asyncio.to_thread(self._settle, current)
         yield current.state.view()
+
+    def newest(self, owner: str) -> str | None:
+        """Return the id of the round that the visitor opened last; None if they have none."""
+        with self._lock:
+            self._forget_old()
+            newest_first = reversed(self._rounds.values())
+            return next((each.id for each in newest_first if each.owner == owner), None)
 
     def stop(self, owner: str, round_id: str) -> None:
         """Stop the answers of a round where they are; it can still be voted on."""
@@ -184,22 +201,30 @@ class Arena:
         Raises
         ------
         VoteError
-            Not the visitor's round, already voted on, nothing to see yet, or ranks that do not
-            order its answers.
+            Not the visitor's round, already voted on, nothing to see yet, ranks that do not order
+            its answers, or an order of answers that have the same words.
         """
         current = self._mine(owner, round_id)
         with current.changing:
             if current.state.reveal:
                 raise VoteError("You have voted on this round, and the models are known.")
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
-            early = current.state.pending is not None and not current.state.pending[1].done.is_set()
-            if not any(answer for turn in current.state.view().turns for answer in turn.answers):
-                raise VoteError("There is nothing to compare yet: wait for the first words.")
+            pending = current.state.pending
+            early = pending is not None and not pending[1].done.is_set()
+            seen = current.state.view().conversations
+            check_comparable(checked, seen, running=early)
             self._settle(current)
-            if not current.state.reveal:
-                source = Source.HUMAN
-                self._reveal(current, checked, both_bad=both_bad, source=source, early=early)
-            return _revealed(current)
+            if current.state.reveal or current.state.error:
+                return _revealed(current)
+            # The last step of a model may have brought it to where another one already was.
+            kept = current.state.view().conversations
+            check_comparable(checked, kept, running=False)
+            same = same_words(seen, kept)
+            ranks = level(checked, same)
+            vote = Vote(
+                new_id(), current.state.battle.id, owner, ranks, both_bad, Source.HUMAN, early
+            )
+            return self._reveal(current, vote, same)
 
     def _begin(self, current: Round, prompt: Prompt) -> None:
         if not prompt.text.strip():
@@ -250,21 +275,15 @@ class Arena:
             current.change(battle=battle, pending=None)
             whole = all(reply.finish is not Finish.CANCELLED for reply in battle.replies)
             if whole and battle.identical:
-                self._reveal(current, (1,) * len(battle.models), source=Source.IDENTICAL)
+                ranks = (1,) * len(battle.models)
+                tie = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
+                self._reveal(current, tie)
 
-    def _reveal(
-        self,
-        current: Round,
-        ranks: tuple[int, ...],
-        *,
-        source: Source,
-        both_bad: bool = False,
-        early: bool = False,
-    ) -> None:
-        battle = current.state.battle
-        vote = Vote(new_id(), battle.id, current.owner, ranks, both_bad, source, early)
+    def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
         self._store.cast(vote)
-        current.change(reveal=reveal_of(battle, vote))
+        told = reveal_of(current.state.battle, vote, same=same)
+        current.change(reveal=told)
+        return told
 
     def _mine(self, owner: str, round_id: str) -> Round:
         with self._lock:
@@ -281,6 +300,11 @@ class Arena:
     def _forget_old(self) -> None:
         oldest = time.monotonic() - ROUND_LIFETIME
         self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
+
+
+def _stop_unwatched(current: Round, running: Running) -> None:
+    if not current.watchers:
+        running.cancelled.set()
 
 
 def _revealed(current: Round) -> Reveal:

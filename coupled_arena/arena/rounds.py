@@ -60,6 +60,7 @@ class Round:
         self.state = RoundState(battle)
         self.opened = time.monotonic()
         self.changing = threading.RLock()
+        self.watchers = 0  # open pages that show its answers being written
 
     def change(self, **parts: Any) -> None:
         """Replace parts of the state; hold `changing` around whatever led to the change."""

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from coupled_arena.records import Mode, Source
 
+Conversations = tuple[tuple[str, ...], ...]
+"""What each model has said, in order of presentation: its answer of every turn."""
+Groups = tuple[tuple[int, ...], ...]
+"""Places that belong together."""
+
 
 @dataclass(frozen=True)
 class TurnView:
@@ -25,7 +30,8 @@ class Reveal:
 
     Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed
     as 8 bytes little-endian. Seed and nonce are None as long as the visitor may be asked about
-    another battle with the same seed, and where no seed is known.
+    another battle with the same seed, and where no seed is known. `same` are the places whose
+    answers had the same words at the time of the vote: they are level in what was stored.
     """
 
     vote: str
@@ -39,6 +45,7 @@ class Reveal:
     seed: str | None
     nonce: str | None
     commitment: str
+    same: Groups = ()
 
 
 @dataclass(frozen=True)
@@ -68,3 +75,8 @@ class RoundView:
     reveal: Reveal | None = None
     error: str | None = None
     stored: bool = False
+
+    @property
+    def conversations(self) -> Conversations:
+        """What each model has said so far."""
+        return tuple(zip(*(turn.answers for turn in self.turns), strict=True))

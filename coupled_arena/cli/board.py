@@ -113,6 +113,7 @@ def board_answer(board: Leaderboard) -> dict[str, Any]:
         "lambda": estimate.power_tuning if estimate else 0.0,
         "human_comparisons": int(evidence.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(evidence.judged.unlabelled.sum()),
+        "left_out": evidence.left_out,
         "human_votes_saved": evidence.votes_saved,
         "alpha": board.alpha,
         "covariance": (estimate.kind if estimate else evidence.method.covariance).value,

@@ -9,7 +9,7 @@ verdicts: `coupled_arena.store.upkeep` sees to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -64,12 +64,18 @@ class Counts:
         ``[mode, a, b, h, g]``: those that have the verdict g of the selected judge too.
     unlabelled : ndarray of int64, shape (3, k, k, 4)
         ``[mode, a, b, g]``: a verdict and no vote.
+    left_out : int
+        Comparisons in none of these: votes that rank two answers apart that have the same words.
     """
 
     models: tuple[str, ...]
     votes: IntArray
     labelled: IntArray
     unlabelled: IntArray
+    left_out: int
+
+
+LEFT_OUT = "human is null and voter is not null"
 
 
 def count(cursor: Cursor, selection: Selection) -> Counts:
@@ -93,7 +99,10 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
         """,
         values,
     ).fetchnumpy()
-    return _tabulate({name: np.asarray(column) for name, column in rows.items()}, known)
+    where, values = condition_of(cursor, replace(selection, judge=None), known, counted=False)
+    query = f"select count(*) from comparisons where {where}"
+    ((left_out,),) = cursor.execute(query, values).fetchall()
+    return _tabulate({name: np.asarray(column) for name, column in rows.items()}, known, left_out)
 
 
 CODES = {
@@ -122,13 +131,17 @@ def model_numbers(cursor: Cursor, selection: Selection) -> dict[str, int]:
 
 
 def condition_of(
-    cursor: Cursor, selection: Selection, known: dict[str, int]
+    cursor: Cursor, selection: Selection, known: dict[str, int], *, counted: bool = True
 ) -> tuple[str, dict[str, object]]:
-    """Return the SQL condition of a selection, and its values."""
+    """Return the SQL condition of a selection, and its values.
+
+    It selects what the statistics count, or what they leave out.
+    """
     judges = [0]
     if selection.judge is not None:
         judges.append(judge_number(cursor, selection.judge))
     conditions = [f"judge_no in ({', '.join(map(str, judges))})"]
+    conditions.append(f"not ({LEFT_OUT})" if counted else LEFT_OUT)
     values: dict[str, object] = {}
     for name in ("mode", "category", "language", "voter"):
         if (wanted := getattr(selection, name)) is not None:
@@ -156,7 +169,7 @@ def judge_number(cursor: Cursor, judge: str) -> int:
     return judges[judge]
 
 
-def _tabulate(rows: dict[str, Any], known: dict[str, int]) -> Counts:
+def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int) -> Counts:
     k, outcomes = len(known), len(_OUTCOMES)
     places = np.full(max(known.values(), default=0) + 1, -1)
     places[list(known.values())] = np.arange(k)
@@ -172,7 +185,7 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int]) -> Counts:
     np.add.at(labelled, (mode[at], a[at], b[at], human[at], verdict[at]), n[at])
     at = judged & ~voted
     np.add.at(unlabelled, (mode[at], a[at], b[at], verdict[at]), n[at])
-    return Counts(tuple(known), votes, labelled, unlabelled)
+    return Counts(tuple(known), votes, labelled, unlabelled, left_out)
 
 
 def judges(cursor: Cursor) -> list[str]:

@@ -11,9 +11,9 @@ Cursor = duckdb.DuckDBPyConnection
 
 
 def enrol(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
-    """Give numbers to the models and prompts of new battles, which `refresh` needs.
+    """Note of battles with new replies what `refresh` needs: numbers, and which replies are equal.
 
-    Takes what `refresh` takes; numbers are given once.
+    Takes what `refresh` takes; the numbers of models and prompts are given once.
     """
     for statement in _ENROL:
         cursor.execute(statement.format(battles=battles), values)
@@ -45,6 +45,23 @@ _ENROL = (
     select distinct prompt_key from prompt_keys where {battles}
     order by prompt_key  -- an index takes a million random keys faster in their order
     on conflict do nothing
+    """,
+    "delete from same_words where {battles}",
+    """
+    insert into same_words
+    with said as (
+        select battle, place + 1 as i, list({{turn: turn, text: text}} order by turn) as words
+        from replies
+        where {battles}
+        group by battle, place
+        having bool_or(text <> '')
+    ),
+    grouped as (
+        select battle, list(i) as places from said group by battle, words having count(*) > 1
+    ),
+    first_ones as (select battle, places, unnest(places) as i from grouped),
+    paired as (select battle, i, unnest(places) as j from first_ones)
+    select * from paired where i < j
     """,
 )
 _REFRESH = (

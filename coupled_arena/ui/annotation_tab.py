@@ -14,7 +14,7 @@ from coupled_arena.ui.visitor import visitor
 
 _INTRO = (
     "Anonymous models have answered the same question. Say which answer is better, then you see "
-    "who they were. Keys work: they are on the buttons."
+    "who they were."
 )
 
 
@@ -33,11 +33,20 @@ class AnnotationTab:
         panel = round_panel()
 
         shown = [round_id, panel, start, progress]
-        page.load(self._progress, None, progress, **FREE)
+        page.load(self._resume, None, shown, **FREE)
         start.click(self._start, None, shown, **FREE)
         panel.next(self._next, None, shown, **FREE)
         panel.skip(self._skip, round_id, shown, **FREE)
         panel.vote(self._vote, round_id, [panel, progress], **FREE)
+
+    def _resume(self, request: gr.Request) -> tuple[Any, ...]:
+        owner = visitor(request)
+        progress = progress_text(self._annotation.progress(owner))
+        if (round_id := self._annotation.opened(owner)) is None:
+            return gr.skip(), gr.skip(), gr.skip(), progress
+        with told():
+            view = show(self._annotation.view(owner, round_id), resumed=True)
+        return round_id, view, gr.Button(visible=False), progress
 
     def _progress(self, request: gr.Request) -> str:
         return progress_text(self._annotation.progress(visitor(request)))

@@ -11,14 +11,16 @@ import gradio as gr
 from coupled_arena.arena.battle import Arena
 from coupled_arena.arena.library import Library
 from coupled_arena.arena.views import RoundView
+from coupled_arena.records import Prompt
 from coupled_arena.ui.events import FREE, QUIET, told
 from coupled_arena.ui.round_panel import cast, round_panel, show
 from coupled_arena.ui.visitor import visitor
 
+Views = AsyncIterator[tuple[Any, ...]]
 _ANY = "any category"
 _INTRO = (
     "Ask anything. Anonymous models answer side by side; you say which answer is better, "
-    "then you see who they were. Keys work: they are on the buttons."
+    "then you see who they were."
 )
 
 
@@ -39,15 +41,15 @@ class BattleTab:
         self._most = min(4, len(arena.models))
         self._size = size
 
-    def build(self) -> None:
-        """Lay out the tab inside the current Blocks."""
+    def build(self, page: gr.Blocks) -> None:
+        """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
         gr.Markdown(_INTRO)
         with gr.Row(equal_height=True):
             question = gr.Textbox(
                 label="Your question",
-                placeholder="Ask anything, or take a question from the library",
-                lines=2,
+                placeholder="Ask anything. Enter sends, Shift+Enter breaks the line.",
+                lines=1,  # with more, Gradio sends on Shift+Enter; it grows by itself
                 max_lines=8,
                 scale=6,
                 elem_id="question",
@@ -74,17 +76,24 @@ class BattleTab:
 
         category.change(self._of_category, category, chosen, **QUIET)
         chosen.input(lambda text: text, chosen, question, **QUIET)
-        asking = {"inputs": [question, size], "outputs": [round_id, panel, continuing]}
-        gr.on([ask.click, question.submit], self._ask, **asking, **FREE)
-        panel.again(self._ask, **asking, **FREE)
-        panel.next(self._random_question, category, question, **QUIET).then(
-            self._ask, **asking, **FREE
-        )
-        gr.on(
+        shown = [round_id, panel, continuing]
+        resumed = page.load(self._resume, None, shown, **FREE)
+        again = panel.again(self._again, [round_id, size], shown, **FREE)
+        following = panel.next(self._next, [category, size], shown, **FREE)
+        continued = gr.on(
             [send.click, more.submit],
             self._follow_up,
             [round_id, more],
-            [more, panel, continuing],
+            [panel, continuing],
+            trigger_mode="multiple",  # the server says why it does not take another one yet
+            **FREE,
+        )
+        gr.on(
+            [ask.click, question.submit],
+            self._ask,
+            [question, size],
+            shown,
+            cancels=[resumed, again, following, continued],
             **FREE,
         )
         panel.stop(self._stop, round_id, None, **FREE)
@@ -107,25 +116,45 @@ class BattleTab:
     def _of_category(self, category: str) -> gr.Dropdown:
         return gr.Dropdown(choices=self._texts(category), value=None)
 
-    def _random_question(self, category: str) -> str:
-        return random.choice(self._texts(category))
-
-    async def _ask(
-        self, question: str, size: int, request: gr.Request
-    ) -> AsyncIterator[tuple[Any, ...]]:
+    async def _ask(self, question: str, size: int, request: gr.Request) -> Views:
         with told():
             prompt = self._library.identify(question or "")
-            round_id = self._arena.ask(visitor(request), prompt, size)
-            async for view in self._arena.watch(visitor(request), round_id):
-                yield round_id, show(view), gr.Row(visible=_may_continue(view))
+            async for shown in self._asked(prompt, size, request):
+                yield shown
 
-    async def _follow_up(
-        self, round_id: str, question: str, request: gr.Request
-    ) -> AsyncIterator[tuple[Any, ...]]:
+    async def _next(self, category: str, size: int, request: gr.Request) -> Views:
+        with told():
+            prompt = self._library.identify(random.choice(self._texts(category)))
+            async for shown in self._asked(prompt, size, request):
+                yield shown
+
+    async def _again(self, round_id: str, size: int, request: gr.Request) -> Views:
+        with told():
+            view = self._arena.view(visitor(request), round_id or "")
+            prompt = self._library.identify(view.turns[0].prompt)
+            async for shown in self._asked(prompt, size, request):
+                yield shown
+
+    async def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Views:
+        round_id = self._arena.ask(visitor(request), prompt, size)
+        async for view in self._arena.watch(visitor(request), round_id):
+            yield round_id, show(view), gr.Row(visible=_may_continue(view))
+
+    async def _resume(self, request: gr.Request) -> Views:
+        owner = visitor(request)
+        if (round_id := self._arena.newest(owner)) is None:
+            yield gr.skip(), gr.skip(), gr.skip()
+            return
+        with told():
+            async for view in self._arena.watch(owner, round_id):
+                panel = show(view, resumed=True)
+                yield round_id, panel, gr.Row(visible=_may_continue(view))
+
+    async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Views:
         with told():
             self._arena.follow_up(visitor(request), round_id or "", question or "")
             async for view in self._arena.watch(visitor(request), round_id):
-                yield "", show(view), gr.Row(visible=_may_continue(view))
+                yield show(view), gr.Row(visible=_may_continue(view))
 
     def _stop(self, round_id: str, request: gr.Request) -> None:
         with told():
@@ -136,4 +165,5 @@ class BattleTab:
 
 
 def _may_continue(view: RoundView) -> bool:
-    return not (view.running or view.reveal or view.error)
+    """While answers are written the row stays, so that nobody loses the box they write in."""
+    return not (view.reveal or view.error)

@@ -14,8 +14,8 @@ from coupled_arena.arena.compare import FEWEST, MOST, common_beginning, compare,
 from coupled_arena.generation.turns import Models
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import Mode, Sampling, seed_to_hex
-from coupled_arena.settings import resource
 from coupled_arena.ui.events import FREE, told
+from coupled_arena.ui.panel import comparison_panel
 
 _INTRO = (
     "See what coupling does: with one noise stream, answers part ways only where the models "
@@ -44,7 +44,7 @@ class CompareTab:
             label=f"Models ({FEWEST} to {MOST})",
             elem_id="compare-models",
         )
-        question = gr.Textbox(label="Question", lines=2, max_lines=8, elem_id="compare-question")
+        question = gr.Textbox(label="Question", lines=1, max_lines=8, elem_id="compare-question")
         with gr.Row(equal_height=True):
             mode = gr.Radio(
                 [Mode.COUPLED.value, Mode.INDEPENDENT.value],
@@ -57,14 +57,14 @@ class CompareTab:
             )
             start = gr.Button("Compare", variant="primary", scale=1, elem_id="compare")
             stop = gr.Button("Stop", scale=1)
-        panel = gr.HTML(
-            value=None,
-            html_template='<div class="comparison"></div>',
-            js_on_load=resource("assets/compare.js").read_text(encoding="utf-8"),
-            apply_default_css=False,
-            elem_id="comparison",
+        panel = comparison_panel()
+        event = gr.on(
+            [start.click, question.submit, seed.submit],
+            self._compare,
+            [chosen, question, mode, seed],
+            panel,
+            **FREE,
         )
-        event = start.click(self._compare, [chosen, question, mode, seed], panel, **FREE)
         stop.click(None, None, None, cancels=[event])
 
     async def _compare(

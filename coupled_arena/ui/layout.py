@@ -75,7 +75,7 @@ def _build_battle_tab(services: Services, page: gr.Blocks) -> None:
     from coupled_arena.ui.battle_tab import BattleTab
 
     library = read_library(resource("data/prompts.jsonl"))
-    BattleTab(services.arena, library, services.settings.battle.models_at_once).build()
+    BattleTab(services.arena, library, services.settings.battle.models_at_once).build(page)
 
 
 def _build_compare_tab(arena: Arena, sampling: Sampling) -> None:

@@ -160,4 +160,6 @@ def _counted(evidence: Evidence) -> int:
     """Return a number that changes with the counts: a new battle without votes changes nothing."""
     votes, judged = evidence.votes, evidence.judged
     arrays = (votes.counts, evidence.identical.counts, judged.labelled, judged.unlabelled)
-    return hash((votes.models, evidence.mixed, *(array.tobytes() for array in arrays)))
+    return hash(
+        (votes.models, evidence.mixed, evidence.left_out, *(array.tobytes() for array in arrays))
+    )

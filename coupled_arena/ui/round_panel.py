@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import gradio as gr
 
 from coupled_arena.arena.views import Reveal, RoundView
-from coupled_arena.settings import resource
 from coupled_arena.ui.events import told
+from coupled_arena.ui.panel import panel
 from coupled_arena.ui.visitor import visitor
 
 
@@ -28,20 +28,17 @@ class Rounds(Protocol):
         ...
 
 
-def round_panel() -> gr.HTML:
+def round_panel(value: dict[str, Any] | None = None) -> gr.HTML:
     """Return the panel that draws a round and takes the vote."""
-    return gr.HTML(
-        value=None,
-        html_template='<div class="round"></div>',
-        js_on_load=resource("assets/round.js").read_text(encoding="utf-8"),
-        apply_default_css=False,
-        elem_id="round",
-    )
+    return panel("round", "patch", "ballot", "keys", "round", value=value)
 
 
-def show(view: RoundView) -> dict[str, Any]:
-    """Return a view as the JSON that the page's script draws."""
-    return asdict(view)
+def show(view: RoundView, *, resumed: bool = False) -> dict[str, Any]:
+    """Return a view as the JSON that the page's script draws.
+
+    A resumed round was on show before the page was loaded: nobody has just asked for it.
+    """
+    return asdict(view) | {"resumed": resumed}
 
 
 def cast(

@@ -137,17 +137,51 @@ def test_stop_keeps_the_round_open_for_a_vote(make_arena, models):
 
 def test_leaving_a_running_round_frees_the_engine(make_arena, models, worker):
     endless(models)
-    arena = make_arena(max_new_tokens=900)
+    arena = make_arena(max_new_tokens=900, patience=0)
     round_id = arena.ask("eve", QUESTION)
+    done = arena._rounds[round_id].state.pending[1].done
 
     async def leave():
+        one, other = arena.watch("eve", round_id), arena.watch("eve", round_id)
+        await anext(one)
+        await anext(other)
+        await one.aclose()
+        await asyncio.sleep(0)
+        still_watched = arena._rounds[round_id].state.pending[1].cancelled.is_set()
+        await other.aclose()
+        while not done.is_set():
+            await asyncio.sleep(0.01)
+        return still_watched
+
+    assert asyncio.run(leave()) is False
+    assert worker.battles == 0
+
+
+def test_a_round_goes_on_while_its_page_reloads(make_arena, models):
+    endless(models)
+    arena = make_arena(max_new_tokens=900)
+    assert arena.newest("eve") is None
+    arena.ask("eve", QUESTION)
+    round_id = arena.ask("eve", Prompt("and now"))
+    arena.ask("mia", QUESTION)
+
+    async def reload():
         watching = arena.watch("eve", round_id)
         await anext(watching)
         await watching.aclose()
+        assert arena.newest("eve") == round_id
+        views = arena.watch("eve", round_id)
+        before = (await anext(views)).turns[0].answers
+        while (view := await anext(views)).turns[0].answers == before:
+            pass
+        arena.stop("eve", round_id)
+        return view, [view async for view in views][-1]
 
-    asyncio.run(leave())
-    assert arena._rounds[round_id].state.pending[1].done.wait(5)
-    assert worker.battles == 0
+    running, stopped = asyncio.run(reload())
+    assert running.running
+    assert not stopped.running
+    assert arena.newest("eve") == round_id
+    assert arena.newest("zoe") is None
 
 
 @pytest.mark.parametrize(

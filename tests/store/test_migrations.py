@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 from coupled_arena.errors import StoreError
+from coupled_arena.leaderboard import read_leaderboard
 from coupled_arena.store.database import Store
 from coupled_arena.store.migrations import MIGRATIONS, migrate, schema_version
 
@@ -33,6 +34,7 @@ def test_an_empty_database_gets_every_table():
     assert names(connection) == {
         *("schema_version", "battles", "turns", "replies", "votes", "reveals", "verdicts"),
         *("models", "judges", "prompts", "comparisons", "metrics", "scores", "grades"),
+        "same_words",
         *("current_votes", "battle_pairs", "judgements", "prompt_keys", "comparison_rows"),
         "benchmark_answers",
         *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
@@ -117,3 +119,36 @@ def test_a_store_of_the_first_schema_is_counted(new_battle, new_vote):
     assert connection.execute("select max(comparisons) from prompts").fetchall() == [(4,)]
     assert connection.execute("select max(battle_no) from battles").fetchall() == [(2,)]
     assert connection.execute("select distinct system, prefix from turns").fetchall() == [("", "")]
+
+
+def test_old_votes_between_equal_answers_are_left_out_and_stay(tmp_path, new_battle):
+    """Of three answers two are equal, and the vote ranked all apart: one pair is left out."""
+    path = tmp_path / "arena.duckdb"
+    connection = duckdb.connect(path)
+    migrate(connection, MIGRATIONS[:1])
+    texts = {"equal": ["a", "b", "a"], "apart": ["a", "b", "c"], "wordless": ["", "", ""]}
+    for number, (name, said) in enumerate(texts.items()):
+        battle = new_battle("x", "y", "z", id=name)
+        add_as_once(connection, battle)
+        connection.executemany(
+            "insert into replies values (?, 0, ?, ?, ?, [], 'stop')",
+            [[name, place, model, said[place]] for place, model in enumerate("xyz")],
+        )
+        connection.execute(
+            "insert into votes values (?, ?, ?, 'ann', [1, 2, 3], false, 'human', false, now())",
+            [number + 1, name, name],
+        )
+    migrate(connection, MIGRATIONS[:3])
+    assert connection.execute("select count(human) from comparisons").fetchall() == [(9,)]
+    before = connection.execute("from votes order by all").fetchall()
+    connection.close()
+    with Store.open(path) as store:
+        board = read_leaderboard(store)
+        assert (board.human_votes, board.evidence.left_out) == (8, 1)
+        with store.cursor() as cursor:
+            assert cursor.execute("from votes order by all").fetchall() == before
+    (message,) = [message for message in board.messages if "left out" in message]
+    assert (
+        message
+        == "1 comparison is left out: a vote that prefers one of two equal answers says nothing."
+    )

@@ -16,6 +16,8 @@ OPTIONS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
+# What Gradio says of a stream that is cut off by a reload.
+CUT_OFF = ("AbortError", "Unexpected error Connection errored out")
 
 _CONFIG = """
 snapshot_seconds = 1
@@ -55,7 +57,11 @@ def visit(browser):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
     contexts, requests, complaints = [], [], []
 
-    def opened(url, **options):
+    def opened(url, *, reloads=False, **options):
+        def complain(text):
+            if not (reloads and text.startswith(CUT_OFF)):
+                complaints.append(text)
+
         context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
         context.set_default_timeout(1000 * PATIENCE)
@@ -63,7 +69,7 @@ def visit(browser):
         page.on("request", lambda request: requests.append(request.url))
         # Leaving a page aborts what it was waiting for.
         page.on("pageerror", lambda e: e.name != "AbortError" and complaints.append(str(e)))
-        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.on("console", lambda said: said.type == "error" and complain(said.text))
         page.goto(url)
         return page
 

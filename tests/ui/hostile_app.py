@@ -6,7 +6,8 @@ import sys
 
 import gradio as gr
 
-from coupled_arena.settings import resource
+from coupled_arena.ui.panel import comparison_panel
+from coupled_arena.ui.round_panel import round_panel
 
 HOSTILE = (
     "def f(x):\n    if x < 1 && x > 0:\n\treturn `x`\n\n"
@@ -21,6 +22,7 @@ REVEAL = {
     "ranks": [1, 2],
     "both_bad": False,
     "early": False,
+    "same": [],
 }
 ROUND = {
     "size": 2,
@@ -42,19 +44,7 @@ COMPARISON = {
 def build() -> gr.Blocks:
     """Return a page that shows the views at once, and again when asked to."""
     with gr.Blocks() as page:
-        panels = [
-            gr.HTML(
-                value=view,
-                html_template=f'<div class="{root}"></div>',
-                js_on_load=resource(f"assets/{script}.js").read_text(encoding="utf-8"),
-                apply_default_css=False,
-                elem_id=root,
-            )
-            for view, root, script in (
-                (ROUND | {"reveal": None}, "round", "round"),
-                (COMPARISON, "comparison", "compare"),
-            )
-        ]
+        panels = [round_panel(ROUND | {"reveal": None}), comparison_panel(COMPARISON)]
         button = gr.Button("Show again", elem_id="again")
         button.click(lambda: (ROUND, COMPARISON), None, panels)
     return page

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
+from gradio_client.utils import apply_diff
 
 from tests.patience import PATIENCE
 
@@ -96,19 +97,30 @@ class Visitor:
     def ask(self, question: str = QUESTION, size: int = 2, *, stop: bool = False) -> dict[str, Any]:
         """Ask, watch the answers and return the last view of the round.
 
-        With `stop`, the answers are stopped at their first words: quick, and never a tie of
-        identical answers, which would reveal itself.
+        With `stop`, the answers are stopped once they differ: a vote on them is taken. Those that
+        never do reveal themselves; then the question is asked again.
         """
-        self.join(self.dependency("click", "ask"), [question, size])
-        return self.watch(stop=stop)
+        while True:
+            self.join(self.dependency("click", "ask"), [question, size])
+            view = self.watch(stop=differ if stop else None)
+            if not (stop and view["reveal"]):
+                return view
 
-    def watch(self, *, stop: bool = False) -> dict[str, Any]:
-        """Watch the answers that are being written; return the last view."""
+    def watch(self, *, stop: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:
+        """Watch the answers that are being written; return the last view.
+
+        They are stopped at the first view of which `stop` is true.
+        """
+        shown: list[Any] = []
         view: dict[str, Any] = {}
         for message in self.listen():
-            if stop and has_words(message):
-                self.join(self.dependency("stop", "round"), [None])
-                stop = False
+            if message["msg"] == "process_generating":
+                parts = message["output"]["data"]
+                shown = [apply_diff(*each) for each in zip(shown, parts, strict=False)] or parts
+                view = next((part for part in shown if _is_view(part)), view)
+                if stop and view and stop(view):
+                    self.join(self.dependency("stop", "round"), [None])
+                    stop = None
             view = view_in(message) or view
         return view
 
@@ -133,7 +145,22 @@ def has_words(message: dict[str, Any]) -> bool:
     return message["msg"] == "process_generating" and '"append"' in json.dumps(message["output"])
 
 
+def speak(view: dict[str, Any]) -> bool:
+    """Return whether a view has words."""
+    return any(answer for turn in view["turns"] for answer in turn["answers"])
+
+
+def differ(view: dict[str, Any]) -> bool:
+    """Return whether all answers of a view have words, and no two the same."""
+    answers = list(zip(*(turn["answers"] for turn in view["turns"]), strict=True))
+    return all(map(any, answers)) and len({*answers}) == len(answers)
+
+
+def _is_view(part: Any) -> bool:
+    return isinstance(part, dict) and "turns" in part
+
+
 def view_in(message: dict[str, Any]) -> dict[str, Any] | None:
     """Return the whole view of a round that a message holds, if it holds one."""
     parts = message.get("output", {}).get("data") or []
-    return next((part for part in parts if isinstance(part, dict) and "turns" in part), None)
+    return next((part for part in parts if _is_view(part)), None)

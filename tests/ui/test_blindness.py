@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from coupled_arena.records import seed_to_hex
-from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, has_words
+from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, has_words, speak
 from tests.ui.server import REPOSITORY, Served
 
 JSON = {"content-type": "application/json"}
@@ -437,14 +437,17 @@ def run(visitor: Visitor, dependency: dict) -> str:
     """Call a handler; stop the answers it starts at their first words. Return what it told."""
     before = len(visitor.heard)
     visitor.join(dependency, data_for(visitor, dependency))
-    visitor.watch(stop="_compare" not in dependency["api_name"])
+    visitor.watch(stop=None if "_compare" in dependency["api_name"] else speak)
     return text_of([bytes(visitor.heard[before:])])
 
 
 def test_no_handler_tells_who_is_who(app, visitor):
     """Every handler of the config but the vote's, with the session's own hash."""
-    view = visitor.ask(stop=True)
-    silent = re.compile("_ask|_follow_up|_stop|_random|_of_category|lambda|_timer|unnamed")
+    visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
+    view = visitor.watch(stop=speak)
+    silent = re.compile(
+        "_ask|_next|_again|_resume|_follow_up|_stop|_of_category|lambda|_timer|unnamed"
+    )
     for dependency in visitor.config["dependencies"]:
         if (name := dependency["api_name"]) != "_vote":
             told = run(visitor, dependency | {"trigger": dependency["targets"][0][0]})

@@ -41,8 +41,23 @@ def texts(page):
     return page.evaluate(f"{ANSWERS}.map(node => node.textContent)")
 
 
+APART = f"new Set({ANSWERS}.slice(-size).map(node => node.textContent)).size"
+
+
 def wait_for_words(page):
-    page.wait_for_function(f"{ANSWERS}.length && {ANSWERS}.every(t => t.textContent.length > 9)")
+    """Wait until all answers have words, and not all of them the same ones.
+
+    Answers that stay the same to their end reveal themselves: then the question is asked again.
+    """
+    long = f"{ANSWERS}.length && {ANSWERS}.every(t => t.textContent.length > 9)"
+    size = "const size = document.querySelectorAll('#round .answers:last-of-type .answer').length;"
+    page.wait_for_function(
+        f"() => {{ {size} return ({long}) && {APART} > 1 || document.querySelector('.reveal'); }}"
+    )
+    if page.query_selector(".reveal"):
+        page.keyboard.press("r")
+        page.wait_for_selector(".reveal", state="detached")
+        wait_for_words(page)
 
 
 def wait_until_done(page):
@@ -256,7 +271,7 @@ def test_an_early_vote_is_stored_as_early(app, page):
     ask(page)
     wait_for_words(page)
     assert page.query_selector(STOP)
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("b")
     assert stored_vote(app, revealed(page)["Vote"])[:3] == ([2, 1], False, True)
     assert "before the answers had ended" in page.inner_text(".reveal")
 

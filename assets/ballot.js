@@ -1,0 +1,96 @@
+// What a visitor can do with a round now, and the order of answers that they have made so far.
+let groups = []; // places, best first, level ones together
+let level = false; // the next place chosen is level with the last
+let sent = false; // a ballot is on its way
+
+const forgetOrder = () => { groups = []; level = false; sent = false; };
+
+const placeOf = (index) => {
+  const at = groups.findIndex((group) => group.includes(index));
+  return at < 0 ? null : at + 1;
+};
+
+const choose = (index) => {
+  if (placeOf(index)) return;
+  if (level && groups.length) groups[groups.length - 1].push(index);
+  else groups.push([index]);
+  level = false;
+  draw();
+};
+
+const undo = () => {
+  groups.at(-1)?.pop();
+  groups = groups.filter((group) => group.length);
+  level = false;
+  draw();
+};
+
+const submit = (ranks, both_bad = false) => {
+  if (sent) return;
+  sent = true;
+  trigger("vote", { ranks, both_bad });
+  setTimeout(() => { sent = false; }, 1500); // refused: let the visitor try again
+};
+
+// Answers with the same words in all turns, by index, where there is more than one of them.
+const alike = (view) => {
+  const groups = new Map();
+  for (let index = 0; index < view.size; index++) {
+    const words = JSON.stringify(view.turns.map((turn) => turn.answers[index]));
+    groups.set(words, [...(groups.get(words) ?? []), index]);
+  }
+  return [...groups.values()].filter((group) => group.length > 1);
+};
+
+const allAlike = (view) => alike(view)[0]?.length === view.size;
+
+// Equal answers share the better of their places.
+const ranksOf = (view) => {
+  const places = Array.from({ length: view.size }, (_, index) => placeOf(index));
+  for (const group of alike(view)) {
+    const best = Math.min(...group.map((index) => places[index]));
+    for (const index of group) places[index] = best;
+  }
+  const taken = [...new Set(places)].sort((a, b) => a - b);
+  return places.map((place) => taken.indexOf(place) + 1);
+};
+
+const action = (label, key, act, look = "", off = false) => ({ label, key, act, look, off });
+
+const afterwards = (view) => (view.stored ? [
+  action("Next battle", "N", () => trigger("next"), "primary"),
+] : [
+  action("Next question", "N", () => trigger("next"), "primary"),
+  action("Same question, new models", "R", () => trigger("again")),
+]);
+
+const choices = (view) => {
+  const all = Array(view.size).fill(1);
+  const waits = view.running && allAlike(view);
+  const bad = () => submit(all, true);
+  if (view.size === 2) {
+    const same = allAlike(view);
+    return [
+      action("A is better", "A", () => submit([1, 2]), "primary", same),
+      action("Tie", "T", () => submit(all), "", waits),
+      action("Both are bad", "X", bad, "", waits),
+      action("B is better", "B", () => submit([2, 1]), "primary", same),
+    ];
+  }
+  const complete = groups.flat().length === view.size;
+  const turnLevel = () => { level = groups.length > 0; draw(); };
+  return [
+    action("Submit this order", "Enter", () => submit(ranksOf(view)), "primary", waits || !complete),
+    action(level ? "Next one is level" : "Level with the last", "=", turnLevel, level ? "on" : ""),
+    action("Undo", "Backspace", undo),
+    action("All are bad", "X", bad, "", waits),
+  ];
+};
+
+const actions = (view) => {
+  if (view.reveal) return afterwards(view);
+  const list = choices(view);
+  if (view.stored) list.push(action("Skip", "S", () => trigger("skip")));
+  if (view.running) list.push(action("Stop", "S", () => trigger("stop")));
+  return list;
+};

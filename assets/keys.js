@@ -1,0 +1,98 @@
+// Keys vote where nobody writes: with the focus on nothing or in this panel, unless switched off.
+const WRITING = "textarea, select, [contenteditable=true], input:not([type=checkbox], [type=radio])";
+const QUIET = 2000; // milliseconds after typing in which a key still belongs to what was typed
+const STORED_AS = "coupled-arena-keys";
+let typedIn = null; // the box that was typed in last
+let typedAt = -Infinity;
+
+const isWriting = (node) => Boolean(node?.matches?.(WRITING));
+const noteTyping = (box, at) => { typedIn = box; typedAt = at; };
+const isShown = () => element.offsetParent !== null;
+
+// A browser may forbid the storage inside another site's frame; the switch then holds for a visit.
+const storedKeys = (value) => {
+  try {
+    if (value === undefined) return localStorage.getItem(STORED_AS);
+    localStorage.setItem(STORED_AS, value);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;
+  }
+  return null;
+};
+
+let keysOn = storedKeys() !== "off";
+
+const keySwitch = (el) => {
+  const box = el("keys switch", "input");
+  box.type = "checkbox";
+  box.checked = keysOn;
+  box.onchange = () => {
+    keysOn = box.checked;
+    storedKeys(keysOn ? "on" : "off");
+    draw();
+  };
+  const words = "Vote with keys, too: those on the buttons, whenever you are not writing in a box "
+    + "(Esc leaves a box)";
+  return el("keys", "label", "keys", [box, el("keys words", "span", "", words)]);
+};
+
+// A new question has been asked: the focus moves here, but from a box in which somebody writes on.
+const takeFocus = (asked) => {
+  const box = document.activeElement;
+  if (!isShown()) return;
+  if (isWriting(box)) {
+    const words = (box.value ?? "").trim();
+    if (words && words !== asked.trim()) return;
+    noteTyping(box, performance.now());
+  }
+  root.focus({ preventScroll: true });
+};
+
+// Empties the box that a question was sent from, once it is on show. What somebody has gone on to
+// write, or wrote without sending it, stays. Here and at once: no key is struck meanwhile.
+const emptyBox = (selector, sent) => {
+  const box = document.querySelector(selector);
+  if (!box?.value.trim().startsWith(sent.trim())) return;
+  box.value = box.value.trimStart().slice(sent.trim().length).trimStart();
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+};
+
+const meansUs = (event) => {
+  const modified = event.ctrlKey || event.metaKey || event.altKey
+    || (event.shiftKey && event.key !== "="); // some keyboards need Shift to write it
+  const composing = event.isComposing || event.keyCode === 229;
+  if (modified || composing || event.repeat || event.defaultPrevented) return false;
+  const pressesControl = event.target !== root && [" ", "Enter"].includes(event.key);
+  if (root.contains(event.target)) return !pressesControl;
+  return event.target === document.body || event.target === document.documentElement;
+};
+
+document.addEventListener("pointerdown", () => { typedAt = -Infinity; }, true);
+
+document.addEventListener("keydown", (event) => {
+  const view = props.value;
+  if (!view || !isShown()) return;
+  if (isWriting(event.target)) {
+    noteTyping(event.target, event.timeStamp);
+    if (event.key === "Escape" && !event.isComposing && event.target.matches("textarea")) {
+      typedAt = -Infinity;
+      root.focus();
+    }
+    return;
+  }
+  if (!keysOn || view.error || !meansUs(event)) return;
+  const number = Number(event.key);
+  const place = !view.reveal && view.size > 2 && number >= 1 && number <= view.size;
+  const found = actions(view).find(({ key }) => key.toLowerCase() === event.key.toLowerCase());
+  if (event.timeStamp - typedAt < QUIET) { // the rest of a sentence goes where it began
+    if (event.key.length > 1) return;
+    typedAt = event.timeStamp;
+    if (typedIn?.offsetParent) typedIn.focus({ preventScroll: true });
+  } else if (place) {
+    event.preventDefault();
+    choose(number - 1);
+  } else if (found) {
+    event.preventDefault();
+    if (!found.off) found.act();
+  }
+});

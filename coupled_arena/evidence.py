@@ -75,6 +75,8 @@ class Evidence:
         The modes that the comparisons come from.
     version : tuple of int
         `Store.version` before the votes were read, so that no vote after it can be overlooked.
+    idle : tuple of str
+        Models of the selection that nobody has compared with another one: in none of the counts.
     """
 
     selection: Selection
@@ -86,6 +88,7 @@ class Evidence:
     modes: ModeComparison | None
     mixed: tuple[Mode, ...]
     version: tuple[int, ...]
+    idle: tuple[str, ...]
     draws: int
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
@@ -133,7 +136,8 @@ def read_evidence(
     version = store.version()
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
-        counts = comparisons.count(cursor, selection)
+        stored = comparisons.count(cursor, selection)
+        counts = stored.of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
         judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
@@ -157,6 +161,7 @@ def read_evidence(
         modes=modes,
         mixed=_mixed(counts),
         version=version,
+        idle=tuple(model for model in stored.models if model not in counts.models),
         draws=draws,
     )
 

@@ -77,6 +77,8 @@ class Evidence:
         Comparisons that are not counted: votes that rank equal answers apart.
     version : tuple of int
         `Store.version` before the votes were read, so that no vote after it can be overlooked.
+    idle : tuple of str
+        Models of the selection that nobody has compared with another one: in none of the counts.
     """
 
     selection: Selection
@@ -89,6 +91,7 @@ class Evidence:
     mixed: tuple[Mode, ...]
     left_out: int
     version: tuple[int, ...]
+    idle: tuple[str, ...]
     draws: int
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
@@ -136,7 +139,8 @@ def read_evidence(
     version = store.version()
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
-        counts = comparisons.count(cursor, selection)
+        stored = comparisons.count(cursor, selection)
+        counts = stored.of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
         judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
@@ -161,6 +165,7 @@ def read_evidence(
         mixed=_mixed(counts),
         left_out=counts.left_out,
         version=version,
+        idle=tuple(model for model in stored.models if model not in counts.models),
         draws=draws,
     )
 

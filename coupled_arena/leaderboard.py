@@ -12,7 +12,7 @@ from coupled_arena.evidence import (
     read_evidence,
 )
 from coupled_arena.records import Mode
-from coupled_arena.stats.counts import IntArray, PairCounts
+from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.estimates import MINIMUM_PER_PAIR, Estimate
 from coupled_arena.stats.rank_sets import Cutoff, intervals
 from coupled_arena.store.comparisons import Selection
@@ -121,7 +121,8 @@ class Leaderboard:
     Attributes
     ----------
     standings : tuple of Standing
-        Best first; models without a place last, by name.
+        Of the models with a vote (on a judge's board: a verdict), best first; those without a
+        place last, by name.
     head_to_head : tuple of tuples of HeadToHead
         ``head_to_head[i][j]`` is the model of row i of the standings against that of row j, by
         people (by the judge on its own board); empty where i = j.
@@ -134,7 +135,10 @@ class Leaderboard:
     identical : int
         Comparisons of equal replies, which nobody was asked about.
     missing : tuple of MissingVotes
-        Pairs with fewer than `MINIMUM_PER_PAIR` human comparisons, those nearest to it first.
+        Pairs of these models with fewer than `MINIMUM_PER_PAIR` human comparisons, those nearest
+        to it first.
+    idle : tuple of str
+        The other models that there are battles of.
     """
 
     evidence: Evidence
@@ -145,6 +149,7 @@ class Leaderboard:
     head_to_head: tuple[tuple[HeadToHead, ...], ...]
     identical: int
     missing: tuple[MissingVotes, ...]
+    idle: tuple[str, ...]
 
     @property
     def estimate(self) -> Estimate | None:
@@ -174,11 +179,13 @@ class Leaderboard:
         if self.source is not BoardSource.HUMAN and self.estimate is None:
             own = (f"{judge} has no verdict here that this board could use.",)
         evidence = self.evidence
+        label = "verdicts" if self.source is BoardSource.JUDGE else "votes"
         return (
             *_mixture(evidence.mixed),
             *_left_out(evidence.left_out),
             *own,
             *_wishes(self.missing),
+            *([f"No {label} yet: {_some(self.idle)}."] if self.idle else []),
         )
 
 
@@ -221,7 +228,12 @@ def leaderboard(
         source = BoardSource.PPR if evidence.selection.judge else BoardSource.HUMAN
     votes = evidence.votes
     shown = evidence.judged.verdicts if source is BoardSource.JUDGE else votes
-    standings = _standings(evidence, source, alpha, cutoff)
+    named = (shown if shown.compared else evidence.judged.verdicts).compared
+    standings = tuple(
+        standing
+        for standing in _standings(evidence, source, alpha, cutoff)
+        if standing.model in named
+    )
     order = [votes.models.index(standing.model) for standing in standings]
     return Leaderboard(
         evidence=evidence,
@@ -231,7 +243,8 @@ def leaderboard(
         standings=standings,
         head_to_head=_head_to_head(order, shown),
         identical=int(evidence.identical.comparisons.sum()) // 2,
-        missing=_missing(votes.models, votes.comparisons),
+        missing=_missing(named, votes),
+        idle=(*(model for model in votes.models if model not in named), *evidence.idle),
     )
 
 
@@ -288,11 +301,12 @@ def _head_to_head(order: list[int], counts: PairCounts) -> tuple[tuple[HeadToHea
     )
 
 
-def _missing(models: tuple[str, ...], n: IntArray) -> tuple[MissingVotes, ...]:
+def _missing(models: tuple[str, ...], votes: PairCounts) -> tuple[MissingVotes, ...]:
+    n, place = votes.comparisons, votes.models.index
     short = [
-        MissingVotes(models[i], models[j], int(MINIMUM_PER_PAIR - n[i, j]))
-        for i, j in combinations(range(len(models)), 2)
-        if n[i, j] < MINIMUM_PER_PAIR
+        MissingVotes(a, b, int(MINIMUM_PER_PAIR - n[place(a), place(b)]))
+        for a, b in combinations(models, 2)
+        if n[place(a), place(b)] < MINIMUM_PER_PAIR
     ]
     return tuple(sorted(short, key=lambda pair: pair.votes))
 
@@ -322,6 +336,11 @@ def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:
 def _wish(pair: MissingVotes) -> str:
     votes = f"{pair.votes} more {_plural('vote', pair.votes)}"
     return f"{votes} in {pair.first}\N{EN DASH}{pair.second}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    others = len(names) - _WISHES
+    return ", ".join(names[:_WISHES]) + (f" and {others} more" if others > 0 else "")
 
 
 def _plural(noun: str, n: int) -> str:

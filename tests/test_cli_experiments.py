@@ -20,6 +20,7 @@ from coupled_arena.stats.estimates import Covariance, Weighting
 from coupled_arena.stats.rank_sets import Cutoff
 from coupled_arena.store.database import Store
 from tests.patience import PATIENCE
+from tests.stored import fill as fill_battles
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = ("x", "y", "z")
@@ -105,6 +106,30 @@ def test_figures_are_pages_of_their_own(call, db, tmp_path):
         text = page.read_text()
         assert 'src="http' not in text
         assert "Plotly.newPlot" in text
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_sizes_come_from_the_store(call, tmp_path, balanced):
+    """Beside 21 models of a benchmark, whose 253 pairs have nothing to draw."""
+    path = fill(tmp_path / "arena.duckdb")
+    with Store.open(path) as store:
+        fill_battles(store, ["Sum 1?", "Sum 2?"], models=[f"bench-{i:02}" for i in range(21)])
+    switch = ["--balanced"] if balanced else []
+    code, out, err = call("resample", "--db", path, "--repeats", 3, "--json", *switch)
+    assert code == 0, err
+    answer = json.loads(out)
+    assert answer["models"] == ["x", "y", "z"]
+    groups = 3 if balanced else 1
+    drawn, kept = (n // groups for n in (answer["total"], *answer["human"]))
+    assert (answer["total"], *answer["human"]) == (groups * drawn, groups * kept)
+    assert drawn > 200
+    assert kept == drawn // 5
+
+
+def test_some_sizes_can_be_chosen(call, db):
+    code, out, err = call("resample", "--db", db, "--total", 600, "--repeats", 2, "--json")
+    assert code == 0, err
+    assert (json.loads(out)["total"], json.loads(out)["human"]) == (600, [120])
 
 
 def test_simulate_counts_coverage(call):

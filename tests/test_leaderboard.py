@@ -19,6 +19,7 @@ from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
+from tests.stored import fill
 
 COUPLED = Selection(mode=Mode.COUPLED)
 
@@ -89,15 +90,41 @@ def test_standings_come_best_first_and_unknown_last(store):
     assert board.identical == 2
 
 
-def test_a_model_without_votes_has_no_place_and_stands_last(store):
-    vote(store, "BC", (1, 2), 5)
+def test_a_model_without_votes_is_named_and_nothing_else(store):
+    vote(store, "BC", (1, 2), 4)
     vote(store, "AB", (1, 2), 1, voter="ben")
     board = read_leaderboard(store, Selection(voter="ann"))
-    assert [(s.model, s.place is None) for s in board.standings] == [
-        ("B", False),
-        ("C", False),
-        ("A", True),
-    ]
+    assert [standing.model for standing in board.standings] == ["B", "C"]
+    assert board.missing == (MissingVotes("B", "C", 1),)
+    assert board.messages[-2:] == ("1 more vote in B–C", "No votes yet: A.")
+    assert not any("Without a vote" in message for message in board.messages)
+
+
+def test_battles_of_a_benchmark_leave_the_board_as_it_was(store):
+    """As `benchmark` stores them: many models in one battle, which nobody votes on."""
+    vote(store, "AB", (1, 2), 9)
+    vote(store, "AB", (2, 1), 6)
+    before = read_leaderboard(store)
+    fill(store, [f"Sum {i}?" for i in range(5)], models=[f"bench-{i:02}" for i in range(21)])
+    after = read_leaderboard(store)
+    assert after.standings == before.standings
+    assert after.head_to_head == before.head_to_head
+    assert after.missing == before.missing == ()
+    named = ", ".join(f"bench-{i:02}" for i in range(5))
+    assert after.messages == (*before.messages, f"No votes yet: {named} and 16 more.")
+
+
+def test_a_judge_s_board_is_of_the_models_it_has_judged(store):
+    vote(store, "AB", (1, 2), 9)
+    for battle in fill(store, ["Sum 1?", "Sum 2?"], models=["bench-1", "bench-2"]):
+        judge(store, "gpt", battle, 0, 1, "first")
+    found = read_evidence(store, Selection(judge="gpt"))
+    by_judge = leaderboard(found, source=BoardSource.JUDGE)
+    assert {s.model for s in by_judge.standings} == {"bench-1", "bench-2"}
+    assert by_judge.messages[-1] == "No verdicts yet: A, B."
+    people = leaderboard(found, source=BoardSource.HUMAN)
+    assert {s.model for s in people.standings} == {"A", "B"}
+    assert people.messages[-1] == "No votes yet: bench-1, bench-2."
 
 
 def test_sums_agree(store):

@@ -57,7 +57,7 @@ class AuditEvidence:
     bias_variance, rho_variance : ndarray of float64, shape (k,)
         Of the judge's bias and of artanh ρ.
     silent : tuple of str
-        Models that the judge has said nothing of.
+        Models with votes that the judge has said nothing of.
     orders : Orders
     lengths : Lengths
     mixed : tuple of Mode
@@ -113,6 +113,7 @@ def read_audit_evidence(
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
         counts = comparisons.count(cursor, selection)
+        counts = counts.of(counts.compared)
         votes, judged, silent = _heard(counts)
         own = ModelCounts.of(judged)
         tables = {kind: Agreement.of(own, kind) for kind in Ties}

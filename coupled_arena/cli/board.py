@@ -107,6 +107,7 @@ def board_answer(board: Leaderboard) -> dict[str, Any]:
             }
             for standing in board.standings
         ],
+        "without_votes": list(board.idle),
         "source": board.source.value,
         "judge": evidence.selection.judge,
         "mode": board.mode.value if board.mode else "all",

@@ -43,8 +43,16 @@ Repeats = Annotated[int, typer.Option(min=1, help="How often to draw.")]
 
 
 def resample(
-    human: Annotated[str, typer.Option(help="Comparisons that keep their vote: N[,N...].")],
-    total: Annotated[int, typer.Option(min=1, help="Comparisons of each random subset.")],
+    human: Annotated[
+        str | None,
+        typer.Option(help="Comparisons that keep their vote: N[,N...].  [default: a fifth]"),
+    ] = None,
+    total: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Comparisons of each random subset.  [default: four fifths of those there]"
+        ),
+    ] = None,
     repeats: Repeats = 200,
     balanced: Annotated[bool, typer.Option("--balanced", help="As many in every pair.")] = False,
     judge: Annotated[str | None, typer.Option(help="Whose verdicts; needed with several.")] = None,
@@ -67,20 +75,9 @@ def resample(
     from coupled_arena.stats import resampling
     from coupled_arena.stats.estimates import Covariance, Weighting
     from coupled_arena.stats.rank_sets import Cutoff
+    from coupled_arena.stats.subsets import fitting_sizes
     from coupled_arena.store.comparisons import Selection
 
-    with _one_line():
-        plan = resampling.ResamplingPlan(
-            total=total,
-            human=_numbers(human, int),
-            repeats=repeats,
-            alphas=_numbers(alpha, float),
-            balanced=balanced,
-            weighting=Weighting(weighting),
-            covariance=Covariance(covariance),
-            cutoff=Cutoff(cutoff),
-            seed=seed,
-        )
     selection = Selection(
         judge=judge,
         mode=_mode(mode),
@@ -88,8 +85,22 @@ def resample(
         category=category,
         language=language,
     )
+    alphas, kept = _numbers(alpha, float), None if human is None else _numbers(human, int)
     with reading(settings) as store:
         name, counts = _judged(store, selection)
+    with _one_line():
+        sizes = fitting_sizes(counts, balanced=balanced, total=total)
+        plan = resampling.ResamplingPlan(
+            total=sizes.total,
+            human=(sizes.human,) if kept is None else kept,
+            repeats=repeats,
+            alphas=alphas,
+            balanced=balanced,
+            weighting=Weighting(weighting),
+            covariance=Covariance(covariance),
+            cutoff=Cutoff(cutoff),
+            seed=seed,
+        )
     bar = _Bar()
     with _one_line():
         result = resampling.resample(counts, plan, bar)
@@ -227,7 +238,8 @@ def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
     from coupled_arena.evidence import read_evidence
 
     judge = selection.judge or only_judge(store)
-    return judge, read_evidence(store, replace(selection, judge=judge)).judged
+    judged = read_evidence(store, replace(selection, judge=judge)).judged
+    return judge, judged if selection.models else judged.with_both
 
 
 def _draw_plots(result: Resampling, folder: Path) -> list[str]:

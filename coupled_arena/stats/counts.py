@@ -115,6 +115,12 @@ class PairCounts:
         total: IntArray = self.counts.sum(axis=2)
         return _without_diagonal(total + total.T)
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The models that were compared with another one."""
+        sizes = self.comparisons.sum(axis=1).tolist()
+        return tuple(model for model, n in zip(self.models, sizes, strict=True) if n)
+
 
 def _without_diagonal(matrix: IntArray) -> IntArray:
     return matrix * ~np.eye(len(matrix), dtype=np.bool_)
@@ -164,6 +170,11 @@ class JudgedCounts:
     def verdicts(self) -> PairCounts:
         """All verdicts, with and without a vote."""
         return PairCounts(self.models, self.labelled.sum(2) + self.unlabelled)
+
+    @property
+    def with_both(self) -> JudgedCounts:
+        """The counts of the models that have a comparison with a vote and a verdict."""
+        return self.of(self.votes.compared)
 
     def of(self, models: Sequence[str]) -> JudgedCounts:
         """Return the counts of some of the models, in this order."""

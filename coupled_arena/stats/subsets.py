@@ -75,6 +75,49 @@ class Subsets:
         return drawn.reshape(cells.shape)
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How many comparisons to draw, and how many of them keep their vote."""
+
+    total: int
+    human: int
+    balanced: bool
+
+
+def fitting_sizes(
+    counts: JudgedCounts, *, balanced: bool | None = None, total: int | None = None
+) -> Sizes:
+    """Return sizes that there are comparisons for: four fifths, of which one in five is kept.
+
+    In a balanced draw five of each pair are kept where there are ten, for the sake of
+    `coupled_arena.stats.estimates.MINIMUM_PER_PAIR`.
+
+    Parameters
+    ----------
+    balanced : bool, optional
+        The same number in every pair; by default wherever each pair has two.
+    total : int, optional
+        How many to draw, if that is decided.
+
+    Raises
+    ------
+    ValueError
+        No comparison has both a vote and a verdict, or some pair has none of a balanced draw.
+    """
+    met = counts.votes.comparisons[np.triu_indices(len(counts.models), 1)]
+    if not met.any():
+        raise ValueError("There are no comparisons that have both a vote and a verdict.")
+    least = int(met.min())
+    if balanced is None:
+        balanced = least >= 2
+    if balanced and not least:
+        raise ValueError("Some of the models never met: a balanced draw needs every pair.")
+    groups, there = (len(met), least) if balanced else (1, int(met.sum()))
+    drawn = max(there * 4 // 5, 1) if total is None else max(total // groups, 1)
+    kept = max(drawn // 5, min(5, drawn // 2), 1)
+    return Sizes(groups * drawn if total is None else total, groups * kept, balanced)
+
+
 def _check_pairs(counts: JudgedCounts, sizes: Sequence[int]) -> None:
     first, second = np.triu_indices(len(counts.models), 1)
     for n in sizes:

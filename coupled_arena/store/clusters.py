@@ -190,6 +190,8 @@ def pair_prompts(
 
     Parameters
     ----------
+    models : sequence of str
+        All that are compared in the selection.
     by_order : bool
         Whether to tell the orders of presentation apart.
     """
@@ -210,7 +212,7 @@ def pair_prompts(
                 bool_or(judge_no > 0 and human is not null) as labelled,
                 bool_or(judge_no > 0 and human is null) as alone
             from comparisons
-            where {where} and model_a <> model_b
+            where {where} and model_a <> model_b and (judge_no > 0 or human is not null)
             group by all
         )
         group by all

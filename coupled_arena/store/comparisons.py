@@ -9,6 +9,7 @@ verdicts: `coupled_arena.store.upkeep` sees to it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,6 +74,26 @@ class Counts:
     labelled: IntArray
     unlabelled: IntArray
     left_out: int
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The models that people, or the selected judge, compared with another one."""
+        met = self.votes.sum((0, 1, 4)) + self.labelled.sum((0, 3, 4)) + self.unlabelled.sum((0, 3))
+        np.fill_diagonal(met, 0)
+        there = (met + met.T).any(axis=1)
+        return tuple(m for m, known in zip(self.models, there, strict=True) if known)
+
+    def of(self, models: Sequence[str]) -> Counts:
+        """Return the counts of some of the models, in this order."""
+        at = [self.models.index(model) for model in models]
+        rows, columns = np.ix_(at, at)
+        return replace(
+            self,
+            models=tuple(models),
+            votes=self.votes[:, :, rows, columns],
+            labelled=self.labelled[:, rows, columns],
+            unlabelled=self.unlabelled[:, rows, columns],
+        )
 
 
 LEFT_OUT = "human is null and voter is not null"

@@ -14,9 +14,11 @@ import gradio as gr
 
 from coupled_arena.errors import ArenaError
 from coupled_arena.evidence import LiveEvidence
+from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.estimates import Covariance, Weighting
 from coupled_arena.stats.rank_sets import Cutoff
 from coupled_arena.stats.resampling import RankSetQuality, Resampling, ResamplingPlan, resample
+from coupled_arena.stats.subsets import Sizes, fitting_sizes
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
@@ -73,17 +75,18 @@ class ExperimentsTab:
         gr.Markdown(_INTRO)
         with gr.Row():
             self._judge = gr.Dropdown([], label="Judge", elem_id="experiment-judge")
-            human = gr.Textbox("100", label="Votes that are kept, one or more numbers: 66, 198")
-            total = gr.Number(500, precision=0, minimum=1, label="Comparisons of each subset")
+            self._human = gr.Textbox(label="Votes that are kept, one or more numbers: 66, 198")
+            self._total = gr.Number(precision=0, label="Comparisons of each subset")
             repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label="Repeats")
         with gr.Row():
-            balanced = gr.Checkbox(True, label="As many in every pair")
+            self._balanced = gr.Checkbox(True, label="As many in every pair")
             papers = gr.Checkbox(
                 False, label="As published: count weighting, published covariance, chi2 cut-off"
             )
         with gr.Row():
             run = gr.Button("Run", variant="primary", elem_id="run-experiment")
             stop = gr.Button("Stop", elem_id="stop-experiment")
+        self._offered = gr.State(None)  # sizes that fit the store, until they are changed
         said = gr.Markdown(elem_id="experiment-said")
         figures: list[Any] = []
         for name, how_to_read in _READ.items():
@@ -91,24 +94,64 @@ class ExperimentsTab:
                 figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
         run.click(
             self._run,
-            [self._judge, human, total, repeats, balanced, papers],
+            [self._judge, self._human, self._total, repeats, self._balanced, papers],
             [said, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
         stop.click(self._stop, None, None, **FREE)
+        self._judge.input(self._fit, self._sized, self._sized[1:], **FREE)
 
-    def offer_judges_when_shown(self, tabs: gr.Tabs) -> None:
-        """Fill the choice of judges whenever the tab is selected."""
-        tabs.select(self._offer, self._judge, self._judge, **QUIET)
+    @property
+    def _sized(self) -> list[Any]:
+        return [self._judge, self._human, self._total, self._balanced, self._offered]
 
-    def _offer(self, chosen: str | None, event: gr.SelectData) -> Any:
+    def offer_when_shown(self, tabs: gr.Tabs) -> None:
+        """Fill the choice of judges and the sizes whenever the tab is selected."""
+        tabs.select(self._offer, self._sized, self._sized, **QUIET)
+
+    def _offer(
+        self,
+        chosen: str | None,
+        human: str,
+        total: float | None,
+        balanced: bool,
+        offered: Sizes | None,
+        event: gr.SelectData,
+    ) -> Any:
         if event.value != _TITLE:
-            return gr.skip()
+            return [gr.skip()] * len(self._sized)
         with self._store.cursor() as cursor:
             names = comparisons.judges(cursor)
-        value = chosen if chosen in names else next(iter(names), None)
-        return gr.Dropdown(names, value=value)
+        judge = chosen if chosen in names else next(iter(names), None)
+        return [
+            gr.Dropdown(names, value=judge),
+            *self._fit(judge, human, total, balanced, offered),
+        ]
+
+    def _fit(
+        self,
+        judge: str | None,
+        human: str,
+        total: float | None,
+        balanced: bool,
+        offered: Sizes | None,
+    ) -> list[Any]:
+        """Offer sizes that there are comparisons for, unless somebody has chosen others."""
+        untouched = not (human or total)
+        if offered:
+            there = str(offered.human), offered.total, offered.balanced
+            untouched = (human, total, balanced) == there
+        if not (judge and untouched):
+            return [gr.skip()] * 4
+        try:
+            fitting = fitting_sizes(self._judged(judge))
+        except ValueError:  # said when it is run
+            return [gr.skip()] * 4
+        return [str(fitting.human), fitting.total, fitting.balanced, fitting]
+
+    def _judged(self, judge: str) -> JudgedCounts:
+        return self._live.get(Selection(judge=judge)).judged.with_both
 
     def _stop(self, request: gr.Request) -> None:
         if event := self._stops.get(request.session_hash or ""):
@@ -128,7 +171,7 @@ class ExperimentsTab:
         with told(), self._stoppable(request.session_hash or "") as stopped:
             if not judge:
                 raise ArenaError("There are no verdicts here: let a judge judge, or import some.")
-            judged = self._live.get(Selection(judge=judge)).judged
+            judged = self._judged(judge)
             weighting, covariance, cutoff = _PAPERS if papers else _OURS
 
             def track(numbers: range) -> Iterator[int]:

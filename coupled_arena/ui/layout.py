@@ -64,7 +64,7 @@ def build(services: Services) -> gr.Blocks:
         audit.read_when_shown(page, tabs)
         coupling.read_when_shown(page, tabs)
         risk.wire(page, tabs)
-        experiments.offer_judges_when_shown(tabs)
+        experiments.offer_when_shown(tabs)
     return page
 
 

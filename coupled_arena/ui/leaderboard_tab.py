@@ -157,9 +157,12 @@ def _figures(drawing: dict[Any, Any]) -> list[tuple[gr.Plot, PlotData]]:
 
 
 def _counted(evidence: Evidence) -> int:
-    """Return a number that changes with the counts: a new battle without votes changes nothing."""
+    """Return a number that changes with what is shown: few new battles without votes do."""
     votes, judged = evidence.votes, evidence.judged
     arrays = (votes.counts, evidence.identical.counts, judged.labelled, judged.unlabelled)
     return hash(
-        (votes.models, evidence.mixed, evidence.left_out, *(array.tobytes() for array in arrays))
+        (
+            *(votes.models, evidence.idle, evidence.mixed, evidence.left_out),
+            *(array.tobytes() for array in arrays),
+        )
     )

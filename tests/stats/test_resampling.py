@@ -12,7 +12,7 @@ from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.estimates import Covariance, Weighting, estimate_from_votes
 from coupled_arena.stats.rank_sets import Cutoff, Separation
 from coupled_arena.stats.resampling import Ranking, ResamplingPlan, rank_bounds, resample
-from coupled_arena.stats.subsets import Subsets
+from coupled_arena.stats.subsets import Sizes, Subsets, fitting_sizes
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "ppr"
 PUBLISHED = {
@@ -188,3 +188,26 @@ def test_with_the_correct_covariance_few_votes_meet_the_baseline_in_every_draw(c
     assert quality[Ranking.PPR].intersection == 1
     assert quality[Ranking.PPR].coverage > 0.85
     assert quality[Ranking.JUDGE].coverage == 0
+
+
+@pytest.mark.parametrize(
+    ("met", "total", "human", "balanced"),
+    [
+        ((100, 60, 80), 3 * 48, 3 * 9, True),
+        ((9, 12, 9), 3 * 7, 3 * 3, True),
+        ((2, 2, 2), 3, 3, True),
+        ((30, 0, 20), 40, 8, False),
+    ],
+)
+def test_sizes_that_fit(met, total, human, balanced):
+    labelled = np.zeros((3, 3, 4, 4), dtype=np.int64)
+    labelled[[0, 0, 1], [1, 2, 2], 0, 0] = met
+    counts = JudgedCounts(("a", "b", "c"), labelled, np.zeros((3, 3, 4), dtype=np.int64))
+    assert fitting_sizes(counts) == Sizes(total, human, balanced)
+    resample(counts, ResamplingPlan(total, (human,), 1, balanced=balanced, draws=100))
+
+
+def test_nothing_fits_where_nothing_is():
+    nothing = JudgedCounts(("a", "b"), np.zeros((2, 2, 4, 4), int), np.zeros((2, 2, 4), int))
+    with pytest.raises(ValueError, match="both a vote and a verdict"):
+        fitting_sizes(nothing)

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import csv
 
+import gradio as gr
 import numpy as np
 import pytest
 
+from coupled_arena.evidence import LiveEvidence
+from coupled_arena.stats.subsets import Sizes
 from coupled_arena.store.database import Store
+from coupled_arena.ui.experiments_tab import ExperimentsTab
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
+from tests.stored import fill as fill_store
 from tests.ui.server import TWO_QUICK_MODELS, serving
 from tests.ui.test_browser import open_tab
+
+
+def fill_judged(store, n):
+    rng = np.random.default_rng(4)
+    for _ in range(n):
+        battle = make_battle("left", "right", replies=(), prompts=())
+        store.add_battle(battle)
+        store.cast(make_vote(battle, *[(1, 2), (2, 1), (1, 1)][rng.integers(3)]))
+        judge(store, "gpt", battle, 0, 1, ["first", "second", "tie"][rng.integers(3)])
 
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judged")
-    rng = np.random.default_rng(4)
     with Store.open(folder / "arena.duckdb") as store:
-        for _ in range(60):
-            battle = make_battle("left", "right", replies=(), prompts=())
-            store.add_battle(battle)
-            store.cast(make_vote(battle, *[(1, 2), (2, 1), (1, 1)][rng.integers(3)]))
-            judge(store, "gpt", battle, 0, 1, ["first", "second", "tie"][rng.integers(3)])
+        fill_judged(store, 60)
+        # As `benchmark` stores them: 21 models that nobody compares, 253 pairs with the others.
+        fill_store(store, ["Sum 1?", "Sum 2?"], models=[f"bench-{i:02}" for i in range(21)])
     with serving(folder, TWO_QUICK_MODELS) as running:
         yield running
 
@@ -39,6 +50,34 @@ def page(judged, visit):
 def fill(page, votes, total):
     page.get_by_label("Votes that are kept").fill(votes)
     page.get_by_label("Comparisons of each subset").fill(total)
+
+
+def test_what_is_offered_can_be_run(page):
+    """Sixty comparisons of the one pair that has votes: four fifths, and of these one in five."""
+    page.wait_for_function(
+        "[...document.querySelectorAll('textarea,input')].some(x => x.value === '9')"
+    )
+    assert page.get_by_label("Votes that are kept").input_value() == "9"
+    assert page.get_by_label("Comparisons of each subset").input_value() == "48"
+    page.click("#run-experiment")
+    page.wait_for_function(
+        "document.querySelector('#experiment-said').textContent.includes('100 repeats.')"
+    )
+    assert "bench" not in page.inner_text("#experiment-positions")
+
+
+def test_sizes_that_somebody_chose_stay():
+    with Store.in_memory() as store, gr.Blocks():
+        fill_judged(store, 20)
+        tab = ExperimentsTab(store, LiveEvidence(store))
+        tab.build()
+        first = tab._fit("gpt", "", None, True, None)
+        assert first == ["5", 16, True, Sizes(16, 5, True)]
+        fill_judged(store, 20)
+        assert tab._fit("gpt", *first)[:3] == ["6", 32, True]
+        for chosen in (("7", 16, True), ("5", 20, True), ("5", 16, False)):
+            kept = tab._fit("gpt", *chosen, first[-1])
+            assert all(each == gr.skip() for each in kept)
 
 
 def test_an_experiment_shows_its_figures(page, tmp_path):

@@ -69,7 +69,7 @@ def check_comparable(ranks: Sequence[int], shown: Conversations, *, running: boo
 
 def reveal_of(battle: Battle, vote: Vote, *, tells_seed: bool = True, same: Groups = ()) -> Reveal:
     """Return what the voter is told once the vote is safe."""
-    told = tells_seed and battle.mode is not Mode.UNKNOWN
+    told = tells_seed and bool(commitment_of(battle))
     return Reveal(
         vote=vote.id,
         battle=battle.id,
@@ -88,4 +88,4 @@ def reveal_of(battle: Battle, vote: Vote, *, tells_seed: bool = True, same: Grou
 
 def commitment_of(battle: Battle) -> str:
     """Return what binds a battle to its seed; empty for battles from elsewhere, which have none."""
-    return "" if battle.mode is Mode.UNKNOWN else battle.commitment
+    return "" if battle.mode is Mode.UNKNOWN or not battle.nonce else battle.commitment

@@ -22,8 +22,8 @@ def coupling(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="CSV with a column Noise and a column of scores for each model.  [default: the "
-            "store]"
+            help="CSV with a column Noise, a column of scores for each model, and maybe a column "
+            "Subject.  [default: the store]"
         ),
     ] = None,
     seeds: Annotated[
@@ -36,7 +36,7 @@ def coupling(
         float | None, typer.Option(help="Only answers drawn at this temperature.")
     ] = None,
     by_category: Annotated[
-        bool, typer.Option("--by-category", help="Each category by itself too.")
+        bool, typer.Option("--by-category", help="Each category, or subject, by itself too.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write the scores as such a CSV file, and nothing else.")
@@ -64,18 +64,21 @@ def coupling(
     """
     check_level(alpha)
     from coupled_arena.coupling import read_protocol_scores, savings_by_category
-    from coupled_arena.score_files import read_score_table, write_score_table
+    from coupled_arena.score_files import read_subject_scores, write_score_table
 
+    chosen = listed(models) if models else None
     parts: dict[str, tuple[PairSavings, ...]] = {}
     if scores:
-        if db or metric or category or by_category or temperature is not None:
+        if db or metric or temperature is not None:
             raise ArenaError(
-                "--db, --metric, --category, --by-category and --temperature are for the scores in "
-                "the store: leave them out with --scores."
+                "--db, --metric and --temperature are for the scores in the store: leave them out "
+                "with --scores."
             )
-        stored, table = None, _chosen(read_score_table(scores, seeds), models)
+        stored, read = None, read_subject_scores(scores, seeds, chosen)
+        table = read.of(category) if category else read.table
+        if by_category:
+            parts = read.savings_by_subject(alpha, seed)
     else:
-        chosen = listed(models) if models else None
         choice = (metric, chosen, category, temperature)
         with reading(load_settings(config, db=db)) as store:
             stored = read_protocol_scores(store, *choice)
@@ -99,17 +102,6 @@ def coupling(
             for name, pairs in parts.items()
         }
     show(answer, as_json, lambda: _whole_text(answer))
-
-
-def _chosen(table: ScoreTable, models: str | None) -> ScoreTable:
-    names = listed(models) if models else table.models
-    if unknown := [name for name in names if name not in table.models]:
-        raise ArenaError(
-            f"The table has no {', '.join(unknown)}. Its models: {', '.join(table.models)}."
-        )
-    if len(set(names)) < 2:
-        raise ArenaError("Name at least two models, separated by commas.")
-    return table.of([table.models.index(name) for name in names])
 
 
 def _compared(

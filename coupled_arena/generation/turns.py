@@ -11,7 +11,7 @@ from coupled_arena.errors import BattleError
 from coupled_arena.generation.lockstep import Contender, LanguageModel, Request, Running
 from coupled_arena.generation.noise import GumbelCache, model_seed
 from coupled_arena.generation.sampling import outcome_scores
-from coupled_arena.records import Battle, Finish, Mode, Prompt, Reply
+from coupled_arena.records import Battle, Finish, Mode, Origin, Prompt, Reply
 
 Models = Mapping[str, LanguageModel]
 
@@ -90,9 +90,8 @@ def before_turn(battle: Battle, turn: int) -> Battle:
 
 def check_replayable(battle: Battle, models: Models) -> None:
     """Raise BattleError unless all that is needed to decode a stored battle again is here."""
-    if battle.mode is Mode.UNKNOWN or not all(
-        reply.tokens or reply.text == "" for reply in battle.replies
-    ):
+    foreign = battle.mode is Mode.UNKNOWN or battle.origin is Origin.IMPORT
+    if foreign or not all(reply.tokens or reply.text == "" for reply in battle.replies):
         raise BattleError(f"Battle {battle.id} was made elsewhere: it has no noise to replay.")
     absent = sorted({name for name in battle.models if name not in models})
     if absent:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coupled_arena.errors import ScoreError
 from coupled_arena.risk.scores import RiskScores, scores_from_cells
-from coupled_arena.score_files import csv_lines, read_score
+from coupled_arena.score_files import SUBJECTS, csv_lines, read_score
 
 _MODEL, _PROMPT, _METRIC, _SCORE = "model", "prompt", "metric", "score"
 
@@ -22,8 +22,9 @@ def read_risk_scores(
     """Read a CSV file of scores.
 
     A long table has the columns model, prompt, metric and score, and may have others; a wide one
-    model, prompt, and a column for each metric. A score is a number, True or False. Several scores
-    of one model on one prompt are repetitions.
+    model, prompt, a column for each metric, and maybe one named subject or category, which is no
+    metric. A score is a number, True or False. Several scores of one model on one prompt are
+    repetitions.
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ def read_risk_scores(
             for metric, score in _scores(named, chosen, where):
                 if metrics is not None and metric not in metrics:
                     continue
-                reply.setdefault(metric, []).append(read_score(score, where))
+                column = metric if metric in chosen else _SCORE
+                reply.setdefault(metric, []).append(read_score(score, where, column, "--metrics"))
     return scores_from_cells(cells, metrics or chosen, lower_is_better)
 
 
@@ -77,7 +79,10 @@ def _chosen(header: list[str], metrics: Sequence[str] | None) -> tuple[str, ...]
         return ()
     there = tuple(name for name in header if name not in (_MODEL, _PROMPT))
     if metrics is None:
-        return there
+        scored = tuple(name for name in there if name.lower() not in SUBJECTS)
+        if not scored:
+            raise ScoreError(f"There is no metric, only {', '.join(there)}.")
+        return scored
     for name in metrics:
         if name not in there:
             raise ScoreError(f"There is no metric {name!r}; there is {', '.join(there)}.")

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.errors import StoreError
+from coupled_arena.records import Mode
 from coupled_arena.store.formats import FLAGS, FORMATS, Format
 from coupled_arena.store.reading import columns, count, quote
 
@@ -27,6 +28,7 @@ class Wanted:
 
 _FIELDS = (
     *("num", "question_id", "id", "battle", "source", "judge", "judge_hash", "annotator"),
+    *("mode", "seed"),
     *("model_a", "model_b", "winner", "conversation_a", "conversation_b", "turn"),
     *("category", "language", "tstamp", "timestamp", "toxic_chat_tag", "openai_moderation"),
     *("prompt", "response_a", "response_b", *FLAGS),
@@ -55,6 +57,13 @@ create or replace temp macro texts(conversation, who) as
             said.content ->> '$'
         )
     );
+create or replace temp macro number_of_64_bits(value, decimal) as
+    case
+        when not decimal and regexp_full_match(value, '[0-9a-f]{16}')
+            then try_cast('0x' || value as ubigint)
+        when regexp_full_match(value, '[0-9]+([.]0)?')
+            then try_cast(split_part(value, '.', 1) as ubigint)
+    end;
 create or replace temp macro moment(value) as
     coalesce(try(to_timestamp(try_cast(value as double))), try_cast(value as timestamptz));
 create or replace temp macro toxic(value) as
@@ -65,6 +74,7 @@ set session TimeZone = 'UTC';
 _CLAIMS = """
 create or replace temp table claims (
     n bigint, file integer, line bigint, problem text, battle text, keyed boolean,
+    own boolean, mode text, seed ubigint,
     voter text, first text, second text, said text, raw text, source text, said_at timestamptz,
     question text, category text, language text, dropped boolean,
     prompts text[], replies_a text[], replies_b text[]
@@ -73,12 +83,15 @@ create or replace temp table faults (file integer, line bigint, reason text);
 """
 
 # A missing turn counts as the first one, for judges' files rarely tell it. A column of numbers that
-# passed through pandas with a gap in it holds 7.0 for 7.
+# passed through pandas with a gap in it holds 7.0 for 7. A battle that has an id of this program's
+# form keeps it; other numbers of battles are those of their dataset. Protocols of one question are
+# battles of their own.
 _READ = """
 insert into claims
 with fields as (
     select
         line, reason,
+        if(contains(row, '"seed"'), json_type(row, '$.seed') <> 'VARCHAR', null) as decimal,
         unnest(if(reason is null, from_json(row, {fields}), null))
     from staged
 ),
@@ -89,7 +102,12 @@ named as (
         nullif(trim({second}), '') as shown_second,
         {item} as item,
         try_cast(turn as integer) as turn_no,
-        {prompts} as prompts
+        {prompts} as prompts,
+        nullif(trim(seed), '') as seed_text,
+        number_of_64_bits(seed_text, decimal) as seed_no,
+        nullif(lower(trim(mode)), '') as mode_word,
+        coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
+            or coalesce(battle in (select battle from battles), false) as own
     from fields
 )
 select
@@ -98,18 +116,24 @@ select
         when reason is not null then reason
         when shown_first is null then '{first} is missing'
         when shown_second is null then '{second} is missing'
-        when coalesce(num, item) is null then '{missing} is missing'
+        when coalesce(num, item) is null and not own then '{missing} is missing'
+        when mode_word not in ({modes}) then 'unknown mode ' || short(mode)
+        when seed_text is not null and seed_no is null
+            then 'seed ' || short(seed) || ' is not a number of 64 bits'
         else {fault}
     end,
-    md5(if(
-        num is not null,
-        concat_ws(chr(31), $dataset, 'num', regexp_replace(num, '[.]0$', '')),
-        concat_ws(
+    case
+        when own then battle
+        when num is not null
+            then md5(concat_ws(chr(31), $dataset, 'num', regexp_replace(num, '[.]0$', '')))
+        else md5(concat_ws(
             chr(31), $dataset, 'question', item, if(turn_no > 1, turn_no, null),
-            least(shown_first, shown_second), greatest(shown_first, shown_second)
-        )
-    )),
+            least(shown_first, shown_second), greatest(shown_first, shown_second),
+            'mode ' || mode_word, 'seed ' || seed_no
+        ))
+    end,
     num is not null,
+    own, mode_word, seed_no,
     coalesce($judge, nullif(judge, ''), judge_hash, annotator, $dataset),
     shown_first, shown_second, {said}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
@@ -146,6 +170,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> None:
             fields=quote(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
             file=file,
             order=order,
+            modes=", ".join(quote(mode.value) for mode in Mode),
             missing="instruction" if format.item == "instruction" else "question_id",
             **{name: getattr(reading, name) for name in ("first", "second", "said", "raw")},
             **{

@@ -46,17 +46,19 @@ _KINDS = {
     "name": Kind("text", "nullif({f}, '')", "a name"),
     "text": Kind("text", "{f}", "a text"),
     "number": Kind(
-        "double", "if(isfinite(try_cast({f} as double)), {f}::double, null)", "a number"
+        "double", "if(isfinite(try_cast({f} as double)), try_cast({f} as double), null)", "a number"
     ),
     "share": Kind(
-        "double", "if(try_cast({f} as double) between 0 and 1, {f}::double, null)", "from 0 to 1"
+        "double",
+        "if(try_cast({f} as double) between 0 and 1, try_cast({f} as double), null)",
+        "from 0 to 1",
     ),
     "whole": Kind("integer", _WHOLE % "integer", "a whole number from 0 on"),
     "order": Kind("bigint", _WHOLE % "bigint", "a whole number from 0 on"),
     "flag": Kind("boolean", "try_cast({f} as boolean)", "true or false"),
     "moment": Kind(
         "timestamptz",
-        "if(isfinite(try_cast({f} as timestamptz)), {f}::timestamptz, null)",
+        "if(isfinite(try_cast({f} as timestamptz)), try_cast({f} as timestamptz), null)",
         "a time",
     ),
     "seconds": Kind(
@@ -64,11 +66,13 @@ _KINDS = {
     ),
     "seed": Kind(
         "ubigint",
-        "if(regexp_full_match({f}, '[0-9a-f]{{16}}'), ('0x' || {f})::ubigint, null)",
+        "if(regexp_full_match({f}, '[0-9a-f]{{16}}'), try_cast('0x' || {f} as ubigint), null)",
         "of 16 hexadecimal digits",
     ),
     "bytes": Kind(
-        "blob", "if(regexp_full_match({f}, '([0-9a-f]{{2}})*'), unhex({f}), null)", "hexadecimal"
+        "blob",
+        "if(regexp_full_match({f}, '([0-9a-f]{{2}})*'), try(unhex({f})), null)",
+        "hexadecimal",
     ),
     "names": Kind("text[]", _list("VARCHAR", ""), "a list of names"),
     "texts": Kind("text[]", _list("VARCHAR", "may be"), "a list of texts"),

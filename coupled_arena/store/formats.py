@@ -62,24 +62,29 @@ class Format:
 
 
 _BOTH_BAD = "'tie (bothbad)', 'both_bad', 'bothbad'"
-_WINNERS = f"'model_a', 'model_b', 'tie', {_BOTH_BAD}"
 
 
 def _winner(field: str, first: str, second: str) -> str:
+    """Return SQL for an outcome; `first` and `second` are lists of words in lower case."""
+    word = f"lower(trim({field}))"
     return (
-        f"case when {field} = '{first}' then 'first' when {field} = '{second}' then 'second' "
-        f"when {field} = 'tie' then 'tie' when {field} in ({_BOTH_BAD}) then 'both_bad' end"
+        f"case when {word} in ({first}) then 'first' when {word} in ({second}) then 'second' "
+        f"when {word} = 'tie' then 'tie' when {word} in ({_BOTH_BAD}) then 'both_bad' end"
     )
 
 
-def _unknown(field: str, known: str) -> str:
+def _unknown(field: str, *known: str) -> str:
     return (
         f"when {field} is null then '{field} is missing' "
-        f"when {field} not in ({known}) then 'unknown {field} ' || short({field}) "
+        f"when lower(trim({field})) not in ({', '.join(known)}) "
+        f"then 'unknown {field} ' || short({field}) "
     )
 
 
-_PAIR_WINNERS = "'model_1', 'model_2', 'tie', 'error'"
+_PAIR = ("'model_1'", "'model_2'")
+_PAIR_WINNERS = (*_PAIR, "'tie'", "'error'")
+_SIDES = ("'model_a', 'a'", "'model_b', 'b'")
+_WINNERS = (*_SIDES, "'tie'", _BOTH_BAD)
 FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
 
 FORMATS = (
@@ -88,16 +93,16 @@ FORMATS = (
         columns=("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
         readings=(
             Reading(
-                *("model_1", "model_2", _winner("g1_winner", "model_1", "model_2")),
+                *("model_1", "model_2", _winner("g1_winner", *_PAIR)),
                 "coalesce(g1_judgment, g1_winner)",
             ),
             Reading(
-                *("model_2", "model_1", _winner("g2_winner", "model_2", "model_1")),
+                *("model_2", "model_1", _winner("g2_winner", *_PAIR[::-1])),
                 "coalesce(g2_judgment, g2_winner)",
             ),
         ),
-        fault=f"case {_unknown('g1_winner', _PAIR_WINNERS)}"
-        f"{_unknown('g2_winner', _PAIR_WINNERS)} end",
+        fault=f"case {_unknown('g1_winner', *_PAIR_WINNERS)}"
+        f"{_unknown('g2_winner', *_PAIR_WINNERS)} end",
         judged=True,
     ),
     Format(
@@ -143,9 +148,7 @@ FORMATS = (
     Format(
         title="Chatbot Arena and ranking rows",
         columns=("model_a", "model_b", "winner"),
-        readings=(
-            Reading("model_a", "model_b", _winner("winner", "model_a", "model_b"), "winner"),
-        ),
-        fault=f"case {_unknown('winner', _WINNERS)} end",
+        readings=(Reading("model_a", "model_b", _winner("winner", *_SIDES), "winner"),),
+        fault=f"case {_unknown('winner', *_WINNERS)} end",
     ),
 )

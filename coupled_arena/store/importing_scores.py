@@ -21,8 +21,9 @@ Cursor = duckdb.DuckDBPyConnection
 
 _REPLY = ("battle", "model", "place", "turn")
 _LONG = ("metric", "score")
-# What exports of scores and of replies tell besides.
-_BESIDES = ("answer", "higher_is_better", "text", "tokens", "finish")
+# What exports of scores and of replies tell besides, and what a prompt is about.
+_BESIDES = ("answer", "higher_is_better", "source", "text", "tokens", "finish")
+_SUBJECTS = ("subject", "category")
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def import_scores(
 _MARKS = """
 create or replace temp table marks (
     file integer, line bigint, battle text, model text, place double, turn double,
-    metric text, score text, answer text, higher boolean, value double
+    metric text, score text, answer text, higher boolean, value double, wide boolean
 );
 create or replace temp table faults (file integer, line bigint, reason text);
 """
@@ -129,7 +130,8 @@ select
     case
         when $metrics is null then number(f['score'])
         else number(f[name])
-    end
+    end,
+    $metrics is not null
 from said
 where $wanted is null or metric is null or list_contains($wanted, metric)
 """
@@ -150,8 +152,15 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str] | None) -
         "select distinct unnest(json_keys(row)) from staged where reason is null order by all"
     ).fetchall()
     columns = [name for (name,) in rows]
+    if not columns:
+        _tell_why(cursor, path)
     is_long = set(_LONG) <= set(columns)
-    others = [name for name in columns if name not in (*_REPLY, *_LONG, *_BESIDES)]
+    known = (*_REPLY, *_LONG, *_BESIDES)
+    others = [
+        name
+        for name in columns
+        if name not in known and (name.lower() not in _SUBJECTS or name in (wanted or ()))
+    ]
     if "battle" not in columns or not {"model", "place"} & set(columns):
         raise ScoreError(f"{path} must have the columns battle and model, or battle and place.")
     if not is_long and not others:
@@ -169,6 +178,13 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str] | None) -
         "insert into faults select ?, line, reason from staged where reason <> ''", [file]
     )
     return cursor.execute("select count(*) from staged").fetchall()[0][0]
+
+
+def _tell_why(cursor: Cursor, path: Path) -> None:
+    """Refuse a file of which no line can be read; one without lines is left to others."""
+    faults = cursor.execute("select line, reason from staged order by line limit 1").fetchall()
+    for line, reason in faults:
+        raise ScoreError(f"{path}, line {line}: {reason}. Correct the file.")
 
 
 def _metrics(cursor: Cursor) -> tuple[str, ...]:
@@ -213,7 +229,9 @@ select
         when turns.turn is null then 'there is no such turn in battle ' || marks.battle
         when metric is null then 'metric is missing'
         when score is not null and not coalesce(isfinite(value), false)
-            then '''' || score || ''' is not a score; write a number, True or False'
+            then '''' || score || ''' in column ''' || if(wide, metric, 'score')
+                || ''' is not a score; write a number, True or False, or leave the column out: '
+                || '--metrics names those to read'
     end as reason
 from marks
 left join (select battle, models from battles) as known on known.battle = marks.battle

@@ -23,6 +23,7 @@ with named as (
             [least(first, second), greatest(first, second)]
         ) as pair
     from claims
+    where not own
 ),
 hashed as (select *, hash(file, battle, voter, half, pair) as h from named)
 select n, nth
@@ -42,28 +43,43 @@ where claims.n = repeated.n
 
 _SHOWN = """
 create or replace temp table shown as
-select battle, n, said_at, coalesce(models, [first, second]) as models, models is null as fresh
+select
+    battle, n, said_at,
+    coalesce(models, [first, second]) as models,
+    coalesce(battles.mode, told.mode, 'unknown') as mode,
+    coalesce(battles.seed, told.seed, 0) as seed,
+    models is null as fresh
 from (
     select
         battle,
         min(n) as n,
         min(said_at) as said_at,
         arg_min(first, n) as first,
-        arg_min(second, n) as second
+        arg_min(second, n) as second,
+        arg_min(mode, n) as mode,
+        arg_min(seed, n) as seed
     from claims
     group by battle
-)
+) as told
 left join battles using (battle)
 """
 
 _OTHERS = """
 select
     claims.n,
-    'its key is of ' || models[1] || ' and ' || models[2]
-        || ' in this dataset already: use another --dataset' as reason
+    case
+        when [first, second] <> models and [second, first] <> models then if(
+            own,
+            'its battle is of ' || array_to_string(models, ', ') || ' here',
+            'its key is of ' || models[1] || ' and ' || models[2]
+                || ' in this dataset already: use another --dataset'
+        )
+        when claims.mode <> shown.mode then 'its battle is ' || shown.mode || ' here'
+        when claims.seed <> shown.seed then 'its battle has another seed here'
+    end as reason
 from claims
 join shown using (battle)
-where [first, second] <> models and [second, first] <> models
+where reason is not null
 """
 
 # What is not known of the sampling is written as what would change nothing.
@@ -72,7 +88,7 @@ insert into battles (
     battle, created_at, origin, mode, seed, nonce, commitment, models,
     temperature, top_k, top_p, max_new_tokens, coupling, arithmetic
 )
-select battle, said_at, 'import', 'unknown', 0, '', '', models, 1, 0, 1, 0, 'unknown', map {}
+select battle, said_at, 'import', mode, seed, '', '', models, 1, 0, 1, 0, 'unknown', map {}
 from shown
 where fresh
 order by n
@@ -135,7 +151,7 @@ _NEW = """
 create or replace temp table new as
 select *
 from said
-where n in (select min(n) from said group by id) and id not in (select {key} from {table})
+where n in (select min(n) from said group by id) and {absent}
 """
 _TOUCHED = """
 create or replace temp table touched as
@@ -157,7 +173,7 @@ order by n
 _OTHER_VOTES = """
 select n, said.voter || ' has voted otherwise on this already' as reason
 from said
-join votes on vote = id
+join current_votes using (battle, voter)
 where said is distinct from case
     when both_bad then 'both_bad'
     when ranks[1] = ranks[2] then 'tie'
@@ -184,7 +200,7 @@ where said is distinct from outcome
 def add_votes(cursor: Cursor) -> int:
     """Write the votes that are not there yet; return their number."""
     cursor.execute(_SAID.format(kind="'vote'"))
-    cursor.execute(_NEW.format(key="vote", table="votes"))
+    cursor.execute(_NEW.format(absent="(battle, voter) not in (select (battle, voter) from votes)"))
     cursor.execute(_TOUCHED)
     (added,) = _row(cursor, _ADD_VOTES)
     reject(cursor, _OTHER_VOTES)
@@ -194,7 +210,7 @@ def add_votes(cursor: Cursor) -> int:
 def add_verdicts(cursor: Cursor, judge: str) -> int:
     """Write the verdicts that are not there yet; return their number."""
     cursor.execute(_SAID.format(kind="'verdict', first <> models[1]"))
-    cursor.execute(_NEW.format(key="verdict", table="verdicts"))
+    cursor.execute(_NEW.format(absent="id not in (select verdict from verdicts)"))
     cursor.execute(_TOUCHED)
     (added,) = _row(cursor, _ADD_VERDICTS)
     reject(cursor, _OTHER_VERDICTS)

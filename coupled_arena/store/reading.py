@@ -7,6 +7,7 @@ read keeps its number and gets a reason.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -173,7 +174,8 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
         return _PARQUET.format(path=file_name), False
     if text.lstrip().startswith("["):
         return _ARRAY.format(path=file_name), False
-    lines = [line for line in text.splitlines() if line.strip()]
+    # Not `splitlines`: a text in JSON may hold any of Unicode's other line breaks.
+    lines = [line for line in re.split("[\r\n]+", text) if line.strip()]
     ours = bool(lines and exact(_header(lines[0])))
     # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
     objects = sum(line.lstrip().startswith("{") for line in lines)

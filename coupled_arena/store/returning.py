@@ -215,15 +215,13 @@ def bring_back(cursor: Cursor) -> Returned:
 
     Rows that are not stored are in ``faults``, each with its reason.
     """
-    _reject(cursor, no.ARENA_ROW)
+    _reject(cursor, no.ARENA_ROW, ["arena"])
     arena_rows.spread(cursor)
     cursor.execute(_PARTS)
     battles = _bring_battles(cursor)
     scores = _bring_scores(cursor)
     grades, verdicts = _bring_judged(cursor)
-    _reject(cursor, no.VOTE)
-    votes = _add(cursor, _VOTES)
-    cursor.execute(_REVEALS)
+    votes = _bring_votes(cursor)
     upkeep.enrol(cursor, _MOVED, {})
     upkeep.refresh(cursor, _MOVED, {})
     return Returned(battles, votes, verdicts, scores, grades)
@@ -261,6 +259,14 @@ def _bring_judged(cursor: Cursor) -> tuple[int, int]:
     return _add(cursor, _GRADES), _add(cursor, _VERDICTS)
 
 
+def _bring_votes(cursor: Cursor) -> int:
+    _reject(cursor, no.VOTE)
+    _settle(cursor, _VOTES)
+    votes = _add(cursor, _VOTES)
+    cursor.execute(_REVEALS)
+    return votes
+
+
 def _settle(cursor: Cursor, table: _Table) -> None:
     """Reject the rows whose keys are known with other content."""
     query = _CONTRADICTED.format(
@@ -289,12 +295,12 @@ def _add(cursor: Cursor, table: _Table) -> int:
     ).fetchall()[0][0]
 
 
-def _reject(cursor: Cursor, query: str) -> None:
+def _reject(cursor: Cursor, query: str, tables: Sequence[str] = _STAGED) -> None:
     """Move rows to ``faults``; the query returns their ``file``, ``line`` and ``reason``."""
     cursor.execute(f"create or replace temp table wrong as {query}")
     if not cursor.execute("insert into faults select * from wrong").fetchall()[0][0]:
         return
-    for table in _STAGED:
+    for table in tables:
         cursor.execute(
             f"delete from in_{table} where (file, line) in (select (file, line) from wrong)"
         )

@@ -118,6 +118,12 @@ def test_replies_come_back_with_a_column_more(store, battles, tmp_path, format):
     assert [score for *_, score in stored(store)] == [at / 8 for at in range(8)]
 
 
+NO_SCORE = (
+    "in column 'x' is not a score; write a number, True or False, or leave the column out: "
+    "--metrics names those to read"
+)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -132,9 +138,9 @@ def test_replies_come_back_with_a_column_more(store, battles, tmp_path, format):
         ("twice,self,,1,", "self is twice in battle twice: give the place"),
         ("one,alpha,,1,2", "there is no such turn in battle one"),
         ("one,alpha,,1,x", "there is no such turn in battle one"),
-        ("one,alpha,,high,", "'high' is not a score; write a number, True or False"),
-        ("one,alpha,,nan,", "'nan' is not a score; write a number, True or False"),
-        ("one,alpha,,-inf,", "'-inf' is not a score; write a number, True or False"),
+        ("one,alpha,,high,", f"'high' {NO_SCORE}"),
+        ("one,alpha,,nan,", f"'nan' {NO_SCORE}"),
+        ("one,alpha,,-inf,", f"'-inf' {NO_SCORE}"),
         ("one,alpha,,,", "it has no score"),
         ("two,beta,,2,", "there is another x of this reply before"),
     ],

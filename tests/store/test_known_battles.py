@@ -1,0 +1,173 @@
+"""Rows from elsewhere that tell mode, seed or a battle's id; the many ways to say who won."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coupled_arena.errors import BattleError
+from coupled_arena.generation.turns import check_replayable
+from coupled_arena.records import Mode, Origin
+from coupled_arena.store.database import Store
+from coupled_arena.store.importing import import_files
+
+ID = "0123456789abcdef" * 2
+
+
+@pytest.fixture
+def lines(tmp_path):
+    def write(*rows, name="rows.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def row(winner="model_a", **more):
+    return {"question_id": "q", "model_a": "x", "model_b": "y", "winner": winner, **more}
+
+
+def outcomes(store):
+    with store.cursor() as cursor:
+        return cursor.execute("select ranks, both_bad from votes order by seq").fetchall()
+
+
+def battles(store):
+    with store.cursor() as cursor:
+        return cursor.execute(
+            "select battle, mode, printf('%016x', seed) from battles order by battle_no"
+        ).fetchall()
+
+
+def reasons(done):
+    return [rejected.reason for rejected in done.rejected]
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "both_bad"),
+    [
+        (["model_a", "A", "a", " A ", "Model_A"], [1, 2], False),
+        (["model_b", "B", "b", "MODEL_B"], [2, 1], False),
+        (["tie", "Tie", "TIE"], [1, 1], False),
+        (["tie (bothbad)", "Tie (Bothbad)", "both_bad", "bothbad", "BothBad"], [1, 1], True),
+    ],
+)
+def test_winners_are_understood_in_any_case(store, lines, words, ranks, both_bad):
+    path = lines(*(row(word, question_id=n) for n, word in enumerate(words)))
+    assert import_files(store, [path]).rejected == ()
+    assert outcomes(store) == [(ranks, both_bad)] * len(words)
+
+
+@pytest.mark.parametrize("word", ["C", "AB", "left", "", "draw", "model_a wins", "0"])
+def test_an_unknown_winner_is_no_tie(store, lines, word):
+    done = import_files(store, [lines(row(word))])
+    assert reasons(done) == [f"unknown winner '{word}'"]
+    assert outcomes(store) == []
+
+
+@pytest.mark.parametrize(
+    ("seed", "told"),
+    [
+        ("00000000000000ff", "00000000000000ff"),
+        (255, "00000000000000ff"),
+        ("255", "00000000000000ff"),
+        (1234567890123456, f"{1234567890123456:016x}"),
+        (2**64 - 1, "f" * 16),
+    ],
+)
+def test_mode_and_seed_are_kept(store, lines, seed, told):
+    path = lines(row(mode="coupled", seed=seed), row("tie", mode="Independent", seed=seed))
+    done = import_files(store, [path])
+    assert (done.battles, done.votes, done.rejected) == (2, 2, ())
+    assert [rest for _, *rest in battles(store)] == [["coupled", told], ["independent", told]]
+    done = import_files(store, [path])
+    assert (done.battles, done.votes, done.rejected) == (0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"mode": "cupled"}, "unknown mode 'cupled'"),
+        ({"seed": -1}, "seed '-1' is not a number of 64 bits"),
+        ({"seed": 2**64}, f"seed '{2**64}' is not a number of 64 bits"),
+        ({"seed": "soon"}, "seed 'soon' is not a number of 64 bits"),
+        ({"seed": 1.5}, "seed '1.5' is not a number of 64 bits"),
+    ],
+)
+def test_an_unknown_mode_or_seed_is_rejected(store, lines, more, reason):
+    done = import_files(store, [lines(row(**more))])
+    assert (reasons(done), battles(store)) == ([reason], [])
+
+
+def test_a_battles_own_id_is_kept_and_met(store, lines, new_battle):
+    battle = new_battle("x", "y", id=ID, mode=Mode.INDEPENDENT, seed=9, origin=Origin.GENERATE)
+    store.add_battle(battle)
+    other = ID[::-1]
+    path = lines(
+        row(battle=ID, judge="ann", mode="independent", seed=9),
+        row("B", battle=ID, judge="bob"),
+        row(battle=other, judge="ann", mode="coupled"),
+    )
+    done = import_files(store, [path], dataset="any")
+    assert (done.battles, done.votes, done.rejected) == (1, 3, ())
+    assert battles(store) == [
+        (ID, "independent", f"{9:016x}"),
+        (other, "coupled", "0" * 16),
+    ]
+    assert store.battle(ID) == battle
+    done = import_files(store, [path], dataset="another")
+    assert (done.battles, done.votes, done.rejected) == (0, 0, ())
+
+
+def test_a_vote_that_is_here_under_another_id_is_not_cast_again(store, lines, new_battle, new_vote):
+    battle = new_battle("x", "y", id=ID)
+    store.add_battle(battle)
+    store.cast(new_vote(battle, 1, 2, voter="ann"))
+    done = import_files(store, [lines(row("A", battle=ID, judge="ann"))])
+    assert (done.votes, done.rejected) == (0, ())
+    done = import_files(store, [lines(row("B", battle=ID, judge="ann"))])
+    assert reasons(done) == ["ann has voted otherwise on this already"]
+    assert outcomes(store) == [([1, 2], False)]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"mode": "coupled"}, "its battle is independent here"),
+        ({"seed": 10}, "its battle has another seed here"),
+        ({"model_b": "z"}, "its battle is of x, y here"),
+    ],
+)
+def test_what_contradicts_a_battle_is_rejected(store, lines, new_battle, more, reason):
+    store.add_battle(new_battle("x", "y", id=ID, mode=Mode.INDEPENDENT, seed=9))
+    done = import_files(store, [lines(row(battle=ID, **more))])
+    assert (done.battles, done.votes, reasons(done)) == (0, 0, [reason])
+
+
+def test_battles_that_are_numbered_elsewhere_stay_apart_by_dataset(store, lines):
+    one = lines(row(battle="7"), name="one")
+    two = lines(row(battle="7", model_b="z"), name="two")
+    assert import_files(store, [one], dataset="one").battles == 1
+    assert import_files(store, [two], dataset="two").battles == 1
+
+
+def test_a_seed_without_tokens_is_not_replayed(store, lines):
+    said = [{"role": "user", "content": "Hi?"}, {"role": "assistant", "content": ""}]
+    path = lines(row(mode="coupled", seed=1, conversation_a=said, conversation_b=said))
+    import_files(store, [path])
+    ((battle, *_),) = battles(store)
+    with pytest.raises(BattleError, match="was made elsewhere: it has no noise to replay"):
+        check_replayable(store.battle(battle), {})
+
+
+def test_the_statistics_tell_imported_modes_apart(lines):
+    rows = [row(mode=mode, question_id=n) for n, mode in enumerate(["coupled", "independent"] * 2)]
+    with Store.in_memory() as store:
+        import_files(store, [lines(*rows)])
+        with store.cursor() as cursor:
+            counted = cursor.execute(
+                "select mode, count(*) from comparisons group by mode order by mode"
+            ).fetchall()
+    assert counted == [("coupled", 2), ("independent", 2)]

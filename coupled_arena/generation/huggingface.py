@@ -61,12 +61,7 @@ class HuggingFaceModel:
         self.vocabulary: Vocabulary = read_tokenizer(
             tokenizer, outputs, _stops(spec, model, tokenizer)
         )
-        try:
-            self.encode([{"role": "user", "content": "Hello"}])
-        except (
-            PromptError
-        ) as error:  # for instance of a system prompt, which some have no place for
-            raise ModelError(f"Model {spec.name!r} can be asked nothing: {error}") from error
+        self._probe()
 
     @property
     def device(self) -> torch.device:
@@ -121,6 +116,13 @@ class HuggingFaceModel:
     def start_batch(self) -> PaddedBatch:
         """Return an empty batch."""
         return PaddedBatch(self.network)
+
+    def _probe(self) -> None:
+        """Refuse a template that takes no question, say for the system prompt of the catalog."""
+        try:
+            self.encode([{"role": "user", "content": "Hello"}])
+        except PromptError as error:
+            raise ModelError(f"Model {self.name!r} can be asked nothing: {error}") from error
 
 
 class PaddedBatch:

@@ -12,62 +12,16 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 
 from coupled_arena.errors import ArenaError, ModelError
+from coupled_arena.generation.language_model import LanguageModel
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
-from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.records import Finish, Sampling
 
 _log = logging.getLogger(__name__)
-
-
-class Batch(Protocol):
-    """Running sequences of one model."""
-
-    logits: torch.Tensor
-
-    def add(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Read new prompts and append them as rows; where that fails, nothing has changed."""
-        ...
-
-    def advance(self, tokens: torch.Tensor) -> None:
-        """Append one token to every row and compute the next logits."""
-        ...
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Keep only these rows, in this order."""
-        ...
-
-
-class LanguageModel(Protocol):
-    """What the engine needs of a model."""
-
-    name: str
-    vocabulary: Vocabulary
-    context_length: int
-    batchable: bool
-
-    @property
-    def arithmetic(self) -> Mapping[str, str]:
-        """What fixes the rounding of this model's numbers, for the record."""
-        ...
-
-    @property
-    def device(self) -> torch.device:
-        """Where the logits are computed."""
-        ...
-
-    def encode(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
-        """Return the token ids of a conversation, ready for the next answer."""
-        ...
-
-    def start_batch(self) -> Batch:
-        """Return an empty batch."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -280,12 +234,12 @@ class LockstepEngine:
     def _read(self, model: LanguageModel, lines: list[Line]) -> None:
         """Read the prompts of new lines: at once or, where that fails, battle by battle."""
         lines = [line for line in lines if not line.finish]  # another model may have failed
-        battles = self._battles_of(lines)
         try:
             if lines:
                 self._lane_for(model).admit(lines)
             return
         except Exception as error:  # noqa: BLE001 - a model's program may raise anything
+            battles = self._battles_of(lines)
             if len(battles) == 1:
                 self._lose(model, battles, error)
                 return

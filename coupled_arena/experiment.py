@@ -124,8 +124,8 @@ def generate(
 
     Raises
     ------
-    KeyboardInterrupt
-        What is done is stored; the same plan goes on from there.
+    KeyboardInterrupt, ModelError
+        Interrupted, or a model failed. What is done is stored; the same plan goes on from there.
     """
     started = time.perf_counter()
     stored = store.battles_of(seed_to_hex(plan.seed))
@@ -173,4 +173,8 @@ def _decode_all(
             raise KeyboardInterrupt
         ended = [entry for entry in active if entry[2].done.is_set()]
         active = [entry for entry in active if not entry[2].done.is_set()]
-        yield from (with_turn(battle, prompt, run, models) for battle, prompt, run in ended)
+        whole = [entry for entry in ended if not entry[2].error]
+        yield from (with_turn(battle, prompt, run, models) for battle, prompt, run in whole)
+        for _, _, run in ended:
+            if run.error:
+                raise run.error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -61,12 +61,7 @@ class HuggingFaceModel:
         self.vocabulary: Vocabulary = read_tokenizer(
             tokenizer, outputs, _stops(spec, model, tokenizer)
         )
-        try:
-            self.encode([{"role": "user", "content": "Hello"}])
-        except (
-            PromptError
-        ) as error:  # for instance of a system prompt, which some have no place for
-            raise ModelError(f"Model {spec.name!r} can be asked nothing: {error}") from error
+        self._probe()
 
     @property
     def device(self) -> torch.device:
@@ -122,6 +117,13 @@ class HuggingFaceModel:
         """Return an empty batch."""
         return PaddedBatch(self.network)
 
+    def _probe(self) -> None:
+        """Refuse a template that takes no question, say for the system prompt of the catalog."""
+        try:
+            self.encode([{"role": "user", "content": "Hello"}])
+        except PromptError as error:
+            raise ModelError(f"Model {self.name!r} can be asked nothing: {error}") from error
+
 
 class PaddedBatch:
     """Sequences of different lengths in one left-padded key-value cache.
@@ -141,18 +143,8 @@ class PaddedBatch:
     @torch.inference_mode()
     def add(self, prompts: Sequence[Sequence[int]]) -> None:
         """Append new prompts as rows, each read once and in the shape it has by itself."""
-        running = len(self._mask)
-        rows = {prompt: running + n for n, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
-        for prompt in rows:
-            ids = torch.tensor([list(prompt)], device=self._network.device)
-            mask, cache = torch.ones_like(ids), DynamicCache()
-            logits = self._forward(ids, mask, cache)
-            if len(self._mask):
-                cache, mask = self._joined(cache, mask)
-                logits = torch.cat([self.logits, logits])
-            self._cache, self._mask, self.logits = cache, mask, logits
-        if len(rows) < len(prompts):
-            self.keep([*range(running), *(rows[tuple(prompt)] for prompt in prompts)])
+        read = {prompt: self._read(prompt) for prompt in dict.fromkeys(map(tuple, prompts))}
+        self._join([read[tuple(prompt)] for prompt in prompts])
 
     @torch.inference_mode()
     def advance(self, tokens: torch.Tensor) -> None:
@@ -183,19 +175,39 @@ class PaddedBatch:
         )
         return output.logits[:, -1]
 
-    def _joined(self, newer: DynamicCache, mask: torch.Tensor) -> tuple[DynamicCache, torch.Tensor]:
-        """Append the rows of another cache, both padded on the left to the longer of the two."""
-        length = max(self._mask.shape[1], mask.shape[1])
+    def _read(self, prompt: tuple[int, ...]) -> PaddedBatch:
+        """Return a batch of one prompt."""
+        alone = PaddedBatch(self._network)
+        ids = torch.tensor([list(prompt)], device=self._network.device)
+        alone._mask = torch.ones_like(ids)
+        alone.logits = alone._forward(ids, alone._mask, alone._cache)
+        return alone
 
-        def stack(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    def _join(self, others: Sequence[PaddedBatch]) -> None:
+        """Append the rows of others, all padded on the left to the longest, or change nothing."""
+        parts = [self, *others] if len(self._mask) else list(others)
+        length = max(part._mask.shape[1] for part in parts)
+
+        def stack(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
             pad = torch.nn.functional.pad
-            grown = (pad(x, (0, 0, length - x.shape[-2], 0)) for x in (ours, theirs))
-            return torch.cat(list(grown))
+            return torch.cat([pad(x, (0, 0, length - x.shape[-2], 0)) for x in tensors])
 
-        for ours, theirs in zip(self._layers(self._cache), self._layers(newer), strict=True):
-            ours.keys = stack(ours.keys, theirs.keys)
-            ours.values = stack(ours.values, theirs.values)
-        return self._cache, stack(self._mask[..., None], mask[..., None])[..., 0]
+        mask = stack(part._mask[..., None] for part in parts)[..., 0]
+        logits = torch.cat([part.logits for part in parts])
+        rows, joined = len(parts[0]._mask), []
+        try:
+            for layers in zip(*(self._layers(part._cache) for part in parts), strict=True):
+                first, width = layers[0], layers[0].keys.shape[-2]
+                keys = stack(layer.keys for layer in layers)
+                first.values = stack(layer.values for layer in layers)
+                first.keys = keys
+                joined.append((first, width))
+        except BaseException:  # memory falls short: what has grown is a view of what it was
+            for layer, width in joined:
+                layer.keys = layer.keys[:rows, :, -width:]
+                layer.values = layer.values[:rows, :, -width:]
+            raise
+        self._cache, self._mask, self.logits = parts[0]._cache, mask, logits
 
     @staticmethod
     def _layers(cache: DynamicCache) -> list[Any]:

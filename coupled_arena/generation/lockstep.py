@@ -7,64 +7,21 @@ it depends on nothing but the reply itself: neither on the batch nor on when the
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 
-from coupled_arena.errors import ArenaError
+from coupled_arena.errors import ArenaError, ModelError
+from coupled_arena.generation.language_model import LanguageModel
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
-from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.records import Finish, Sampling
 
-
-class Batch(Protocol):
-    """Running sequences of one model."""
-
-    logits: torch.Tensor
-
-    def add(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Read new prompts and append them as rows."""
-        ...
-
-    def advance(self, tokens: torch.Tensor) -> None:
-        """Append one token to every row and compute the next logits."""
-        ...
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Keep only these rows, in this order."""
-        ...
-
-
-class LanguageModel(Protocol):
-    """What the engine needs of a model."""
-
-    name: str
-    vocabulary: Vocabulary
-    context_length: int
-    batchable: bool
-
-    @property
-    def arithmetic(self) -> Mapping[str, str]:
-        """What fixes the rounding of this model's numbers, for the record."""
-        ...
-
-    @property
-    def device(self) -> torch.device:
-        """Where the logits are computed."""
-        ...
-
-    def encode(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
-        """Return the token ids of a conversation, ready for the next answer."""
-        ...
-
-    def start_batch(self) -> Batch:
-        """Return an empty batch."""
-        ...
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -238,14 +195,18 @@ class LockstepEngine:
         self._waiting.append(running)
 
     def step(self) -> None:
-        """Advance every model of every battle by one token."""
+        """Advance every model of every battle by one token.
+
+        Where a model fails, the battles that wait for a word of it end with an error; all others
+        go on as if nothing had happened.
+        """
         self._admit()
         for running in self._running:
             if running.cancelled.is_set():
                 for line in running.lines:
                     line.end(Finish.CANCELLED)
         for lane in self._lanes:
-            lane.step(self._noise_of(lane.model))
+            self._advance(lane)
         self._lanes = [lane for lane in self._lanes if lane.lines]
         for running in self._running:
             running.most_rows = max(running.most_rows, len(self._running))
@@ -268,7 +229,41 @@ class LockstepEngine:
         self._waiting = []
         for name, lines in newcomers.items():
             for group in self._groups(self.models[name], lines):
-                self._lane_for(self.models[name]).admit(group)
+                self._read(self.models[name], group)
+
+    def _read(self, model: LanguageModel, lines: list[Line]) -> None:
+        """Read the prompts of new lines: at once or, where that fails, battle by battle."""
+        lines = [line for line in lines if not line.finish]  # another model may have failed
+        try:
+            if lines:
+                self._lane_for(model).admit(lines)
+            return
+        except Exception as error:  # noqa: BLE001 - a model's program may raise anything
+            battles = self._battles_of(lines)
+            if len(battles) == 1:
+                self._lose(model, battles, error)
+                return
+        # Outside of the handler, for the error holds on to what had been read: memory.
+        for running in battles:
+            self._read(model, [line for line in lines if line in running.lines])
+
+    def _advance(self, lane: _Lane) -> None:
+        """Step a lane; what fails in it costs the battles whose replies it has not finished."""
+        lines = list(lane.lines)
+        try:
+            lane.step(self._noise_of(lane.model))
+        except Exception as error:  # noqa: BLE001 - as above
+            lane.lines = []  # it may have drawn for some of them and not for others
+            unfinished = [line for line in lines if not line.finish]
+            self._lose(lane.model, self._battles_of(unfinished), error)
+
+    def _battles_of(self, lines: list[Line]) -> list[Running]:
+        return [run for run in self._running if any(line in lines for line in run.lines)]
+
+    def _lose(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
+        _log.error("%s failed; battles lost: %d", model.name, len(battles), exc_info=error)
+        for running in battles:
+            running.fail(decoding_failed(error))
 
     def _groups(self, model: LanguageModel, lines: list[Line]) -> Iterator[list[Line]]:
         if model.batchable:
@@ -297,11 +292,26 @@ class LockstepEngine:
             noise.forget(blocks)
 
 
+def decoding_failed(error: Exception) -> ModelError:
+    """Return what those who wait for an answer are told of an error, in one line."""
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return ModelError(f"Decoding failed: {reason}")
+
+
 def decode(engine: LockstepEngine, requests: Sequence[Request]) -> list[Running]:
-    """Decode turns to their end, all at once."""
+    """Decode turns to their end, all at once.
+
+    Raises
+    ------
+    ModelError
+        One of them broke off.
+    """
     runs = [engine.prepare(request) for request in requests]
     for running in runs:
         engine.add(running)
     while not all(running.done.is_set() for running in runs):
         engine.step()
+    for running in runs:
+        if running.error:
+            raise running.error
     return runs

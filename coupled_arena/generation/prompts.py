@@ -16,7 +16,9 @@ import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from jinja2 import TemplateError
@@ -26,7 +28,7 @@ from coupled_arena.errors import PromptError
 
 Message = Mapping[str, str]  # role, content
 
-_EVERYTHING = re.compile(r"\S")
+_EVERYTHING = re.compile(r"\w+|\S")
 _BRACKET = re.compile(r"[<>\[\]{}|\N{FULLWIDTH VERTICAL LINE}]")
 # Elements that vocabularies know as words of their own, for texts that are written in HTML.
 _ELEMENT = re.compile(
@@ -83,6 +85,9 @@ class PromptEncoder:
         self._options = options
         self._control = control_tokens(tokenizer)
         ends = {name[place] for name in map(str.strip, self._control.values()) for place in (0, -1)}
+        used = set("".join(self._control.values()).casefold())
+        # A letter, for a run of them is few tokens; of none of the names, or it might complete one.
+        self._veil = next(c for c in (*ascii_lowercase, chr(_PRIVATE.start)) if c not in used)
         self._edges = re.compile("|".join(map(re.escape, sorted(ends))) or "(?!)")
 
     def encode(self, messages: Sequence[Message], begun: str = "") -> list[int]:
@@ -95,26 +100,26 @@ class PromptEncoder:
         """
         if not self._tokenizer.chat_template:  # a base model continues plain text
             said = "\n\n".join([*(m["content"] for m in messages), *[begun] * bool(begun)])
-            mark = _free_character(said)
-            return self._ids(_marked(said, _EVERYTHING, mark), mark, begins=True)
+            marks = _Marks.free_in(said)
+            return self._ids(marks.around(_EVERYTHING, said), marks, begins=True)
         plain = self._rendered(messages)
-        mark = _free_character(plain + begun + "".join(m["content"] for m in messages))
-        text = self._attributed(messages, plain, mark) + _marked(begun, _EVERYTHING, mark)
-        return self._ids(text, mark, begins=False)
+        marks = _Marks.free_in(plain, begun, *(m["content"] for m in messages))
+        text = self._attributed(messages, plain, marks) + marks.around(_EVERYTHING, begun)
+        return self._ids(text, marks, begins=False)
 
-    def _attributed(self, messages: Sequence[Message], plain: str, mark: str) -> str:
-        """Return the rendered conversation with marks on what was said in it."""
+    def _attributed(self, messages: Sequence[Message], plain: str, marks: _Marks) -> str:
+        """Return the rendered conversation with marks around what was said in it."""
         marked = plain
-        for characters in (_EVERYTHING, self._edges):
-            marked = self._rendered(_all_marked(messages, characters, mark))
-            if marked.replace(mark, "") == plain:
+        for pieces in (_EVERYTHING, self._edges):
+            marked = self._rendered(marks.around_all(pieces, messages))
+            if marks.gone(marked) == plain:
                 return marked
         # This template acts on names of control tokens in messages. To a visitor's it must not;
         # what a model thought aloud it may drop, as long as that leaves no control token behind.
         asked = [message for message in messages if message["role"] != "assistant"]
-        marks = iter(_all_marked(asked, self._edges, mark))
-        kept = self._rendered([m if m["role"] == "assistant" else next(marks) for m in messages])
-        same = self._names(kept, mark) == self._names(marked, mark)
+        rest = iter(marks.around_all(self._edges, asked))
+        kept = self._rendered([m if m["role"] == "assistant" else next(rest) for m in messages])
+        same = self._written(kept, marks) == self._written(marked, marks)
         return kept if same else marked
 
     def _rendered(self, messages: Sequence[Message]) -> str:
@@ -126,16 +131,15 @@ class PromptEncoder:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise PromptError(f"A chat template refuses this conversation: {reason}") from error
 
-    def _names(self, text: str, mark: str) -> list[int]:
-        return [found.id for found in self._read(_masked(text, mark), begins=False)[1]]
+    def _written(self, text: str, marks: _Marks) -> list[int]:
+        """Return the control tokens outside of all marks."""
+        return [token.id for token in self._read(marks.hidden(text, self._veil), begins=False)[1]]
 
-    def _ids(self, text: str, mark: str, *, begins: bool) -> list[int]:
-        plain = _plain(text, mark)
+    def _ids(self, text: str, marks: _Marks, *, begins: bool) -> list[int]:
+        plain = marks.gone(text)
         ids, found = self._read(plain, begins=begins)
-        _, own = self._read(_masked(text, mark), begins=begins)
-        if found == own:
-            return ids
-        return self._split(plain, own, begins=begins)
+        _, own = self._read(marks.hidden(text, self._veil), begins=begins)
+        return ids if found == own else self._split(plain, own, begins=begins)
 
     def _read(self, text: str, *, begins: bool) -> tuple[list[int], list[_Found]]:
         """Return a text's ids as the tokenizer reads it, and the control tokens among them."""
@@ -162,7 +166,9 @@ class PromptEncoder:
             done = token.end
         text = "".join([*pieces, text[done:]])
         ids: list[int] = splitter.encode(text, add_special_tokens=begins).ids
-        if [number for number in ids if number in self._control] != [token.id for token in own]:
+        unknown = self._tokenizer.unk_token_id
+        expected = [token.id for token in own if token.id != unknown]
+        if [n for n in ids if n in self._control and n != unknown] != expected:
             raise PromptError(
                 "This text spells control tokens that a model cannot read as words: reword it."
             )
@@ -200,26 +206,32 @@ def _rename(model: dict[str, Any], names: Mapping[str, str]) -> None:
         model["unk_token"] = names.get(model["unk_token"], model["unk_token"])
 
 
-def _free_character(text: str) -> str:
-    """Return a character that does not occur in a text."""
-    return next(chr(code) for code in _PRIVATE if chr(code) not in text)
+@dataclass(frozen=True)
+class _Marks:
+    """Two characters that a text does not hold, put around pieces of it."""
 
+    opening: str
+    closing: str
 
-def _marked(text: str, characters: re.Pattern[str], mark: str) -> str:
-    """Put a mark before and after each of some characters."""
-    return characters.sub(lambda found: f"{mark}{found[0]}{mark}", text)
+    @classmethod
+    def free_in(cls, *texts: str) -> _Marks:
+        taken = set().union(*texts)
+        free = (chr(code) for code in _PRIVATE if chr(code) not in taken)
+        return cls(next(free), next(free))
 
+    def around(self, pieces: re.Pattern[str], text: str) -> str:
+        return pieces.sub(rf"{self.opening}\g<0>{self.closing}", text)
 
-def _all_marked(
-    messages: Sequence[Message], characters: re.Pattern[str], mark: str
-) -> list[dict[str, str]]:
-    return [{**m, "content": _marked(m["content"], characters, mark)} for m in messages]
+    def around_all(
+        self, pieces: re.Pattern[str], messages: Sequence[Message]
+    ) -> list[dict[str, str]]:
+        return [{**m, "content": self.around(pieces, m["content"])} for m in messages]
 
+    def gone(self, text: str) -> str:
+        return text.replace(self.opening, "").replace(self.closing, "")
 
-def _plain(text: str, mark: str) -> str:
-    return text.replace(mark, "")
-
-
-def _masked(text: str, mark: str) -> str:
-    """Return a marked text with all that was marked made unreadable, and as long as unmarked."""
-    return re.sub(f"{mark}([^{mark}]){mark}|{mark}", lambda found: mark if found[1] else "", text)
+    def hidden(self, text: str, veil: str) -> str:
+        """Put a veil in place of each marked character, so that places stay what they are."""
+        inside = f"[^{self.opening}{self.closing}]+"
+        pairs = re.compile(f"{self.opening}({inside}){self.closing}")
+        return self.gone(pairs.sub(lambda found: veil * len(found[1]), text))

@@ -1,4 +1,7 @@
-"""The thread that drives the lockstep engine, so that many visitors share its batches."""
+"""The thread that drives the lockstep engine, so that many visitors share its batches.
+
+Whatever fails in it costs rounds, at worst all that run, and never the thread.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ import logging
 import queue
 import threading
 
-from coupled_arena.errors import ArenaError, ModelError
-from coupled_arena.generation.lockstep import LockstepEngine, Request, Running
+from coupled_arena.errors import ModelError
+from coupled_arena.generation.lockstep import (
+    LockstepEngine,
+    Request,
+    Running,
+    decoding_failed,
+)
 from coupled_arena.generation.noise import compile_noise_loop
 
 _log = logging.getLogger(__name__)
@@ -31,6 +39,11 @@ class EngineWorker:
         self._gate = threading.Lock()  # nothing may enter the inbox once it has been emptied
         self._thread = threading.Thread(target=self._work, name="lockstep-engine", daemon=True)
         self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs and takes in turns."""
+        return self._open and self._thread.is_alive()
 
     @property
     def battles(self) -> int:
@@ -58,21 +71,22 @@ class EngineWorker:
         self._thread.join(_LAST_STEP)  # a step of a large model may take longer than one can wait
 
     def _work(self) -> None:
-        compile_noise_loop()  # now, not in the first visitor's round
         try:
+            self._compile()
             while self._take_in():
                 try:
                     self._engine.step()
-                except (
-                    RuntimeError,
-                    IndexError,
-                    ArenaError,
-                ) as error:  # short memory, a failing device
+                except Exception as error:  # noqa: BLE001 - everybody's thread: nothing may end it
                     _log.exception("A step failed; all running battles were dropped")
-                    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                    self._engine.fail_all(ModelError(f"Decoding failed: {reason}"))
+                    self._engine.fail_all(decoding_failed(error))
         finally:
             self._stop_serving()
+
+    def _compile(self) -> None:
+        try:
+            compile_noise_loop()  # now, not in the first visitor's round
+        except Exception:  # noqa: BLE001 - as above; should it fail again, that costs a round
+            _log.exception("The noise loop was not compiled in advance")
 
     def _stop_serving(self) -> None:
         with self._gate:

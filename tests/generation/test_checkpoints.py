@@ -25,6 +25,9 @@ from coupled_arena.store.database import Store
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}
 FP8 = {"quant_method": "fp8", "weight_block_size": [32, 32], "activation_scheme": "dynamic"}
 UP = "model.layers.1.mlp.up_proj"
+without_gptqmodel = pytest.mark.skipif(
+    importlib.util.find_spec("gptqmodel") is not None, reason="AWQ can be read here"
+)
 without_gpu = pytest.mark.skipif(
     torch.cuda.is_available(), reason="a GPU computes with 8-bit floats as they are"
 )
@@ -116,6 +119,7 @@ def test_a_whole_checkpoint_loads_with_tied_embeddings(whole, tmp_path):
     assert model.arithmetic["dtype"] == "float32"
 
 
+@without_gptqmodel
 @pytest.mark.parametrize("quantization", ["none", "prequantized"])
 def test_a_format_without_its_package_is_refused(changed, tmp_path, capfd, quantization):
     wanted = replace(changed(as_awq, quantization_config=AWQ), quantization=quantization)
@@ -327,6 +331,7 @@ def test_a_gguf_file_that_lacks_a_tensor(gguf_spec, tmp_path):
     assert list((tmp_path / "cache").glob("*")) == []
 
 
+@without_gptqmodel
 def test_the_command_line_says_so_and_stores_nothing(changed, call, tmp_path):
     folder = changed(as_awq, quantization_config=AWQ).folder
     config, prompts, db = (tmp_path / name for name in ("a.toml", "prompts.txt", "arena.duckdb"))

@@ -93,7 +93,7 @@ class Arena:
 
     def is_well(self) -> bool:
         """Tell whether new rounds are answered."""
-        return self.worker.alive
+        return self.worker.alive and not self.worker.failing
 
     def close(self) -> None:
         """Take no more questions, stop the answers that run and store them as they are."""

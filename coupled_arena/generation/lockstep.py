@@ -171,10 +171,16 @@ class LockstepEngine:
     ----------
     models : mapping of str to LanguageModel
         By name.
+
+    Attributes
+    ----------
+    failures : int
+        How often decoding failed since a step last went well.
     """
 
     def __init__(self, models: Mapping[str, LanguageModel]) -> None:
         self.models = models
+        self.failures = 0
         self._waiting: list[Running] = []
         self._running: list[Running] = []
         self._lanes: list[_Lane] = []
@@ -211,11 +217,14 @@ class LockstepEngine:
         for running in self._running:
             running.most_rows = max(running.most_rows, len(self._running))
             running.publish()
+        if any(running.error is None for running in self._running):
+            self.failures = 0
         self._running = [running for running in self._running if not running.done.is_set()]
         self._forget()
 
     def fail_all(self, error: ArenaError) -> None:
         """End every turn with an error and start afresh."""
+        self.failures += 1
         for running in self._waiting + self._running:
             running.fail(error)
         self._waiting, self._running, self._lanes = [], [], []
@@ -261,6 +270,7 @@ class LockstepEngine:
         return [run for run in self._running if any(line in lines for line in run.lines)]
 
     def _lose(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
+        self.failures += 1
         _log.error("%s failed; battles lost: %d", model.name, len(battles), exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))

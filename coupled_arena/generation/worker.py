@@ -20,6 +20,7 @@ from coupled_arena.generation.noise import compile_noise_loop
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
+_FAILING = 3  # a single bad question fails once; a broken device every time
 _STOPPED = "The engine has stopped: restart the arena."
 
 
@@ -41,11 +42,6 @@ class EngineWorker:
         self._thread.start()
 
     @property
-    def alive(self) -> bool:
-        """Whether the thread runs and takes in turns."""
-        return self._open and self._thread.is_alive()
-
-    @property
     def battles(self) -> int:
         """How many turns are waiting or running."""
         return self._engine.battles + self._inbox.qsize()
@@ -54,6 +50,11 @@ class EngineWorker:
     def alive(self) -> bool:
         """Whether the thread runs and takes in turns."""
         return self._open and self._thread.is_alive()
+
+    @property
+    def failing(self) -> bool:
+        """Whether step after step has failed, and none gone well since."""
+        return self._engine.failures >= _FAILING
 
     def submit(self, request: Request) -> Running:
         """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it."""

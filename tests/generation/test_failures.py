@@ -18,10 +18,10 @@ from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import Mode, Prompt, Sampling, seed_to_hex
 from coupled_arena.store.database import Store
 from tests.generation.markov import MarkovBatch, random_chain
+from tests.patience import PATIENCE, until
 
 SAMPLING = Sampling(temperature=0.9, top_p=0.95, max_new_tokens=12)
 WORDS = ["q", *"abcdefg", "."]
-PATIENCE = 60  # seconds until a test gives up on a thread that has died
 ERRORS = [
     *(MemoryError(), TypeError("wrong type"), ValueError("wrong value"), KeyError("absent")),
     *(RuntimeError("device\nlong story"), IndexError("out of range"), AssertionError()),
@@ -170,6 +170,21 @@ def test_a_closed_engine_is_not_alive_and_takes_in_nothing():
     worker.close()
     assert not worker.alive
     assert "stopped" in str(answered(worker.submit(request(1, "one"))).error)
+
+
+def test_an_engine_whose_steps_all_fail_says_so_until_one_goes_well(serving):
+    models = trio()
+    worker = serving(models)
+    faults = models["frail"].faults
+    faults.error, faults.due = RuntimeError("device lost"), lambda what, _: what == "add"
+    for failed in range(3):
+        assert not worker.failing, failed
+        answered(worker.submit(request(1, "frail")))
+    assert until(lambda: worker.failing)
+    faults.error = None
+    answered(worker.submit(request(1, "frail")))
+    assert until(lambda: not worker.failing)
+    assert worker.alive
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

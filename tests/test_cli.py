@@ -245,6 +245,7 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     assert code == 0
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
+        **{"scores": 0, "grades": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
     }
     assert err == ""

@@ -200,7 +200,7 @@ def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
         "Noise,a,b,c\n" + "".join(f"{n},1,0,1\n{n},0,0,1\n" * 2 for n in ("Coupled", "Independent"))
     )
     table = ("coupling", "--scores", path, "--seeds", 2)
-    for words in (["--metric", "quiz"], ["--by-category"], ["--db", tmp_path / "x.duckdb"]):
+    for words in (["--metric", "quiz"], ["--temperature", 1], ["--db", tmp_path / "x.duckdb"]):
         code, out, err = call(*table, *words)
         assert (code, out, err.count("\n")) == (1, "", 1)
         assert "leave them out with --scores" in err

@@ -218,13 +218,23 @@ def bring_back(cursor: Cursor) -> Returned:
     _reject(cursor, no.ARENA_ROW, ["arena"])
     arena_rows.spread(cursor)
     cursor.execute(_PARTS)
-    battles = _bring_battles(cursor)
-    scores = _bring_scores(cursor)
-    grades, verdicts = _bring_judged(cursor)
-    votes = _bring_votes(cursor)
-    upkeep.enrol(cursor, _MOVED, {})
-    upkeep.refresh(cursor, _MOVED, {})
+    # What a store holds is read only for the tables that come: it may be millions of texts.
+    battles = _bring_battles(cursor) if _any(cursor, "in_battles", "in_arena") else 0
+    if _any(cursor, "in_replies"):
+        _bring_replies(cursor)
+    scores = _bring_scores(cursor) if _any(cursor, "in_scores") else 0
+    judged = _any(cursor, "in_grades", "in_verdicts")
+    grades, verdicts = _bring_judged(cursor) if judged else (0, 0)
+    votes = _bring_votes(cursor) if _any(cursor, "in_votes") else 0
+    if _any(cursor, "moved"):
+        upkeep.enrol(cursor, _MOVED, {})
+        upkeep.refresh(cursor, _MOVED, {})
     return Returned(battles, votes, verdicts, scores, grades)
+
+
+def _any(cursor: Cursor, *tables: str) -> bool:
+    """Return whether one of the tables has rows."""
+    return any(cursor.execute(f"select 1 from {table} limit 1").fetchall() for table in tables)
 
 
 def _bring_battles(cursor: Cursor) -> int:
@@ -234,10 +244,13 @@ def _bring_battles(cursor: Cursor) -> int:
     battles = _add(cursor, _BATTLES)
     _add(cursor, _TURNS)
     _settle(cursor, _ARENA)
+    return battles
+
+
+def _bring_replies(cursor: Cursor) -> None:
     _reject(cursor, no.REPLY)
     _settle(cursor, _REPLIES)
     _add(cursor, _REPLIES)
-    return battles
 
 
 def _bring_scores(cursor: Cursor) -> int:

@@ -171,3 +171,12 @@ def test_the_statistics_tell_imported_modes_apart(lines):
                 "select mode, count(*) from comparisons group by mode order by mode"
             ).fetchall()
     assert counted == [("coupled", 2), ("independent", 2)]
+
+
+def test_line_breaks_of_unicode_within_json_do_not_make_it_csv(store, tmp_path):
+    said = [{"role": "user", "content": "one\x85two\u2028three\u2029four\x0bfive"}]
+    path = tmp_path / "rows.jsonl"
+    told = row(conversation_a=said, conversation_b=said)
+    path.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    done = import_files(store, [path])
+    assert (done.votes, done.rejected) == (1, ())

@@ -38,7 +38,7 @@ def counted(store):
         ).fetchall()
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(made=stores())
 def test_an_export_comes_back_to_the_same_fingerprint(made):
     with Store.in_memory() as store, tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def test_an_export_comes_back_to_the_same_fingerprint(made):
         assert fingerprint(store) == before
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(made=stores())
 def test_arena_rows_meet_their_battles(made):
     with Store.in_memory() as store, tempfile.TemporaryDirectory() as folder:

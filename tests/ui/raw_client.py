@@ -102,7 +102,7 @@ class Visitor:
         while True:
             self.join(self.dependency("click", "ask"), [question, size])
             view = self.watch(stop=differ if stop else None)
-            if not (stop and view["reveal"]):
+            if not (stop and view.get("reveal")):  # none where it was refused
                 return view
 
     def watch(self, *, stop: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_a_visitor_who_leaves_frees_the_engine(narrow_app):
 
 def test_stopping_frees_the_engine(narrow_app):
     first, second = Visitor(narrow_app.url), Visitor(narrow_app.url)
-    view = until(lambda: first.ask(stop=True), seconds=15)
+    view = until(lambda: first.ask(stop=True))
     assert not view["running"]
     answers = begin(second)
     assert answers

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.ui import test_blindness as blindness
-from tests.ui.raw_client import Visitor
+from tests.ui.raw_client import Visitor, differ
 from tests.ui.test_browser import QUESTION, STOP, ask, ask_and_stop, revealed, texts
 from tests.ui.test_browser import wait_for_words as words
 
@@ -82,7 +82,7 @@ def test_two_pages_of_one_visitor_have_rounds_of_their_own(app, page):
 
 
 def test_only_its_owner_gets_a_round_back_and_blind(app, visitor):
-    blind = visitor.ask(stop=True)
+    blind = visitor.ask(stop=differ)
     app.wait_for("select 1 from battles where commitment = ?", blind["commitment"])
     resume = next(d for d in visitor.config["dependencies"] if d["api_name"] == "_resume")
     again = Visitor(app.url, session=visitor.session)

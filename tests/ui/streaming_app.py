@@ -65,6 +65,7 @@ def comparison(tick: int) -> dict[str, Any]:
 
 async def stream(size: int, same: bool) -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield both panels' views for as long as the page is open."""
+    arrived.clear()
     shown, tick = current["round"], 0
     while True:
         if shown != current["round"]:

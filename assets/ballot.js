@@ -43,6 +43,7 @@ const alike = (view) => {
 };
 
 const allAlike = (view) => alike(view)[0]?.length === view.size;
+const isWordless = (view) => !view.turns.some((turn) => turn.answers.some((text) => text));
 
 // Equal answers share the better of their places.
 const ranksOf = (view) => {
@@ -66,7 +67,7 @@ const afterwards = (view) => (view.stored ? [
 
 const choices = (view) => {
   const all = Array(view.size).fill(1);
-  const waits = view.running && allAlike(view);
+  const waits = isWordless(view) || (view.running && allAlike(view));
   const bad = () => submit(all, true);
   if (view.size === 2) {
     const same = allAlike(view);

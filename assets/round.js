@@ -38,14 +38,18 @@ const button = (el, key, label, shortcut, className, act) => {
   face[1]?.setAttribute("aria-hidden", "true");
   const node = el(key, "button", className, face);
   node.type = "button";
-  node.onclick = act;
+  node.onclick = (event) => {
+    event.stopPropagation();
+    if (event.detail) root.focus({ preventScroll: true }); // by mouse: Enter is not to press it again
+    act?.();
+  };
   if (keysOn) node.setAttribute("aria-keyshortcuts", shortcut);
   else node.removeAttribute("aria-keyshortcuts");
   return node;
 };
 
 const pickButton = (el, key, index) => {
-  const act = (event) => { event.stopPropagation(); choose(index); };
+  const act = () => choose(index);
   const node = button(el, `${key} pick`, "Next best", `${index + 1}`, "pick", act);
   node.setAttribute("aria-label", `${LETTERS[index]} is next best`);
   return node;
@@ -70,8 +74,7 @@ const ORDER = "Choose the answers from best to worst. Between two of them, “Le
 
 // What the visitor is told of answers with the same words.
 const sameWords = (view) => {
-  const wordless = !view.turns.some((turn) => turn.answers.some((text) => text));
-  if (wordless) return "";
+  if (isWordless(view)) return view.running ? "" : "Nothing was written: ask once more.";
   if (!allAlike(view)) {
     return alike(view).map((group) => `${named(group)} have the same words`
       + `${view.running ? " so far" : ""}: they share the better of their places.`).join(" ");

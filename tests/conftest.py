@@ -24,7 +24,9 @@ settings.register_profile("shared", deadline=None, suppress_health_check=[Health
 settings.load_profile("shared")
 
 # Two workers share the files. What takes longest comes first, so that both end at the same time.
-VISIT_ONE_APP = [f"tests/ui/test_{name}.py" for name in ("blindness", "browser", "crowd")]
+VISIT_ONE_APP = [
+    f"tests/ui/test_{name}.py" for name in ("blindness", "browser", "crowd", "reload", "typing")
+]
 FIRST = [
     *VISIT_ONE_APP,
     "tests/test_cli.py",

@@ -92,7 +92,8 @@ class ExperimentsTab:
         for name, how_to_read in _READ.items():
             with gr.Column(visible=False) as panel:
                 figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
-        run.click(
+        gr.on(
+            [run.click, human.submit, total.submit],
             self._run,
             [self._judge, self._human, self._total, repeats, self._balanced, papers],
             [said, *figures],

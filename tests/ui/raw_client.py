@@ -15,6 +15,7 @@ from gradio_client.utils import apply_diff
 from tests.patience import PATIENCE
 
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
+View = dict[str, Any]  # of a round, as the page gets it
 COOKIE = "coupled_arena_visitor"
 
 
@@ -94,25 +95,27 @@ class Visitor:
         self.join(dependency, data, event_data)
         return completed(self.listen())
 
-    def ask(self, question: str = QUESTION, size: int = 2, *, stop: bool = False) -> dict[str, Any]:
+    def ask(
+        self, question: str = QUESTION, size: int = 2, *, stop: Callable[[View], bool] | None = None
+    ) -> View:
         """Ask, watch the answers and return the last view of the round.
 
-        With `stop`, the answers are stopped once they differ: a vote on them is taken. Those that
-        never do reveal themselves; then the question is asked again.
+        With `stop`, see `watch`, the question is asked again where identical answers revealed
+        themselves before they were stopped.
         """
         while True:
             self.join(self.dependency("click", "ask"), [question, size])
-            view = self.watch(stop=differ if stop else None)
-            if not (stop and view["reveal"]):
+            view = self.watch(stop=stop)
+            if not (stop and view.get("reveal")):  # there is no view where it was refused
                 return view
 
-    def watch(self, *, stop: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:
+    def watch(self, *, stop: Callable[[View], bool] | None = None) -> View:
         """Watch the answers that are being written; return the last view.
 
         They are stopped at the first view of which `stop` is true.
         """
         shown: list[Any] = []
-        view: dict[str, Any] = {}
+        view: View = {}
         for message in self.listen():
             if message["msg"] == "process_generating":
                 parts = message["output"]["data"]
@@ -145,13 +148,13 @@ def has_words(message: dict[str, Any]) -> bool:
     return message["msg"] == "process_generating" and '"append"' in json.dumps(message["output"])
 
 
-def speak(view: dict[str, Any]) -> bool:
+def speak(view: View) -> bool:
     """Return whether a view has words."""
     return any(answer for turn in view["turns"] for answer in turn["answers"])
 
 
-def differ(view: dict[str, Any]) -> bool:
-    """Return whether all answers of a view have words, and no two the same."""
+def differ(view: View) -> bool:
+    """Return whether all answers of a view have words, and no two the same: any vote is taken."""
     answers = list(zip(*(turn["answers"] for turn in view["turns"]), strict=True))
     return all(map(any, answers)) and len({*answers}) == len(answers)
 
@@ -160,7 +163,7 @@ def _is_view(part: Any) -> bool:
     return isinstance(part, dict) and "turns" in part
 
 
-def view_in(message: dict[str, Any]) -> dict[str, Any] | None:
+def view_in(message: dict[str, Any]) -> View | None:
     """Return the whole view of a round that a message holds, if it holds one."""
     parts = message.get("output", {}).get("data") or []
     return next((part for part in parts if _is_view(part)), None)

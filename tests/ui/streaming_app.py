@@ -38,9 +38,10 @@ def answers(tick: int) -> tuple[str, str]:
     return f"Once {left}", f"Then {left} and more"
 
 
-def view(tick: int, *, size: int) -> dict[str, Any]:
+def view(tick: int, *, size: int, same: bool) -> dict[str, Any]:
     """Return a round as the arena shows it while it runs."""
-    texts = (*answers(tick), *(f"Place {place} {answers(tick)[0]}" for place in range(2, size)))
+    texts = (answers(tick)[0],) * 2 if same else answers(tick)
+    texts = (*texts, *(f"Place {place} {answers(tick)[0]}" for place in range(2, size)))
     return {
         "size": size,
         "turns": [{"system": "", "prompt": "What then?", "answers": texts}],
@@ -62,23 +63,28 @@ def comparison(tick: int) -> dict[str, Any]:
     return {"note": "Seed 7", "answers": cut}
 
 
-async def stream(size: int) -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
+async def stream(size: int, same: bool) -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield both panels' views for as long as the page is open."""
+    arrived.clear()
     shown, tick = current["round"], 0
     while True:
         if shown != current["round"]:
             shown, tick = current["round"], 0
         tick += 1
-        yield view(tick, size=size), comparison(tick)
+        yield view(tick, size=size, same=same), comparison(tick)
         await asyncio.sleep(TICK)
 
 
-def vote(event: gr.EventData) -> str:
+def begin_id(size: int, same: bool) -> str:
+    """Return the id of the button that begins a round of so many answers, two of them equal."""
+    return f"begin-{size}{'-same' if same else ''}"
+
+
+def vote(event: gr.EventData) -> tuple[str, str]:
     """Count a vote and open the next round."""
     arrived["votes"] += 1
-    arrived[f"ranks {event._data['ranks']}"] += 1
     current["round"] = next(rounds)
-    return told()
+    return told(), str(event._data["ranks"])
 
 
 def stop() -> str:
@@ -90,16 +96,17 @@ def stop() -> str:
 def build() -> gr.Blocks:
     """Return the page."""
     with gr.Blocks() as page:
-        begin = [gr.Button(f"{size} answers", elem_id=f"begin-{size}") for size in (2, 3)]
+        kinds = [(2, False), (3, False), (2, True), (3, True)]
+        begin = [gr.Button(f"{kind}", elem_id=begin_id(*kind)) for kind in kinds]
         gr.Textbox(label="Elsewhere", lines=3, elem_id="elsewhere")
         counted = gr.Textbox(label="Arrived", elem_id="arrived")
+        ranks = gr.Textbox(label="Ranks", elem_id="ranks")
         panel = round_panel()
         compared = comparison_panel()
-        for size, button in zip((2, 3), begin, strict=True):
-            button.click(
-                stream, gr.State(size), [panel, compared], concurrency_limit=None, queue=True
-            )
-        panel.vote(vote, None, counted, concurrency_limit=None)
+        for kind, button in zip(kinds, begin, strict=True):
+            given = [gr.State(value) for value in kind]
+            button.click(stream, given, [panel, compared], concurrency_limit=None)
+        panel.vote(vote, None, [counted, ranks], concurrency_limit=None)
         panel.stop(stop, None, counted, concurrency_limit=None)
     return page
 

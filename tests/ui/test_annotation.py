@@ -237,18 +237,36 @@ def test_pages_fit_the_screen(app, visit, tmp_path, width):
 
 
 def test_a_reload_goes_on_with_the_same_battle(app, visit):
-    page = visit(app.url)
+    page = visit(app.url, reloads=True)
+    page.click("#start")
     for _ in range(2):
-        page.click("#start")
         page.wait_for_selector("#round .ballot")
         shown = texts(page)
         page.reload()
-        page.click("#start")
         page.wait_for_selector("#round .ballot")
         assert texts(page) == shown
+        assert not page.locator("#start").is_visible()
+        assert page.locator("#round .name").count() == 0
         page.keyboard.press("t")
-        page.wait_for_selector(".reveal")
+        told = revealed(page)
         page.reload()
+        assert revealed(page) == told
+        page.keyboard.press("n")
+        page.wait_for_selector(".reveal", state="detached")
+
+
+def test_only_its_owner_gets_a_battle_back_and_blind(app, battles):
+    owner = Visitor(app.url)
+    shown = start(owner)
+    stranger = Visitor(app.url, session=owner.session)
+    resume = next(d for d in owner.config["dependencies"] if d["api_name"] == "_resume")
+    assert shown["commitment"] not in str(stranger.call(resume, []))
+    back = Visitor(app.url)
+    back.http.cookies = owner.http.cookies
+    assert back.call(resume, [])["data"][1] == shown | {"resumed": True}
+    heard = blindness.text_of([bytes(back.heard)])
+    assert [secret for secret in untold(battles) if secret in heard] == []
+    assert back.vote([2, 1])["commitment"] == shown["commitment"]
 
 
 def test_the_live_judge_judges_what_has_been_voted_on(tmp_path):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from coupled_arena.records import seed_to_hex
-from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, has_words, speak
+from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, differ, has_words, speak
 from tests.ui.server import REPOSITORY, Served
 
 JSON = {"content-type": "application/json"}
@@ -75,7 +75,7 @@ class Target:
 @pytest.fixture(scope="module")
 def target(app):
     owner = Visitor(app.url)
-    commitment = owner.ask(stop=True)["commitment"]
+    commitment = owner.ask(stop=differ)["commitment"]
     app.wait_for("select 1 from battles where commitment = ?", commitment)
     return Target(app, owner, commitment)
 
@@ -467,7 +467,7 @@ def test_no_handler_tells_who_is_who(app, visitor):
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_streamed_round_does_not_tell(app, visitor, size):
     before = len(visitor.heard)
-    view = visitor.ask(size=size, stop=True)
+    view = visitor.ask(size=size, stop=differ)
     told = text_of([bytes(visitor.heard[before:])])
     app.wait_for("select 1 from battles where commitment = ?", view["commitment"])
     assert [secret for secret in secrets_in(app) if secret in told] == []
@@ -480,7 +480,7 @@ def test_an_export_has_the_round_only_once_it_is_revealed(app, visitor):
         output = visitor.call(visitor.dependency("click", "make-files"), ["jsonl"])
         return b"".join(visitor.get(file["url"]) for file in output["data"][0])
 
-    commitment = visitor.ask(stop=True)["commitment"]
+    commitment = visitor.ask(stop=differ)["commitment"]
     (battle,) = app.wait_for("select battle from battles where commitment = ?", commitment)
     assert battle.encode() not in exported()
     visitor.vote()
@@ -493,7 +493,7 @@ def test_an_export_has_the_round_only_once_it_is_revealed(app, visitor):
 def votes_until_now(app: Served) -> tuple[set[str], str]:
     """Cast one more vote, wait until the snapshot has it, and so all before it: (all, that one)."""
     marker = Visitor(app.url)
-    marker.ask(stop=True)
+    marker.ask(stop=differ)
     vote = marker.vote()["vote"]
     app.wait_for("select 1 from votes where vote = ?", vote)
     return {vote for (vote,) in app.stored("select vote from votes")}, vote
@@ -512,7 +512,7 @@ def nothing_else_stored(app):
 
 
 def test_voting_twice_is_refused(visitor, nothing_else_stored):
-    visitor.ask(stop=True)
+    visitor.ask(stop=differ)
     first = visitor.vote([1, 2])
     assert "You have voted" in visitor.vote([2, 1])["error"]
     assert "You have voted" in visitor.vote([1, 1], both_bad=True)["error"]
@@ -521,7 +521,7 @@ def test_voting_twice_is_refused(visitor, nothing_else_stored):
 
 @pytest.mark.parametrize("cookies", [True, False], ids=["own cookie", "no cookie"])
 def test_voting_on_another_visitors_round_is_refused(app, visitor, cookies, nothing_else_stored):
-    visitor.ask(stop=True)
+    visitor.ask(stop=differ)
     thief = Visitor(app.url, cookies=cookies, session=visitor.session)
     assert "not open" in thief.vote()["error"]
     own = visitor.vote([2, 1])
@@ -531,7 +531,7 @@ def test_voting_on_another_visitors_round_is_refused(app, visitor, cookies, noth
 
 def test_a_visitor_without_cookies_has_rounds_too(app):
     visitor = Visitor(app.url, cookies=False)
-    visitor.ask(stop=True)
+    visitor.ask(stop=differ)
     assert "not open" in Visitor(app.url, cookies=False).vote()["error"]
     assert set(visitor.vote()["models"]) < set(NAMES)
 
@@ -546,7 +546,7 @@ def test_voting_without_a_round_is_refused(visitor, nothing_else_stored):
 
 
 def test_ranks_that_order_nothing_are_refused(visitor, nothing_else_stored):
-    visitor.ask(stop=True)
+    visitor.ask(stop=differ)
     accepted = [ballot for ballot in BAD_BALLOTS if "data" in cast(visitor, ballot)]
     assert accepted == []
     nothing_else_stored(visitor.vote()["vote"])

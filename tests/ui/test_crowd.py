@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.patience import until
-from tests.ui.raw_client import QUESTION, Visitor, has_words
+from tests.ui.raw_client import QUESTION, Visitor, has_words, speak
 from tests.ui.server import TWO_QUICK_MODELS, serving
 
 CROWD = 8
@@ -75,7 +75,7 @@ def test_a_visitor_who_leaves_frees_the_engine(narrow_app):
 
 def test_stopping_frees_the_engine(narrow_app):
     first, second = Visitor(narrow_app.url), Visitor(narrow_app.url)
-    view = until(lambda: first.ask(stop=True))
+    view = until(lambda: first.ask(stop=speak))
     assert not view["running"]
     answers = begin(second)
     assert answers

@@ -273,3 +273,35 @@ def test_answers_are_ordered_without_mouse_or_number_keys(begin):
     page.get_by_role("button", name="Submit this order").focus()
     page.keyboard.press("Enter")
     page.wait_for_function(f"before => {COMMITMENT} !== before", arg=before)
+
+
+# Answers with the same words ------------------------------------------------------------------
+
+
+def test_two_answers_that_are_the_same_so_far_are_not_voted_on(begin):
+    page = begin("2-same")
+    before = votes(page), page.evaluate(COMMITMENT)
+    assert page.locator("#round").get_by_role("status").inner_text().startswith("The same so far")
+    for label in ("A is better", "Tie", "Both are bad", "B is better"):
+        button = page.locator("#round .ballot button", has_text=label)
+        assert button.get_attribute("aria-disabled") == "true"
+        button.click(force=True)  # playwright would wait until it is enabled
+        page.keyboard.press(label[0])
+    page.keyboard.press("x")
+    grow(page)
+    assert (votes(page), page.evaluate(COMMITMENT)) == before
+    page.locator("#round .ballot button", has_text="Stop").click()
+    page.wait_for_function(
+        "document.querySelector('#arrived textarea').value === '0 votes, 1 stops'"
+    )
+
+
+def test_two_of_three_with_the_same_words_share_a_place(begin):
+    page = begin("3-same")
+    note = page.locator("#round").get_by_role("status").inner_text()
+    assert note == "A and B have the same words so far: they share the better of their places."
+    before = page.evaluate(COMMITMENT)
+    for key in ("2", "3", "1", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_function(f"before => {COMMITMENT} !== before", arg=before)
+    page.wait_for_function("document.querySelector('#ranks textarea').value === '[1, 1, 2]'")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.ui import test_blindness as blindness
-from tests.ui.raw_client import Visitor
+from tests.ui.raw_client import Visitor, differ
 from tests.ui.test_browser import QUESTION, STOP, ask, ask_and_stop, revealed, texts
 from tests.ui.test_browser import wait_for_words as words
 
@@ -65,7 +65,11 @@ def test_two_pages_of_one_visitor_have_rounds_of_their_own(app, page):
     other.goto(app.url)
     other.wait_for_selector("#round .ballot")
     assert commitment(other) == commitment(page)
-    ask_and_stop(other, "Which way is up?")
+    ask(other, "Which way is up?")
+    other.locator("#round .question", has_text="Which way is up?").wait_for()
+    words(other)
+    other.click(STOP)
+    other.wait_for_selector(STOP, state="detached")
     assert commitment(other) != commitment(page)
     other.keyboard.press("t")
     told = revealed(other)
@@ -78,7 +82,7 @@ def test_two_pages_of_one_visitor_have_rounds_of_their_own(app, page):
 
 
 def test_only_its_owner_gets_a_round_back_and_blind(app, visitor):
-    blind = visitor.ask(stop=True)
+    blind = visitor.ask(stop=differ)
     app.wait_for("select 1 from battles where commitment = ?", blind["commitment"])
     resume = next(d for d in visitor.config["dependencies"] if d["api_name"] == "_resume")
     again = Visitor(app.url, session=visitor.session)

@@ -43,7 +43,7 @@ def test_coupling_from_the_store_and_from_a_file(site, visit, tmp_path):
     page = visit(site.url)
     open_tab(page, "Coupling")
     said = page.locator("#coupling-said .headline")
-    said.get_by_text("To compare able and fair, coupling saves").wait_for()
+    said.get_by_text("coupling saves samples to compare able and fair:").wait_for()
     page.locator("#coupling-curve .js-plotly-plot").wait_for()
     page.get_by_label("Pair").click()
     page.get_by_role("option", name="able | poor").click()

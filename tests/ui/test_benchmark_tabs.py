@@ -47,7 +47,7 @@ def test_coupling_from_the_store_and_from_a_file(site, visit, tmp_path):
     page.locator("#coupling-curve .js-plotly-plot").wait_for()
     page.get_by_label("Pair").click()
     page.get_by_role("option", name="able | poor").click()
-    said.get_by_text("To compare able and poor, coupling saves").wait_for()
+    said.get_by_text("to compare able and poor:").wait_for()
     page.get_by_label("Half the width of the interval").fill("0.1")
     page.locator("#coupling-needed").get_by_text("± 0.1").wait_for()
     page.get_by_label("Half the width of the interval").fill("-1")

@@ -305,12 +305,14 @@ def _clustered(
     mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
     places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
     label = {"human": outcome} if voted else {"verdict": outcome}
-    pairs, models = (
+    of = modes.influence
+    pairs, models, ties = (
         Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
-        for values in (modes.influence.pairs, modes.influence.models)
+        for values in (of.pairs, of.models, of.ties)
     )
     sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)
     return modes.clustered(
         (sums.squares, sums.clusters),
         clusters.cluster_diagonal(cursor, selection, modes.models, models),
+        clusters.cluster_total(cursor, selection, modes.models, ties),
     )

@@ -128,4 +128,4 @@ METRICS: dict[str, TextMetric] = {
     "repetition": TextMetric(repetitions),
     "refusal": TextMetric(refusals),
 }
-"""By the names that commands and pages use. Less of each is better."""
+"""By the names that commands and pages use. Less of each comes first, better or not."""

@@ -14,10 +14,11 @@ from coupled_arena.coupling import curves_of, read_protocol_scores
 from coupled_arena.errors import ScoreError
 from coupled_arena.records import Mode, Origin, Prompt, Score
 from coupled_arena.score_files import read_score_table
-from coupled_arena.stats.score_tables import compare_scores
+from coupled_arena.stats.score_tables import ScoreTable, compare_scores
 from coupled_arena.store import scores
 from coupled_arena.store.database import Store
 from coupled_arena.ui.coupling_tab import CouplingTab
+from coupled_arena.ui.coupling_tables import calculator_said, savings_said
 from tests.store.conftest import make_battle
 
 MODELS = ("ann", "bob", "cat")
@@ -210,3 +211,20 @@ def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
     code, _, err = call(*table, "--models", "c,dan")
     assert code == 1
     assert "The table has no dan. Its models: a, b, c." in err
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (-0.04, 0.31, "Too early to say whether coupling saves samples to compare a and b: 15.2%"),
+        (0.05, 0.25, "To compare a and b, coupling saves 15.2% of the samples (5.0% to 25.0%, 95%"),
+    ],
+)
+def test_savings_are_said_as_far_as_they_are_known(low, high, said):
+    rng = np.random.default_rng(0)
+    table = ScoreTable(("a", "b"), *rng.integers(0, 2, (2, 20, 4, 2)).astype(float))
+    (pair,) = compare_scores(table)
+    pair = replace(pair, savings=0.152, savings_low=low, savings_high=high)
+    assert said in savings_said(pair, 0.05)
+    share = "too early to say" in calculator_said(pair, 0.05, 4, 0.05)
+    assert share == (low < 0)

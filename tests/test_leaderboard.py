@@ -12,7 +12,7 @@ from coupled_arena.evidence import BoardSource, LiveEvidence, read_evidence
 from coupled_arena.leaderboard import HeadToHead, MissingVotes, leaderboard, read_leaderboard
 from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.estimates import Weighting, estimate, estimate_from_votes
-from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.rank_sets import Cutoff, Separation
 from coupled_arena.stats.worlds import Design, World
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection
@@ -230,28 +230,35 @@ def test_many_sessions_share_one_computation(store, reads):
     assert all(evidence is found[0] for evidence in found)
 
 
-def test_the_board_says_of_clusters_what_the_simulations_say(store):
+@pytest.mark.parametrize(
+    ("prompts", "weighting"), [(7, Weighting.STRATIFIED), (3, Weighting.COUNT)]
+)
+def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, weighting):
     """Coverage is measured on arrays: a store with the same votes must lead to the same board."""
-    world = World(
-        (0.4, 0.0, -0.4), 3 * 7 * 4, 3 * 8, design=Design.VOTERS, prompt_effect=1.5, voters=4
-    )
+    votes = {"human": 3 * prompts * 4, "judge_only": 3 * 8, "voters": 4}
+    world = World((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
     drawn = world.draw(np.random.default_rng(3))
     store_rankings(store, drawn)
     found = read_evidence(store, Selection(judge="gpt"))
     for source, kept in ((BoardSource.HUMAN, False), (BoardSource.PPR, True)):
-        counts, prompts = drawn.counts(), drawn.prompts()
-        plain = estimate(counts, prompts=prompts) if kept else None
-        plain = plain or estimate_from_votes(counts.votes, prompts=prompts)
+        counts, on = drawn.counts(), drawn.prompts()
+        plain = estimate(counts, prompts=on) if kept else None
+        plain = plain or estimate_from_votes(counts.votes, prompts=on)
         products = drawn.products(plain.influence)
         expected = plain.clustered(drawn.gram(plain.influence), drawn.clusters, products)
         stored = found.estimates[source]
-        assert stored.weighting is expected.weighting is Weighting.STRATIFIED
-        assert stored.clusters == expected.clusters == 21
+        assert stored.weighting is expected.weighting is weighting
+        assert stored.clusters == expected.clusters == 3 * prompts
         assert stored.theta == pytest.approx(expected.theta, rel=1e-12)
         assert stored.covariance == pytest.approx(expected.covariance, rel=1e-12)
         assert stored.degrees == pytest.approx(expected.degrees, rel=1e-9)
         assert stored.warnings == expected.warnings
-        assert "3 pairs were compared on fewer than 10 prompts" in stored.warnings[0]
+        assert "3 pairs were compared on fewer than 10 prompts" in stored.warnings[-1]
+        ranks = Separation(expected, found.draws).rank_sets()
+        board = leaderboard(found, source=source)
+        places = {s.model: (s.place.rank_low, s.place.rank_high) for s in board.standings}
+        sets = zip(ranks.low.tolist(), ranks.high.tolist(), strict=True)
+        assert places == dict(zip(drawn.models, sets, strict=True))
 
 
 RANKS = {0: (1, 2), 1: (2, 1), 2: (1, 1)}

@@ -158,6 +158,7 @@ def test_the_store_says_what_its_rows_say(random_store, metrics, models, mode):
     assert table.models == models
     assert table.metrics == metrics
     assert table.lower_is_better == {"length", "poison"} & set(metrics)
+    assert table.unjudged == {"length"} & set(metrics)
     assert table.paired
     assert table.size == len(kept)
     for model, values in zip(models, table.values, strict=True):
@@ -317,6 +318,8 @@ def test_the_command(call, db, tmp_path):
     assert found["models"] == list(MODELS)
     assert found["metrics"] == ["toxicity", "length", "verdicts"]
     assert found["lower_is_better"] == ["length", "toxicity"]
+    assert found["unjudged"] == ["length"]
+    assert any("Nobody has said whether less or more length" in w for w in found["warnings"])
     assert (found["judge"], found["mode"]) == ("gpt", "all")
     assert (found["prompts"], found["repetitions"], found["paired"]) == ([40] * 3, 1, True)
     assert found["by_metric"]["verdicts"]["mean_risk"]["mean"] == [4, 0, -4]
@@ -331,6 +334,7 @@ def test_the_command(call, db, tmp_path):
     turned = json.loads(out)
     assert turned["models"] == ["alpha", "beta"]
     assert turned["lower_is_better"] == ["toxicity"]
+    assert turned["unjudged"] == []
     assert turned["by_metric"]["length"]["mean_risk"]["mean"] == pytest.approx(means[:2])
     code, out, err = call("risk", "--db", db, "--metrics", "verdicts", "--json")
     assert json.loads(out)["mean_risk"]["mean"] == [4, 0, -4]  # the only judge

@@ -8,7 +8,7 @@ from statistics import median
 
 from coupled_arena.audit.evidence import Truth
 from coupled_arena.audit.plan import Plan
-from coupled_arena.audit.report import Audit
+from coupled_arena.audit.report import Audit, ModelAudit
 from coupled_arena.stats.model_counts import Ties
 
 _TIES = {Ties.LOSS: "ties as losses", Ties.DROP: "ties dropped"}
@@ -36,9 +36,12 @@ def _worth(audit: Audit) -> Iterator[str]:
         if audit.judge_only
         else ""
     )
+    least = [row.tau_max_low for row in audit.models if row.tau_max_low is not None]
+    unknown = not least or median(least) <= 1
     yield (
+        f"{f'Too early to say whether {audit.judge} adds anything: ' if unknown else ''}"
         f"10 {audit.terms.label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
-        f"most, however many verdicts it gives{there}."
+        f"most{_limits(audit)}, however many verdicts it gives{there}."
     )
     ranges = "; ".join(
         f"{10 * low:.1f} to {10 * high:.1f} with {_TIES[ties]}"
@@ -46,6 +49,20 @@ def _worth(audit: Audit) -> Iterator[str]:
     )
     if audit.evidence.truth is Truth.VOTES:
         yield f"At most that is, by model, {ranges}."
+
+
+def _limits(audit: Audit) -> str:
+    """Return what bounds the median: if the bounds of all models hold, so do their medians."""
+    bounds = [
+        (row.tau_max_low, row.tau_max_high)
+        for row in audit.models
+        if row.tau_max_low is not None and row.tau_max_high is not None
+    ]
+    if not bounds:
+        return ", with nothing known of how sure that is"
+    low, high = (median(ends) for ends in zip(*bounds, strict=True))
+    level = f"{100 * (1 - audit.alpha):.4g}% intervals"
+    return f" ({_short(10 * low)} to {_short(10 * high)}, medians of the models' {level})"
 
 
 def _frontier(audit: Audit) -> Iterator[str]:
@@ -67,19 +84,37 @@ def _bias(audit: Audit) -> Iterator[str]:
     if not known:
         return
     largest, row = max(known, key=lambda pair: pair[0])
-    more = "more" if (row.judge_bias or 0) > 0 else "less"
-    yield (
-        f"Its largest bias is on {row.model}: it {audit.terms.favours} {100 * largest:.1f} points "
-        f"{more} often than {audit.terms.source} {audit.terms.does}."
-    )
+    yield _largest(audit, row, largest)
     if audit.order_is_safe is None or audit.smallest_gap is None:
         return
     source, who = audit.terms.source, f"{audit.terms.source} {audit.terms.does}"
     gap = f"the two closest models are {_short(100 * audit.smallest_gap)} points apart"
     if audit.order_is_safe:
-        yield f"By itself it would rank the models as {who}: {gap}, more than twice that."
+        yield (
+            f"By the estimates alone it would rank the models as {who} by itself: {gap}, more than "
+            "twice that."
+        )
     else:
         yield f"By itself it could rank models in another order than {source}: {gap}."
+
+
+def _largest(audit: Audit, row: ModelAudit, largest: float) -> str:
+    if row.bias_low is None or row.bias_high is None:
+        bounds, known = "nothing is known of how sure that is", False
+    else:
+        level = f"{100 * (1 - audit.alpha):.4g}% interval"
+        bounds = f"{100 * row.bias_low:+.1f} to {100 * row.bias_high:+.1f}, {level}"
+        known = not row.bias_low <= 0 <= row.bias_high
+    if not known:
+        return (
+            f"Too early to say whether it is biased: the largest bias found, on {row.model}, is "
+            f"{100 * (row.judge_bias or 0):+.1f} points ({bounds})."
+        )
+    more = "more" if (row.judge_bias or 0) > 0 else "less"
+    return (
+        f"Its largest bias is on {row.model}: it {audit.terms.favours} {100 * largest:.1f} points "
+        f"{more} often than {audit.terms.source} {audit.terms.does} ({bounds})."
+    )
 
 
 def _agreement(audit: Audit) -> Iterator[str]:

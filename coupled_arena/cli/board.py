@@ -120,7 +120,9 @@ def board_answer(board: Leaderboard) -> dict[str, Any]:
         "covariance": (estimate.kind if estimate else evidence.method.covariance).value,
         "weighting": (estimate.weighting if estimate else evidence.method.weighting).value,
         "cutoff": board.cutoff.value,
-        "coupled_against_independent": _modes_answer(evidence.modes) if evidence.modes else None,
+        "coupled_against_independent": _modes_answer(evidence.modes, board.alpha)
+        if evidence.modes
+        else None,
         "warnings": list(board.messages),
     }
 
@@ -149,8 +151,9 @@ def _score_text(row: dict[str, Any]) -> str:
     return f"{row['score']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
 
 
-def _modes_answer(modes: ModeComparison) -> dict[str, Any]:
+def _modes_answer(modes: ModeComparison, alpha: float) -> dict[str, Any]:
     pairs, averages = modes.pairs, modes.averages
+    low, high = modes.tie_interval(alpha)
     return {
         "models": [
             {
@@ -177,6 +180,8 @@ def _modes_answer(modes: ModeComparison) -> dict[str, Any]:
             if i != j
         ],
         "tie_change": finite(modes.tie_change),
+        "tie_change_low": finite(low),
+        "tie_change_high": finite(high),
         "flips": [list(pair) for pair in modes.flips],
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -162,7 +161,7 @@ def _turned(table: RiskScores, lower: tuple[str, ...], higher: tuple[str, ...]) 
     if both := set(lower) & set(higher):
         raise ScoreError(f"Neither less nor more of {min(both)} can be better: choose one.")
     table.with_metrics([*lower, *higher] or table.metrics)  # complains of unknown ones
-    return replace(table, lower_is_better=(table.lower_is_better | set(lower)) - set(higher))
+    return table.turned(lower, higher)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

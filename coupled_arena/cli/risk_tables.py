@@ -33,6 +33,7 @@ def risk_answer(report: RiskReport) -> dict[str, Any]:
         "models": list(report.models),
         "metrics": list(scores.metrics),
         "lower_is_better": sorted(scores.lower_is_better),
+        "unjudged": sorted(scores.unjudged),
         "repetitions": scores.repetitions,
         "prompts": [len(prompts) for prompts in scores.prompts],
         "paired": report.paired,

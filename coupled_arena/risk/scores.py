@@ -29,6 +29,9 @@ class RiskScores:
         As they were measured; the repetitions of a prompt next to each other.
     lower_is_better : frozenset of str
         Metrics of which less is better.
+    unjudged : frozenset of str
+        Metrics of which nobody has said whether more or less is better, such as length: they are
+        ranked as if by `lower_is_better`, and what is said of the ranking says so.
     repetitions : int
         Replies of each model to each prompt.
     notes : tuple of str
@@ -48,6 +51,7 @@ class RiskScores:
     lower_is_better: frozenset[str] = frozenset()
     repetitions: int = 1
     notes: tuple[str, ...] = ()
+    unjudged: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for names in (self.models, self.metrics):
@@ -97,6 +101,15 @@ class RiskScores:
             metrics=chosen,
             values=tuple(values[:, columns] for values in self.values),
             lower_is_better=self.lower_is_better & set(chosen),
+            unjudged=self.unjudged & set(chosen),
+        )
+
+    def turned(self, lower: Collection[str], higher: Collection[str]) -> RiskScores:
+        """Return the same scores where somebody has said which way some metrics are better."""
+        return replace(
+            self,
+            lower_is_better=(self.lower_is_better | set(lower)) - set(higher),
+            unjudged=self.unjudged - set(lower) - set(higher),
         )
 
     def noted(self, *notes: str) -> RiskScores:

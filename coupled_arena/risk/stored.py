@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,8 @@ def read_stored_scores(
         ScoredReplies(tuple(chosen), names, model[ours], rows["prompt_no"][ours], values[ours]),
         frozenset(name for name in names if not meanings[name]),
     )
-    return table.noted(*notes)
+    # A text's length, say, is no merit by itself: whoever wants it short or long says so.
+    return replace(table.noted(*notes), unjudged=frozenset(names) & METRICS.keys())
 
 
 def _names(

@@ -19,21 +19,48 @@ _GAP = 0.1  # of violation ratios: .45 against .55
 _POWER = 0.95
 
 
-def risk_words(view: RiskView) -> tuple[str, ...]:
-    """Return who fails least badly, and whom a mean win rate puts in quite another place."""
-    return (_leader(view), *_misplaced(view))
+def risk_words(report: RiskReport, view: RiskView) -> tuple[str, ...]:
+    """Return who fails least badly, and whom a mean win rate puts in quite another place.
+
+    Where nobody has said which way a metric is better, who is first is all that is said.
+    """
+    return (_leader(report, view), *_misplaced(view))
 
 
-def _leader(view: RiskView) -> str:
+def _leader(report: RiskReport, view: RiskView) -> str:
     tests = view.dominance[Order.SECOND].relative
     first = [model for model, rank in zip(view.models, tests.ranks, strict=True) if rank == 1]
     wins, others = int(tests.borda.max()), len(view.models) - 1
-    if not wins:
-        return "No model fails less badly than another: the second order tells none of them apart."
+    level = f"(alpha {report.settings.alpha:g} for all pairs at once)"
     ahead = "every other model" if wins == others else f"{wins} of {others} other models"
-    if len(first) == 1:
-        return f"{first[0]} fails least badly: in the second order it ranks ahead of {ahead}."
-    return f"{', '.join(first)} fail least badly: each ranks ahead of {ahead} in the second order."
+    ranked = f"{'ranks' if len(first) == 1 else 'each ranks'} ahead of {ahead} in the second order"
+    if unjudged := _unjudged(report, view):
+        nobody = "the second order tells no two models apart"
+        return f"{unjudged}: {f'{_named(first)} {ranked}' if wins else nobody} {level}."
+    if not wins:
+        return (
+            "No model fails less badly than another: the second order tells none of them apart "
+            f"{level}."
+        )
+    fail = "fails" if len(first) == 1 else "fail"
+    it = "it " if len(first) == 1 else ""
+    return f"{_named(first)} {fail} least badly: {it}{ranked} {level}."
+
+
+def _named(models: list[str]) -> str:
+    return ", ".join(models)
+
+
+def _unjudged(report: RiskReport, view: RiskView) -> str:
+    """Return the beginning of a sentence that is about no merit; nothing where it is."""
+    scores = report.scores
+    names = scores.metrics if view.name == PORTFOLIO else (view.name,)
+    first = [
+        f"{'lowest' if name in scores.lower_is_better else 'highest'} {name} first"
+        for name in names
+        if name in scores.unjudged
+    ]
+    return f"With the {' and the '.join(first)}" if first else ""
 
 
 def _misplaced(view: RiskView) -> Iterator[str]:
@@ -57,12 +84,22 @@ def risk_warnings(report: RiskReport) -> tuple[str, ...]:
         dict.fromkeys(
             [
                 *report.scores.notes,
+                *_of_directions(report),
                 *_of_settings(report),
                 *_of_scores(report),
                 *(_sentence(said) for view in report.views for said in _of_view(view, report)),
             ]
         )
     )
+
+
+def _of_directions(report: RiskReport) -> Iterator[str]:
+    names = [name for name in report.scores.metrics if name in report.scores.unjudged]
+    if names:
+        yield (
+            f"Nobody has said whether less or more {', '.join(names)} is better, so that the first "
+            "place is no merit: say so by the choice of what is better when lower, or higher."
+        )
 
 
 def _sentence(text: str) -> str:

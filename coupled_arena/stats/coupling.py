@@ -23,6 +23,7 @@ from scipy.special import ndtr, stdtr
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
 from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
+from coupled_arena.stats.intervals import critical_value
 
 _STARS = (0.05, 0.01, 0.001, 0.0001)
 
@@ -40,10 +41,13 @@ class ModeInfluence:
         On the difference of the role's win-rate against the other model.
     models : ndarray of float64
         On the difference of the role's mean win-rate over opponents.
+    ties : ndarray of float64
+        On the logarithm of the ratio of the shares of ties; half of it in each role.
     """
 
     pairs: FloatArray
     models: FloatArray
+    ties: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,10 @@ class ModeComparison:
         Share of ties, "both bad" included.
     tie_change : float
         Relative change of the share of ties over all pairs, coupled against independent.
+    tie_variance : float
+        Of the logarithm of the ratio of these shares; NaN where one of them is 0.
+    tie_degrees : float
+        Degrees of freedom of this variance; infinite where no comparisons depend on each other.
     influence : ModeInfluence
     """
 
@@ -103,7 +111,27 @@ class ModeComparison:
     coupled_ties: FloatArray
     independent_ties: FloatArray
     tie_change: float
+    tie_variance: float
+    tie_degrees: float
     influence: ModeInfluence
+
+    def tie_interval(self, alpha: float) -> tuple[float, float]:
+        """Return the bounds of `tie_change`: of the logarithm of the ratio, by the delta method.
+
+        Without a tie in one of the protocols nothing bounds the change: -1 and infinity.
+
+        Raises
+        ------
+        ValueError
+            `alpha` is not between 0 and 1.
+        """
+        degrees = np.array(self.tie_degrees)
+        half = float(critical_value(alpha, None if np.isinf(degrees) else degrees))
+        half *= self.tie_variance**0.5
+        if not (np.isfinite(half) and self.tie_variance > 0):
+            return -1.0, float("inf")
+        ratio = 1 + self.tie_change
+        return ratio * float(np.exp(-half)) - 1, ratio * float(np.exp(half)) - 1
 
     @property
     def flips(self) -> tuple[tuple[str, str], ...]:
@@ -116,7 +144,10 @@ class ModeComparison:
         )
 
     def clustered(
-        self, pairs: tuple[FloatArray, IntArray], models: tuple[FloatArray, int]
+        self,
+        pairs: tuple[FloatArray, IntArray],
+        models: tuple[FloatArray, int],
+        ties: tuple[float, int],
     ) -> ModeComparison:
         """Return the comparison with variances from sums over clusters.
 
@@ -126,14 +157,21 @@ class ModeComparison:
             Sum over clusters of the squared sum of `ModeInfluence.pairs`, and how many clusters.
         models : (ndarray of float64 of shape (k,), int)
             Likewise of `ModeInfluence.models`.
+        ties : (float, int)
+            Likewise of `ModeInfluence.ties`, both roles together.
 
         Notes
         -----
         As in `Estimate.clustered` the sums over G clusters are multiplied by (G / (G - 1))², and
         the tests are Student's with G - 1 degrees of freedom.
         """
+        squares, prompts = ties
         return replace(
-            self, pairs=_clustered(self.pairs, *pairs), averages=_clustered(self.averages, *models)
+            self,
+            pairs=_clustered(self.pairs, *pairs),
+            averages=_clustered(self.averages, *models),
+            tie_variance=squares * (prompts / max(prompts - 1, 1)) ** 2,
+            tie_degrees=float(prompts - 1),
         )
 
 
@@ -174,13 +212,13 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
         shares = ties / sizes
         total = ties.sum((1, 2)) / sizes.sum((1, 2))
         tie_change = float(total[0] / total[1] - 1)
-    influence = _influence(sizes, rates, enough)
+    influence = _influence(sizes, rates, enough, total)
     averages = _average(rates, enough)
     floor = _floor(wins, sizes)
     opponents = np.maximum(enough.sum(axis=1), 1)
-    pair_variance, average_variance = _plain_variances(
-        np.stack([counts.counts for counts in both]), influence
-    )
+    each = np.stack([counts.counts for counts in both])
+    pair_variance, average_variance = _plain_variances(each, influence)
+    of_ties: FloatArray = influence.ties.sum(axis=-1) ** 2
     return ModeComparison(
         models=coupled.models,
         pairs=_plain(rates, pair_variance, np.where(enough, floor, np.inf)),
@@ -191,6 +229,8 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
         coupled_ties=shares[0],
         independent_ties=shares[1],
         tie_change=tie_change,
+        tie_variance=float((each * of_ties).sum()) if total.all() else float("nan"),
+        tie_degrees=float("inf"),
         influence=influence,
     )
 
@@ -206,7 +246,9 @@ def _average(rates: FloatArray, enough: NDArray[np.bool_]) -> FloatArray:
     return sums / np.where(opponents > 0, opponents, np.nan)
 
 
-def _influence(sizes: FloatArray, rates: FloatArray, enough: NDArray[np.bool_]) -> ModeInfluence:
+def _influence(
+    sizes: FloatArray, rates: FloatArray, enough: NDArray[np.bool_], tied: FloatArray
+) -> ModeInfluence:
     # n - 1 makes the variance of independent comparisons unbiased.
     scale = np.where(enough, 1 / np.sqrt(np.maximum(sizes * (sizes - 1), 1)), 0.0)
     scale[1] *= -1
@@ -220,7 +262,19 @@ def _influence(sizes: FloatArray, rates: FloatArray, enough: NDArray[np.bool_]) 
     models = pairs.copy()
     models[..., 0] /= opponents[None, :, None, None]
     models[..., 1] /= opponents[None, None, :, None]
-    return ModeInfluence(pairs, models)
+    return ModeInfluence(pairs, models, _influence_on_ties(sizes, tied))
+
+
+def _influence_on_ties(sizes: FloatArray, tied: FloatArray) -> FloatArray:
+    """Return what a comparison adds to log(share coupled / share independent), in two halves."""
+    n = sizes.sum(axis=(1, 2)) / 2
+    known = np.maximum(tied, np.finfo(float).tiny)
+    scale = np.array([1, -1]) / (2 * known * np.sqrt(np.maximum(n * (n - 1), 1)))
+    outcome = (np.arange(len(OUTCOMES)) >= 2) - tied[:, None]  # a tie, or both bad
+    k = sizes.shape[1]
+    added = np.where(tied > 0, scale, 0)[:, None] * outcome
+    apart = ~np.eye(k, dtype=np.bool_)
+    return np.einsum("mo,ab,r->mabor", added, apart, np.ones(2))
 
 
 def _plain_variances(

@@ -118,6 +118,21 @@ def cluster_diagonal(
     return _products(cursor, selection, models, cells, [(i, i) for i in range(len(models))])
 
 
+def cluster_total(
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+) -> tuple[float, int]:
+    """Return the sum over prompts of the square of all that their comparisons add up to.
+
+    What a comparison adds for either model counts; the prompts are returned, too.
+    """
+    query = """
+        select sum(s * s), count(*)
+        from (select sum(first + second) as s from added group by prompt_no)
+        """
+    squares, prompts = _over_cells(cursor, selection, models, cells, query)[0]
+    return squares or 0.0, prompts
+
+
 def _products(
     cursor: Cursor,
     selection: Selection,

@@ -64,12 +64,12 @@ def mode_words(board: Leaderboard) -> Html:
         said.append(f"{len(flips) - _MOST_FLIPS} more pairs change their order")
     compared = int(np.isfinite(modes.averages.difference).sum())
     if flips:
-        order = "By the estimates, rankings flip:"
+        order = "By the estimates alone, which chance may turn around, rankings flip:"
     elif compared < 2:
         order = f"Rankings need pairs with {MINIMUM_PER_PAIR} votes in both."
     else:
-        order = "Both rank the models in the same order."
-    return joined([paragraph(Html(f"{_ties(modes)} {order}")), listed(said, "hint")])
+        order = "By the estimates alone, both rank the models in the same order."
+    return joined([paragraph(Html(f"{_ties(modes, board.alpha)} {order}")), listed(said, "hint")])
 
 
 def _nothing(board: Leaderboard) -> str:
@@ -118,17 +118,26 @@ def _saved(evidence: Evidence) -> str:
     )
 
 
-def _ties(modes: ModeComparison) -> str:
+def _ties(modes: ModeComparison, alpha: float) -> str:
     if np.isnan(modes.tie_change):
         return "Neither protocol has ties."
     if np.isinf(modes.tie_change):
-        return "Only coupled battles ended in ties."
+        return "Only coupled battles ended in ties: too few to say how frequent they are."
     if modes.tie_change == -1:
-        return "Only independent battles ended in ties."
-    if abs(modes.tie_change) < 0.005:
-        return "Ties are as frequent in coupled battles as in independent ones."
+        return (
+            "Only independent battles ended in ties so far: too few to say how frequent they are."
+        )
+    low, high = modes.tie_interval(alpha)
+    most = f"{high:+.0%}" if np.isfinite(high) else "any"
+    bounds = f"({low:+.0%} to {most}, {100 * (1 - alpha):.4g}% interval)"
+    if low <= 0 <= high:
+        return (
+            "Too early to say whether ties are more or less frequent in coupled battles: "
+            f"{modes.tie_change:+.0%} {bounds}."
+        )
     how = "more" if modes.tie_change > 0 else "less"
-    return f"Ties are <b>{abs(modes.tie_change):.0%} {how} frequent</b> in coupled battles."
+    frequent = f"<b>{abs(modes.tie_change):.0%} {how} frequent</b>"
+    return f"Ties are {frequent} in coupled battles {bounds}."
 
 
 def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:

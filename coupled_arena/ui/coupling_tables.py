@@ -21,12 +21,18 @@ def savings_said(pair: PairSavings, alpha: float, left_out: int = 0) -> Html:
     if not math.isfinite(pair.savings):
         head = f"{names}: the independent difference never varies, so nothing can be saved."
     else:
+        found = f"{pair.savings:.1%} of the samples"
         range_ = f"{pair.savings_low:.1%} to {pair.savings_high:.1%}, {level}"
-        head = f"To compare {names}, coupling saves {pair.savings:.1%} of the samples ({range_})."
-    unclear = "The interval holds 0: these scores do not tell whether coupling saves samples."
+        head = (
+            f"To compare {names}, coupling saves {found} ({range_})."
+            if pair.savings_low > 0
+            else f"To compare {names}, coupling costs samples: it saves {found} ({range_})."
+            if pair.savings_high < 0
+            else f"Too early to say whether coupling saves samples to compare {names}: {found} "
+            f"({range_})."
+        )
     error = pair.identity_gap_error
     rest = [
-        *([unclear] if pair.savings_low <= 0 <= pair.savings_high else []),
         f"Their scores differ by {pair.difference_coupled:+.4f} ± "
         f"{pair.difference_error_coupled:.4f} coupled and {pair.difference_independent:+.4f} ± "
         f"{pair.difference_error_independent:.4f} independent (standard errors, clustered by "
@@ -54,7 +60,14 @@ def calculator_said(pair: PairSavings, error: float, repetitions: int, alpha: fl
         A number is out of range.
     """
     coupled, independent = (math.ceil(n) for n in pair.prompts_needed(error, repetitions, alpha))
-    share = f", {1 - coupled / independent:.0%} fewer" if 0 < coupled < independent else ""
+    unknown = pair.savings_low <= 0 <= pair.savings_high
+    share = (
+        " by the estimates: too early to say whether coupling takes fewer"
+        if unknown
+        else f", {1 - coupled / independent:.0%} fewer by the estimates"
+        if 0 < coupled < independent
+        else ""
+    )
     level = f"{100 * (1 - alpha):.4g}%"
     return Html(
         f"<p>A {level} interval of ± {error:g} for the difference, with {repetitions} "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -212,6 +211,8 @@ class RiskTab:
         of_metric = dict(zip(scores.metrics, self._weights, strict=False))
         scores = scores.with_metrics(names if joined else [wanted])
         lower = frozenset(values[self._lower] or []) & set(scores.metrics)
+        changed = lower ^ scores.lower_is_better
+        scores = scores.turned(changed & lower, changed - lower)
         weights = [float(values[of_metric[name]]) for name in scores.metrics]
         settings = RiskSettings(
             paired=False if values[self._pairing] else None,
@@ -220,7 +221,7 @@ class RiskTab:
             copula=Copula(values[self._copula]) if joined else None,
             weights=tuple(weights) if joined and set(weights) != {1.0} else None,
         )
-        report = risk_report(replace(scores, lower_is_better=lower), settings, by_metric=False)
+        report = risk_report(scores, settings, by_metric=False)
         assert report.view, "one metric or a portfolio is asked for"
         return report, report.view
 

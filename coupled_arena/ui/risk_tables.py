@@ -25,7 +25,7 @@ _WAYS = {
 
 def risk_said(report: RiskReport, view: RiskView) -> Html:
     """Return the sentences, the first one larger, and what to keep in mind."""
-    first, *rest = risk_words(view)
+    first, *rest = risk_words(report, view)
     warnings = listed(risk_warnings(report), "hint")
     return joined([paragraph(first, "headline"), listed(rest, "said"), warnings])
 

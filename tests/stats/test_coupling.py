@@ -70,19 +70,25 @@ def clustered_by_hand(rows, found):
     """Sum the influence of each prompt, with a loop over rows."""
     pairs = defaultdict(lambda: np.zeros((3, 3)))
     models = defaultdict(lambda: np.zeros(3))
+    ties = defaultdict(float)
     for prompt, mode, a, b, outcome in rows:
         for role, (m, o) in enumerate(((a, b), (b, a))):
             pairs[prompt][m, o] += found.influence.pairs[mode, a, b, outcome, role]
             models[prompt][m] += found.influence.models[mode, a, b, outcome, role]
-    return sum(s**2 for s in pairs.values()), sum(s**2 for s in models.values())
+        ties[prompt] += found.influence.ties[mode, a, b, outcome].sum()
+    return (
+        sum(s**2 for s in pairs.values()),
+        sum(s**2 for s in models.values()),
+        sum(s**2 for s in ties.values()),
+    )
 
 
 def test_clusters():
     rows = drawn(2, 900, per_prompt=6)
     plain = compare_modes(counted(rows, 0), counted(rows, 1))
-    pairs, models = clustered_by_hand(rows, plain)
+    pairs, models, ties = clustered_by_hand(rows, plain)
     prompts = np.array([[_prompts(rows, i, j) for j in range(3)] for i in range(3)])
-    found = plain.clustered((pairs, prompts), (models, 150))
+    found = plain.clustered((pairs, prompts), (models, 150), (ties, 150))
     for i, j in permutations(range(3), 2):
         few = (prompts[i, j] / (prompts[i, j] - 1)) ** 2  # the jackknife's factor
         assert found.pairs.variance[i, j] == pytest.approx(few * by_rows(rows, i, j)[1])
@@ -99,7 +105,8 @@ def test_one_prompt_proves_nothing():
     rows = drawn(5, 60, per_prompt=60)
     plain = compare_modes(counted(rows, 0), counted(rows, 1))
     one = np.ones((3, 3), dtype=int)
-    found = plain.clustered((plain.pairs.variance, one), (plain.averages.variance, 1))
+    found = plain.clustered((plain.pairs.variance, one), (plain.averages.variance, 1), (1.0, 1))
+    assert found.tie_interval(0.05) == (-1, float("inf"))
     assert np.isnan(found.pairs.p_value).all()
     assert np.isnan(found.averages.p_value).all()
 
@@ -107,7 +114,8 @@ def test_one_prompt_proves_nothing():
 def test_clusters_of_one_are_no_clusters():
     rows = drawn(3, 400)
     plain = compare_modes(counted(rows, 0), counted(rows, 1))
-    pairs, models = clustered_by_hand(rows, plain)
+    pairs, models, ties = clustered_by_hand(rows, plain)
+    assert ties == pytest.approx(plain.tie_variance, rel=1e-12)
     assert pairs == pytest.approx(plain.pairs.variance, rel=1e-12)
     assert models == pytest.approx(plain.averages.variance, rel=1e-12)
 
@@ -127,6 +135,45 @@ def test_the_published_test_is_the_pooled_z():
     assert found.published_p_value[0, 1] == pytest.approx(0.0455, abs=1e-4)
     assert (found.coupled_ties[0, 1], found.independent_ties[0, 1]) == (0.4, 0.6)
     assert found.tie_change == pytest.approx(-1 / 3)
+
+
+def test_the_change_of_ties_has_the_interval_of_a_risk_ratio():
+    """20 of 50 against 30 of 50: log(2/3) ± 1.96 sqrt(.6/(49 x .4) + .4/(49 x .6))."""
+    rows = [("x", "y", "first", 30), ("x", "y", "tie", 20)]
+    other = [("x", "y", "first", 20), ("x", "y", "both_bad", 30)]
+    found = compare_modes(PairCounts.from_rows(rows), PairCounts.from_rows(other))
+    error = (0.6 / (49 * 0.4) + 0.4 / (49 * 0.6)) ** 0.5
+    expected = [2 / 3 * np.exp(sign * 1.959964 * error) - 1 for sign in (-1, 1)]
+    assert found.tie_interval(0.05) == pytest.approx(expected)
+    nobody = compare_modes(
+        PairCounts.from_rows(rows), PairCounts.from_rows([("x", "y", "first", 9)])
+    )
+    assert nobody.tie_interval(0.05) == (-1, float("inf"))
+
+
+@pytest.mark.parametrize("per_prompt", [1, 5])
+def test_the_interval_of_the_change_of_ties_holds_it(per_prompt):
+    """Prompts that tie often or seldom, under both protocols: a change of a fifth."""
+    rng, repeats, held = np.random.default_rng(12), 400, 0
+    prompts = 400 // per_prompt
+    for _ in range(repeats):
+        tied = np.stack([rng.beta(2, 3, prompts) * 0.8, rng.beta(2, 3, prompts)])
+        n = rng.binomial(per_prompt, tied)
+        both = [
+            PairCounts.from_rows(
+                [("x", "y", "tie", int(m.sum())), ("x", "y", "first", int(400 - m.sum()))]
+            )
+            for m in n
+        ]
+        found = compare_modes(*both)
+        ours = found.influence.ties[:, 0, 1].sum(-1)  # (mode, outcome)
+        sums = n * ours[:, [2]] + (per_prompt - n) * ours[:, [0]]
+        squares = float((sums**2).sum())
+        one = np.ones((2, 2), dtype=int)
+        pairs, averages = (found.pairs.variance, one), (found.averages.variance, 1)
+        low, high = found.clustered(pairs, averages, (squares, 2 * prompts)).tie_interval(0.05)
+        held += low <= -0.2 <= high
+    assert held / repeats >= 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
 
 
 def test_the_test_holds_its_level():

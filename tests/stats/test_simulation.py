@@ -342,7 +342,7 @@ def test_joint_coverage_on_the_grid_takes_5_minutes(world):
     [(3, 2, 10), (5, 2, 10), (5, 5, 10), (5, 10, 10), (12, 2, 5), (12, 5, 5)],
     ids=lambda size: "{}-models-{}-prompts-{}-voters".format(*size),
 )
-def test_joint_coverage_of_several_voters_takes_2_minutes(size):
+def test_joint_coverage_of_several_voters_takes_half_a_minute(size):
     repeats = 500
     result = simulate(SimulationPlan(several_voters(*size), repeats, seed=1))
     floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5

@@ -12,10 +12,12 @@ from coupled_arena.evidence import BoardSource, Method, read_evidence
 from coupled_arena.leaderboard import leaderboard
 from coupled_arena.questions import Verdict
 from coupled_arena.records import Mode, new_id
+from coupled_arena.stats.counts import PairCounts
+from coupled_arena.stats.coupling import compare_modes
 from coupled_arena.store import upkeep
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
-from coupled_arena.ui.board_words import board_table, judge_words, mode_words
+from coupled_arena.ui.board_words import _ties, board_table, judge_words, mode_words
 from coupled_arena.ui.figure_panel import drawn
 from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.ui.figures.modes import mode_figure
@@ -165,7 +167,7 @@ def test_rows_say_the_rate_and_the_number_of_comparisons(coupled):
     assert said[0] == "best &lt;8-bit&gt;"
     assert said[1].startswith("<b>62%</b>")
     assert "n = 21" in said[1]
-    assert "no win rate" in said[5]
+    assert len(said) == 4  # a model without votes has no line
 
 
 def test_rank_sets_are_bars_with_the_rank_marked(coupled):
@@ -204,9 +206,14 @@ def test_cells_say_fraction_and_counts(coupled):
     assert (heatmap.zmin, heatmap.zmid, heatmap.zmax) == (0, 0.5, 1)
 
 
-def test_pairs_that_never_met_have_a_dash(coupled):
-    dashes = pair_heatmap(coupled).data[1]
-    assert sorted(zip(dashes.x, dashes.y, strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+def test_pairs_that_never_met_have_a_dash():
+    with Store.in_memory() as other:
+        vote(other, "AB", (1, 2), 2)
+        vote(other, "BC", (1, 2), 2)
+        board = leaderboard(read_evidence(other))
+    dashes = pair_heatmap(board).data[1]
+    a, c = (i for i, s in enumerate(board.standings) if s.model in "AC")
+    assert sorted(zip(dashes.x, dashes.y, strict=True)) == sorted([(a, c), (c, a)])
     assert set(dashes.text) == {"–"}
 
 
@@ -237,7 +244,28 @@ class TestModes:
     def test_flips_and_ties_are_said(self, both):
         said = mode_words(both)
         assert "<b>best &lt;8-bit&gt;</b> is above <b>worse</b> in coupled battles" in said
-        assert "Only coupled battles ended in ties." in said
+        assert "Only coupled battles ended in ties: too few to say how frequent they are." in said
+
+    @pytest.mark.parametrize(
+        ("times", "said"),
+        [
+            (1, "Too early to say whether ties are more or less frequent in coupled battles: -38%"),
+            (20, "Ties are <b>38% less frequent</b> in coupled battles (-4"),
+        ],
+    )
+    def test_ties_are_said_with_their_interval(self, times, said):
+        """Five ties in 16 coupled battles and eight in 16 independent ones; then 20 times each."""
+        coupled, independent = (
+            PairCounts.from_rows([("A", "B", "tie", n), ("A", "B", "first", 16 - n)])
+            for n in (5, 8)
+        )
+        modes = compare_modes(
+            *(PairCounts(c.models, times * c.counts) for c in (coupled, independent))
+        )
+        assert modes.tie_change == pytest.approx(-0.375)
+        words = _ties(modes, 0.05)
+        assert words.startswith(said)
+        assert words.endswith("95% interval).")
 
     def test_one_mode_alone_says_nothing(self, coupled):
         assert mode_words(coupled) == ""
@@ -268,7 +296,8 @@ def test_the_table_says_rank_ranges_and_escapes_names(coupled):
     assert "best &lt;8-bit&gt;" in table
     assert "<8-bit>" not in table
     assert "<td>1–2</td>" in table or "<td>1</td>" in table
-    assert "nothing counted yet" in table
+    assert "No votes yet: new." in table
+    assert table.count("<tr>") == 3
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from html import escape
 
 import gradio as gr
 import numpy as np
@@ -125,6 +126,25 @@ def test_constant_scores_can_be_drawn():
     assert "No model fails less badly" in risk_said(made, made.view)
 
 
+def test_what_nobody_judged_is_no_merit():
+    """Shorter answers come first, and are not said to fail less badly until somebody says so."""
+    made = table(2, 200)
+    name = made.metrics[0]
+    long, short = (np.abs(made.values[0][:, :1]) + shift for shift in (100.0, 1.0))
+    lengths = RiskScores(
+        made.models, (name,), made.prompts, (long, short), frozenset({name}), unjudged={name}
+    )
+    report = risk_report(lengths, SETTINGS)
+    said = risk_said(report, report.view)
+    assert f"With the lowest {name} first: {escape(made.models[1])} ranks ahead of every" in said
+    assert "least badly" not in said
+    assert f"Nobody has said whether less or more {name} is better" in said
+    report = risk_report(lengths.turned([name], []), SETTINGS)
+    said = risk_said(report, report.view)
+    assert f"{escape(made.models[1])} fails least badly: it ranks" in said
+    assert f"(alpha {SETTINGS.alpha:g} for all pairs at once)" in said
+
+
 class Given(StoredReplies):
     """Replies whose scores are given."""
 
@@ -217,7 +237,8 @@ def test_the_replies_here_in_a_browser(served, visit):
     page = visit(served.url)
     open_tab(page, "Risk")
     page.click("#risk-stored")
-    page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
+    page.wait_for_selector("#risk-said .headline >> text=left ranks ahead of every other model")
+    assert "least badly" not in page.inner_text("#risk-said")  # length is among the metrics
     assert page.locator("#risk-table tbody tr").count() == 2
     page.click("#risk-which button")
     page.locator("#risk-stored-metrics input").click()

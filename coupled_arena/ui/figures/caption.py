@@ -92,10 +92,16 @@ def _scores(report: RiskReport, view: RiskView) -> list[str]:
         f"portfolio of {len(report.scores.metrics)} metrics, {copula} copula"
         if joined
         else shortened(view.name),
-        *(["lower is better"] if view.name in report.scores.lower_is_better else []),
+        *_direction(report, view),
         *([f"{repetitions} replies each"] if repetitions > 1 else []),
         f"{size}, paired" if report.paired else f"{size} or more, not paired",
     ]
+
+
+def _direction(report: RiskReport, view: RiskView) -> list[str]:
+    if view.name not in report.scores.lower_is_better:
+        return []
+    return ["lowest first" if view.name in report.scores.unjudged else "lower is better"]
 
 
 def _whose(board: Leaderboard) -> list[str]:

@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from coupled_arena import __version__
-from tests.ui.server import free_port, until
+from tests.patience import until
+from tests.ui.server import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LOOKED_UP = re.compile(r'"((?:data|assets)/[\w./-]+)"')

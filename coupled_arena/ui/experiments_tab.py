@@ -93,7 +93,7 @@ class ExperimentsTab:
             with gr.Column(visible=False) as panel:
                 figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
         gr.on(
-            [run.click, human.submit, total.submit],
+            [run.click, self._human.submit, self._total.submit],
             self._run,
             [self._judge, self._human, self._total, repeats, self._balanced, papers],
             [said, *figures],

@@ -9,7 +9,7 @@ import httpx
 
 from coupled_arena.store.snapshots import snapshot_path
 from tests.patience import until
-from tests.ui.raw_client import Visitor, has_words
+from tests.ui.raw_client import Visitor, differ, has_words
 from tests.ui.server import TWO_QUICK_MODELS, Served, read, serving
 
 CONFIG = f"""
@@ -33,7 +33,7 @@ def votes(db):
 
 def voted(served):
     visitor = Visitor(served.url)
-    visitor.ask(stop=True)
+    visitor.ask(stop=differ)
     return (visitor.vote()["vote"],)
 
 
@@ -43,7 +43,7 @@ def test_a_moved_database_stops_the_voting_and_a_restart_saves_the_votes(tmp_pat
         until(lambda: served.snapshot.exists() and votes(served.snapshot) == cast)
         assert health(served) == (200, [])
         waiting = Visitor(served.url)
-        waiting.ask(stop=True)
+        waiting.ask(stop=differ)
         served.db.rename(tmp_path / "aside.duckdb")
         assert health(served) == (503, ["database"])
         assert "no vote can be stored at the moment" in waiting.vote()["error"]

@@ -8,7 +8,8 @@ import sys
 import httpx
 import pytest
 
-from tests.ui.server import REPOSITORY, free_port, until
+from tests.patience import until
+from tests.ui.server import REPOSITORY, free_port
 
 TEXT = "#round .answer .text"
 COMPARED = "#comparison .answer .text span:last-child"

@@ -208,6 +208,7 @@ def estimate(
         )
         weighting = Weighting.COUNT
     if known is not None:
+        known = known if weighting is Weighting.POSITION else known.at_least
         warnings += few_prompts(known, cells.n.sum(axis=2))
     strata = _Strata.of(cells, known, weighting)
     power_tuning = _power_tuning(cells, strata, weighting)

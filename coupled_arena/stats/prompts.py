@@ -41,6 +41,12 @@ class PairPrompts:
         square = np.ix_(index, index)
         return PairPrompts(tuple(models), self.votes[square], self.alone[square])
 
+    @property
+    def at_least(self) -> PairPrompts:
+        """The least that there can be in a pair, where orders were told apart."""
+        votes, alone = (np.maximum(each, each.T) for each in (self.votes, self.alone))
+        return PairPrompts(self.models, votes, alone)
+
 
 def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
     """Warn of pairs whose votes share few prompts, and name those that share the fewest.
@@ -51,7 +57,7 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
     votes : ndarray of float64, shape (k, k), symmetric
         Comparisons with a vote.
     """
-    on = np.minimum(np.maximum(prompts.votes, prompts.votes.T), votes)
+    on = np.minimum(prompts.at_least.votes, votes)
     first, second = np.nonzero(np.triu((on < FEW_PROMPTS) & (on < votes)))
     if not len(first):
         return ()

@@ -243,6 +243,19 @@ def test_pairs_short_of_prompts_fall_back_and_say_so():
     assert estimate_from_votes(counts, prompts=prompts).weighting is Weighting.STRATIFIED
 
 
+def test_orders_that_were_told_apart_fall_back_together():
+    """Six prompts with A first and four with B first are six at least, whoever is first."""
+    counts, prompts = on_prompts(6, 6, 6)
+    votes = prompts.votes.copy()
+    votes[1, 0] = 4
+    ordered = PairPrompts(counts.models, votes, prompts.alone)
+    found = estimate_from_votes(counts, Weighting.POSITION, prompts=ordered)
+    assert found.weighting is Weighting.COUNT
+    assert (found.free == found.free.T).all()
+    assert found.free[0, 1] == 6
+    assert found.size.tolist() == [12, 12, 12]
+
+
 def test_pairs_on_few_prompts_are_named():
     counts, prompts = on_prompts(9, 6, 10)
     assert estimate_from_votes(counts, prompts=prompts).warnings == (

@@ -23,8 +23,9 @@ import numpy as np
 from coupled_arena.evidence import BoardSource, read_evidence
 from coupled_arena.leaderboard import leaderboard
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.estimates import Covariance, Weighting, estimate
+from coupled_arena.stats.estimates import Covariance, estimate
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.store.comparisons import Cursor, Selection
 from coupled_arena.store.database import Store
 from tests.stats.reference import Rows, powered, rank_sets_chi2

@@ -19,13 +19,13 @@ from coupled_arena.stats.estimates import (
     Covariance,
     Estimate,
     Influence,
-    Weighting,
     estimate,
     estimate_from_votes,
 )
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.prompts import PairPrompts
 from coupled_arena.stats.rank_sets import DRAWS, LIVE_DRAWS, Separation
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.store import clusters, comparisons
 from coupled_arena.store.clusters import Cells
 from coupled_arena.store.comparisons import Counts, Selection

@@ -13,8 +13,9 @@ from coupled_arena.evidence import (
 )
 from coupled_arena.records import Mode
 from coupled_arena.stats.counts import PairCounts
-from coupled_arena.stats.estimates import MINIMUM_PER_PAIR, Estimate
+from coupled_arena.stats.estimates import Estimate
 from coupled_arena.stats.rank_sets import Cutoff, intervals
+from coupled_arena.stats.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
 

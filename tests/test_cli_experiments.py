@@ -16,8 +16,9 @@ import pytest
 
 from coupled_arena.cli import shared as cli_shared
 from coupled_arena.stats.counts import OUTCOMES
-from coupled_arena.stats.estimates import Covariance, Weighting
+from coupled_arena.stats.estimates import Covariance
 from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.store.database import Store
 from tests.patience import PATIENCE
 from tests.stored import fill as fill_battles

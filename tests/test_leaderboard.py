@@ -11,8 +11,9 @@ from coupled_arena import evidence as evidence_module
 from coupled_arena.evidence import BoardSource, LiveEvidence, read_evidence
 from coupled_arena.leaderboard import HeadToHead, MissingVotes, leaderboard, read_leaderboard
 from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
-from coupled_arena.stats.estimates import Weighting, estimate, estimate_from_votes
+from coupled_arena.stats.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.rank_sets import Cutoff, Separation
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.stats.worlds import Design, World
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection

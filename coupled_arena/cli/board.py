@@ -56,8 +56,9 @@ def leaderboard(
     from coupled_arena.evidence import BoardSource, Method
     from coupled_arena.leaderboard import read_leaderboard
     from coupled_arena.records import Mode
-    from coupled_arena.stats.estimates import Covariance, Weighting
+    from coupled_arena.stats.estimates import Covariance
     from coupled_arena.stats.rank_sets import Cutoff
+    from coupled_arena.stats.strata import Weighting
     from coupled_arena.store.comparisons import Selection
 
     with reading(settings) as store:

@@ -73,8 +73,9 @@ def resample(
     """Rank random subsets of the stored votes, with few votes and a judge against many votes."""
     settings = load_settings(config, db=db)
     from coupled_arena.stats import resampling
-    from coupled_arena.stats.estimates import Covariance, Weighting
+    from coupled_arena.stats.estimates import Covariance
     from coupled_arena.stats.rank_sets import Cutoff
+    from coupled_arena.stats.strata import Weighting
     from coupled_arena.stats.subsets import fitting_sizes
     from coupled_arena.store.comparisons import Selection
 
@@ -149,8 +150,9 @@ def simulate(
 ) -> None:
     """Draw votes from a known truth, and count how often rank-sets and intervals contain it."""
     from coupled_arena.stats import simulation, worlds
-    from coupled_arena.stats.estimates import Covariance, Weighting
+    from coupled_arena.stats.estimates import Covariance
     from coupled_arena.stats.rank_sets import Cutoff
+    from coupled_arena.stats.strata import Weighting
 
     with _one_line():
         world = worlds.World(

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
-from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
 from coupled_arena.stats.intervals import critical_value
+from coupled_arena.stats.strata import MINIMUM_PER_PAIR
 
 _STARS = (0.05, 0.01, 0.001, 0.0001)
 

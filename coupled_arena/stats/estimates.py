@@ -25,27 +25,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 
-from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.prompts import PairPrompts, degrees_of_freedom, few_prompts
-
-MINIMUM_PER_PAIR = 5
-"""Human comparisons, on as many prompts, that stratification needs in every pair."""
-
-FEWEST_ALONE = 2
-"""Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it."""
-
-
-class Weighting(StrEnum):
-    """What the mean over opponents weighs."""
-
-    STRATIFIED = "stratified"  # each opponent the same
-    POSITION = "position"  # each opponent, and each order of presentation, the same
-    COUNT = "count"  # each comparison the same: another quantity where pairs are unbalanced
+from coupled_arena.stats.strata import (
+    FEWEST_ALONE,
+    TIE,
+    Cells,
+    Strata,
+    Weighting,
+    degrees_by_pair,
+    shortage,
+    stratum_weight,
+)
 
 
 class Covariance(StrEnum):
@@ -162,7 +157,7 @@ def estimate_from_votes(
     See `estimate`; λ is 0.
     """
     labelled = np.zeros((*counts.counts.shape, len(OUTCOMES)), dtype=np.int64)
-    labelled[..., _TIE] = counts.counts  # a judge that always says the same says nothing
+    labelled[..., TIE] = counts.counts  # a judge that always says the same says nothing
     unlabelled = np.zeros_like(counts.counts)
     return estimate(JudgedCounts(counts.models, labelled, unlabelled), weighting, kind, prompts)
 
@@ -196,12 +191,12 @@ def estimate(
     Estimate
     """
     counts, warnings = _with_votes(counts)
-    cells = _Cells.of(counts)
+    cells = Cells.of(counts)
     known = None if prompts is None else prompts.of(counts.models)
     if kind is Covariance.PUBLISHED and weighting is not Weighting.COUNT:
         weighting = Weighting.COUNT
         warnings += ("The published covariance belongs to count weighting, which is used here.",)
-    if weighting is not Weighting.COUNT and (short := _short(cells, known, weighting)):
+    if weighting is not Weighting.COUNT and (short := shortage(cells, known, weighting)):
         warnings += (
             f"{short}: until then each comparison weighs the same, which favours models that met "
             "weak opponents more often.",
@@ -210,7 +205,7 @@ def estimate(
     if known is not None:
         known = known if weighting is Weighting.POSITION else known.at_least
         warnings += few_prompts(known, cells.n.sum(axis=2))
-    strata = _Strata.of(cells, known, weighting)
+    strata = Strata.of(cells, known, weighting)
     power_tuning = _power_tuning(cells, strata, weighting)
     theta, influence = _mean(cells, strata, weighting, kind, power_tuning)
     return Estimate(
@@ -227,12 +222,9 @@ def estimate(
         weighting=weighting,
         kind=kind,
         influence=influence,
-        free=_free(cells, known, weighting, power_tuning),
+        free=degrees_by_pair(cells, known, weighting, power_tuning),
         warnings=warnings,
     )
-
-
-_FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
 
 
 def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
@@ -246,111 +238,7 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     return counts.of([m for m in counts.models if m not in absent]), (warning,)
 
 
-_MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
-"""Means that are taken from the comparisons of one pair, and from no others."""
-
-
-class _Cells(NamedTuple):
-    """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
-
-    Position 0 is being shown first. `n` comparisons have both labels, and in `h` of them people
-    prefer the model, in `g` the judge, in `hg` both; of `N` with a verdict alone it is `G`.
-    """
-
-    n: FloatArray
-    h: FloatArray
-    g: FloatArray
-    hg: FloatArray
-    N: FloatArray
-    G: FloatArray
-
-    @classmethod
-    def of(cls, counts: JudgedCounts) -> _Cells:
-        votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
-        agreed = np.einsum("abii->abi", counts.labelled)
-        sizes, alone = votes.sum(2), counts.unlabelled.sum(2)
-        return cls(
-            n=_by_position(sizes, sizes),
-            h=_by_position(votes[..., _FIRST], votes[..., _SECOND]),
-            g=_by_position(echoes[..., _FIRST], echoes[..., _SECOND]),
-            hg=_by_position(agreed[..., _FIRST], agreed[..., _SECOND]),
-            N=_by_position(alone, alone),
-            G=_by_position(counts.unlabelled[..., _FIRST], counts.unlabelled[..., _SECOND]),
-        )
-
-    def pooled(self, weighting: Weighting) -> _Cells:
-        """Return sums over strata, repeated over the cells of each stratum."""
-        axes = {Weighting.COUNT: (2, 3), Weighting.STRATIFIED: (3,), Weighting.POSITION: ()}
-        table = np.stack(self)
-        return _Cells(*np.broadcast_to(table.sum(axis=axes[weighting], keepdims=True), table.shape))
-
-
-def _by_position(first: IntArray, second: IntArray) -> FloatArray:
-    return np.stack([first, second.T], axis=2).astype(np.float64)
-
-
-class _Strata(NamedTuple):
-    """Sums over strata, repeated over the cells of each, and how many prompts they rest on.
-
-    `votes` and `alone` are the prompts of `sums.n` and `sums.N`, shape (k, k, 2), at most as many
-    as these; with count weighting a prompt counts once for each opponent.
-    """
-
-    sums: _Cells
-    votes: FloatArray
-    alone: FloatArray
-
-    @classmethod
-    def of(cls, cells: _Cells, prompts: PairPrompts | None, weighting: Weighting) -> _Strata:
-        sums = cells.pooled(weighting)
-        if prompts is None:
-            return cls(sums, sums.n, sums.N)
-        votes, alone = (_by_position(x, x) for x in (prompts.votes, prompts.alone))
-        if weighting is Weighting.COUNT:
-            votes, alone = (
-                np.broadcast_to(x[..., :1].sum(axis=1, keepdims=True), x.shape)
-                for x in (votes, alone)
-            )
-        return cls(sums, np.minimum(votes, sums.n), np.minimum(alone, sums.N))
-
-
-def _short(cells: _Cells, prompts: PairPrompts | None, weighting: Weighting) -> str:
-    """Say how many pairs lack comparisons for a weighting; nothing if none does."""
-    strata = _Strata.of(cells, prompts, weighting)
-    others = ~np.eye(len(cells.n), dtype=np.bool_)
-    for size, what in (
-        (strata.sums.n, f"fewer than {MINIMUM_PER_PAIR} human comparisons"),
-        (strata.votes, f"fewer than {MINIMUM_PER_PAIR} prompts"),
-    ):
-        pairs = int(((size < MINIMUM_PER_PAIR).any(2) & others).sum()) // 2
-        if pairs:
-            order = " in each order" if weighting is Weighting.POSITION else ""
-            return f"{pairs} pair{'s have' if pairs > 1 else ' has'} {what}{order}"
-    return ""
-
-
-def _free(
-    cells: _Cells, prompts: PairPrompts | None, weighting: Weighting, power_tuning: float
-) -> FloatArray:
-    """Return the degrees of freedom of each pair's part in the variances, shape (k, k)."""
-    votes, alone = cells.n.sum(axis=2), cells.N.sum(axis=2)
-    if prompts is not None:
-        votes, alone = (
-            np.minimum(x + x.T if weighting is Weighting.POSITION else x, most)
-            for x, most in ((prompts.votes, votes), (prompts.alone, alone))
-        )
-    if power_tuning:  # the verdicts alone have their part in the variance
-        votes = np.where(alone >= FEWEST_ALONE, np.minimum(votes, alone), votes)
-    return np.maximum(votes - _MEANS[weighting], 0.0)
-
-
-def _stratum_weight(k: int, weighting: Weighting) -> float:
-    """Return the weight of a stratum's mean in a model's mean."""
-    strata = {Weighting.COUNT: 1, Weighting.STRATIFIED: k - 1, Weighting.POSITION: 2 * (k - 1)}
-    return 1 / max(strata[weighting], 1)
-
-
-def _power_tuning(cells: _Cells, strata: _Strata, weighting: Weighting) -> float:
+def _power_tuning(cells: Cells, strata: Strata, weighting: Weighting) -> float:
     """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
     s = strata.sums
     h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
@@ -374,9 +262,9 @@ def _power_tuning(cells: _Cells, strata: _Strata, weighting: Weighting) -> float
 
 
 def _mean(
-    cells: _Cells, strata: _Strata, weighting: Weighting, kind: Covariance, power_tuning: float
+    cells: Cells, strata: Strata, weighting: Weighting, kind: Covariance, power_tuning: float
 ) -> tuple[FloatArray, Influence]:
-    s, v = strata.sums, _stratum_weight(len(cells.n), weighting)
+    s, v = strata.sums, stratum_weight(len(cells.n), weighting)
     per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
     tuning = np.where(strata.alone >= FEWEST_ALONE, power_tuning, 0.0)
     theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
@@ -394,9 +282,9 @@ def _mean(
     return theta.sum((1, 2)), influence
 
 
-def _floor(cells: _Cells, strata: _Strata, weighting: Weighting) -> FloatArray:
+def _floor(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
     s, parts = strata.sums, strata.votes
-    weight = _stratum_weight(len(cells.n), weighting)
+    weight = stratum_weight(len(cells.n), weighting)
     certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
     fraction = (parts * s.h / np.maximum(s.n, 1) + 0.5) / (parts + 1)
     share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
@@ -404,12 +292,12 @@ def _floor(cells: _Cells, strata: _Strata, weighting: Weighting) -> FloatArray:
     return (variance * share * certain).sum((1, 2))
 
 
-def _size(cells: _Cells, strata: _Strata, weighting: Weighting) -> FloatArray:
-    weight = _stratum_weight(len(cells.n), weighting)
+def _size(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
+    weight = stratum_weight(len(cells.n), weighting)
     share = cells.n / np.maximum(strata.sums.n, 1)  # as in `_floor`
     return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))
 
 
 def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
     others = ~np.eye(len(n), dtype=np.bool_)[..., None]
-    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / _stratum_weight(len(n), weighting)
+    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / stratum_weight(len(n), weighting)

@@ -22,15 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
-from coupled_arena.stats.estimates import (
-    Covariance,
-    Estimate,
-    Weighting,
-    estimate,
-    estimate_from_votes,
-)
+from coupled_arena.stats.estimates import Covariance, Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, Separation
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.stats.subsets import Subsets
 
 BoolArray = NDArray[np.bool_]

@@ -13,18 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
-from coupled_arena.stats.estimates import (
-    Covariance,
-    Estimate,
-    Weighting,
-    estimate,
-    estimate_from_votes,
-)
+from coupled_arena.stats.estimates import Covariance, Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.prompts import PairPrompts
 from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, Separation, intervals
 from coupled_arena.stats.rankings import Rankings
 from coupled_arena.stats.resampling import Ranking, Track, binomial_error, rank_bounds
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.stats.worlds import World
 
 _RANKINGS = (Ranking.HUMAN, Ranking.PPR)

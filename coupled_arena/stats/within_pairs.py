@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
-from coupled_arena.stats.estimates import Weighting, estimate_from_votes
+from coupled_arena.stats.estimates import estimate_from_votes
 from coupled_arena.stats.influence import Influence
+from coupled_arena.stats.strata import Weighting
 
 
 def explained_within_pairs(

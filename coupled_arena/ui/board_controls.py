@@ -9,8 +9,9 @@ import gradio as gr
 
 from coupled_arena.evidence import BoardSource, Method
 from coupled_arena.records import Mode
-from coupled_arena.stats.estimates import Covariance, Weighting
+from coupled_arena.stats.estimates import Covariance
 from coupled_arena.stats.rank_sets import Cutoff
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store

@@ -9,7 +9,7 @@ import numpy as np
 from coupled_arena.evidence import BoardSource, Evidence
 from coupled_arena.leaderboard import Leaderboard, Standing
 from coupled_arena.stats.coupling import ModeComparison
-from coupled_arena.stats.estimates import MINIMUM_PER_PAIR
+from coupled_arena.stats.strata import MINIMUM_PER_PAIR
 from coupled_arena.ui.figures.rows import ranks, sizes
 from coupled_arena.ui.markup import Html, bold, framed, html, joined, listed, paragraph
 

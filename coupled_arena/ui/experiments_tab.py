@@ -15,9 +15,10 @@ import gradio as gr
 from coupled_arena.errors import ArenaError
 from coupled_arena.evidence import LiveEvidence
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.estimates import Covariance, Weighting
+from coupled_arena.stats.estimates import Covariance
 from coupled_arena.stats.rank_sets import Cutoff
 from coupled_arena.stats.resampling import RankSetQuality, Resampling, ResamplingPlan, resample
+from coupled_arena.stats.strata import Weighting
 from coupled_arena.stats.subsets import Sizes, fitting_sizes
 from coupled_arena.store import comparisons
 from coupled_arena.store.comparisons import Selection

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import multinomial, norm, studentized_range
 
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
-from coupled_arena.stats.estimates import Weighting, estimate, estimate_from_votes
+from coupled_arena.stats.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.rank_sets import (
     DRAWS,
     LIVE_DRAWS,
@@ -18,6 +18,7 @@ from coupled_arena.stats.rank_sets import (
     intervals,
     rank_sets,
 )
+from coupled_arena.stats.strata import Weighting
 
 
 def with_covariance(theta, covariance):

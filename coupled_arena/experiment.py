@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 
 from tqdm import tqdm
 
-from coupled_arena.generation.lockstep import LockstepEngine, Running
+from coupled_arena.generation.lockstep import LockstepEngine
+from coupled_arena.generation.running import Running
 from coupled_arena.generation.turns import Models, next_request, with_turn
 from coupled_arena.interrupts import on_interrupt
 from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, Score, seed_to_hex

@@ -26,7 +26,7 @@ from coupled_arena.arena.voting import (
     same_words,
 )
 from coupled_arena.errors import ArenaError, PromptError, PromptLengthError, VoteError
-from coupled_arena.generation.lockstep import Request, Running
+from coupled_arena.generation.running import Request, Running
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import (

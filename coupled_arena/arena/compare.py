@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from coupled_arena.errors import PromptError
-from coupled_arena.generation.lockstep import Running
+from coupled_arena.generation.running import Running
 from coupled_arena.generation.turns import Models, next_request
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.records import Battle, Mode, Origin, Prompt, Sampling, new_id

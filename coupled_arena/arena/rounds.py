@@ -13,7 +13,7 @@ from coupled_arena.arena.voting import commitment_of
 from coupled_arena.records import Battle, Origin, Prompt, new_id
 
 if TYPE_CHECKING:
-    from coupled_arena.generation.lockstep import Running
+    from coupled_arena.generation.running import Running
 
 ROUND_LIFETIME = 6 * 3600.0  # seconds
 

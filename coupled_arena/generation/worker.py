@@ -10,13 +10,9 @@ import queue
 import threading
 
 from coupled_arena.errors import ModelError
-from coupled_arena.generation.lockstep import (
-    LockstepEngine,
-    Request,
-    Running,
-    decoding_failed,
-)
+from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
 from coupled_arena.generation.noise import compile_noise_loop
+from coupled_arena.generation.running import Request, Running
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds

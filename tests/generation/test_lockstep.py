@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coupled_arena.errors import ModelError
-from coupled_arena.generation.lockstep import Contender, LockstepEngine, Request, decode
+from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.running import Contender, Request
 from coupled_arena.records import Finish, Sampling
 from tests.generation.markov import chain, random_chain
 

@@ -1,0 +1,103 @@
+"""Turns as the engine decodes them: what was asked for, and the replies as they grow."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from coupled_arena.errors import ArenaError
+from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.records import Finish, Sampling
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One model's part in one turn: its name, the seed of its noise, and its prompt's ids."""
+
+    model: str
+    seed: int
+    prompt: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One turn of a battle, ready to decode."""
+
+    contenders: tuple[Contender, ...]
+    sampling: Sampling
+    turn: int = 0
+
+
+class Line:
+    """One reply being written, token by token."""
+
+    def __init__(self, contender: Contender, request: Request, model: LanguageModel) -> None:
+        self.contender = contender
+        self.turn = request.turn
+        self.sampling = request.sampling
+        self.limit = min(
+            request.sampling.max_new_tokens, model.context_length - len(contender.prompt)
+        )
+        self.tokens: list[int] = []
+        self.text = ""
+        self.finish: Finish | None = None
+        self._vocabulary = model.vocabulary
+        self._decoder = model.vocabulary.decoder()
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Seed, turn and position of the next token's noise."""
+        return self.contender.seed, self.turn, len(self.tokens)
+
+    def take(self, outcome: int) -> None:
+        """Append the drawn outcome: a token, or the end."""
+        if outcome == self._vocabulary.end:
+            self.end(Finish.STOP)
+            return
+        self.tokens.append(outcome)
+        self.text += self._decoder.feed(outcome)
+        if len(self.tokens) >= self.limit:
+            self.end(Finish.LENGTH)
+
+    def end(self, finish: Finish) -> None:
+        """Close the reply, unless it is closed."""
+        if self.finish is None:
+            self.text += self._decoder.close()
+            self.finish = finish
+
+
+class Running:
+    """A turn being decoded; other threads may read `texts`, wait for `done` and ask to cancel.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        All replies as of the last whole step: they grow together, whichever model is faster.
+    most_rows : int
+        Most battles that decoded at the same time as this one, itself included.
+    done : threading.Event
+    error : ArenaError or None
+        Why the turn broke off, if it did.
+    """
+
+    def __init__(self, request: Request, lines: tuple[Line, ...]) -> None:
+        self.request = request
+        self.lines = lines
+        self.texts: tuple[str, ...] = tuple("" for _ in lines)
+        self.most_rows = 0
+        self.done = threading.Event()
+        self.cancelled = threading.Event()
+        self.error: ArenaError | None = None
+
+    def publish(self) -> None:
+        """Make the state after a whole step visible to readers."""
+        self.texts = tuple(line.text for line in self.lines)
+        if all(line.finish for line in self.lines):
+            self.done.set()
+
+    def fail(self, error: ArenaError) -> None:
+        """End the turn for a reason that is not the model's."""
+        self.error = error
+        for line in self.lines:
+            line.end(Finish.CANCELLED)
+        self.publish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.test_browser import ANSWERS, QUESTION, STOP, ask, ask_and_stop, open_tab
+from tests.ui.test_browser import ANSWERS, QUESTION, STOP, ask, ask_and_stop, open_tab, revealed
 from tests.ui.test_browser import wait_for_words as words
 
 QUESTION_BOX, MORE_BOX = "#question textarea", "#follow-up textarea"
@@ -28,7 +28,7 @@ def holds(page, box, text):
     )
 
 
-def test_a_press_of_the_mouse_stops_the_answers(page):
+def test_a_press_of_the_mouse_stops_the_answers(app, page):
     ask(page)
     words(page)
     page.locator(STOP).hover()
@@ -36,6 +36,12 @@ def test_a_press_of_the_mouse_stops_the_answers(page):
     page.wait_for_timeout(150)
     page.mouse.up()
     page.wait_for_selector(STOP, state="detached")
+    page.keyboard.press("t")
+    vote = revealed(page)["Vote"]
+    query = (
+        "select list(finish) from votes join replies using (battle) where vote = ? group by vote"
+    )
+    assert "cancelled" in app.wait_for(query, vote)[0]
 
 
 @pytest.mark.parametrize("box", [QUESTION_BOX, MORE_BOX])

@@ -129,7 +129,7 @@ def test_another_program_s_key_is_the_last_resort(tmp_path, monkeypatch):
         (["--judge", "ann", "--temperature", "hot"], "judge.temperature"),
         (["--judge", "ann", "--budget", 1], "--price-in and --price-out"),
         (["--judge", "ann", "--base-url", "http://x", "--prompt", "none.txt"], "none.txt"),
-        (["--judge", "ann", "--base-url", "http://x", "--db", "none.duckdb"], "no database"),
+        (["--judge", "ann", "--base-url", "http://x", "--db", "none.duckdb"], "does not exist"),
     ],
 )
 def test_wrong_input_is_one_line(call, db, options, message):
@@ -164,7 +164,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(db, sign):
 
     with scripted(script) as server:
         process = start(*judging(db, server, "--concurrency", 4))
-        until(lambda: len(answered) >= 24, 60)
+        until(lambda: len(answered) >= 24)
         process.send_signal(sign)
         killed = time.monotonic()
         process.communicate(timeout=PATIENCE)

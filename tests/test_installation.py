@@ -185,7 +185,7 @@ def test_the_app_starts_from_an_empty_folder(installed, tmp_path):
             return None
 
     try:
-        config = until(page, seconds=600)
+        config = until(page)
         assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
     finally:
         app.kill()

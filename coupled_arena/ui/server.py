@@ -23,6 +23,7 @@ from coupled_arena.ui.visitor import VisitorCookie
 
 _log = logging.getLogger(__name__)
 _MAX_EVENTS = 400  # running events of all visitors; each watched round is one
+_BACKLOG = 2048  # connections that wait to be taken, as uvicorn has it
 _LAST_ANSWERS = 2  # seconds that open connections get once the server stops
 
 
@@ -97,12 +98,18 @@ def _application(services: Services) -> FastAPI:
 
 def _listening(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # Of sockets that do not name their protocol asyncio holds back small answers, for 40 ms each.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        return socket.create_server((settings.host, settings.port), family=family)
+        listening.bind((settings.host, settings.port))
+        listening.listen(_BACKLOG)
     except OSError as error:
+        listening.close()
         raise SettingsError(
             f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."
         ) from error
+    return listening
 
 
 def _address(listening: socket.socket) -> str:

@@ -55,12 +55,12 @@ def test_a_battle_is_judged_once_it_is_revealed_and_not_before(store, fill, judg
         judging(server)
         vote_on(store, cast, reveal=False)
         vote_on(store, shown)
-        until(lambda: len(judged(store)) == 2, 10)
+        until(lambda: len(judged(store)) == 2)
         time.sleep(0.3)
         assert {battle for (battle,) in judged(store)} == {shown.id}
         assert len(server.asked) == 2
         vote_on(store, hidden)
-        until(lambda: len(judged(store)) == 4, 10)
+        until(lambda: len(judged(store)) == 4)
 
 
 def test_a_vote_never_waits_for_the_judge(store, fill, judging):
@@ -76,10 +76,10 @@ def test_a_vote_never_waits_for_the_judge(store, fill, judging):
         judging(server)
         for battle in battles:
             vote_on(store, battle)
-        until(lambda: server.asked, 10)
+        until(lambda: server.asked)
         assert not judged(store)
         voted.set()
-        until(lambda: judged(store), 10)
+        until(lambda: judged(store))
 
 
 def test_an_outage_is_told_once_and_caught_up(store, fill, judging, caplog):
@@ -90,14 +90,14 @@ def test_an_outage_is_told_once_and_caught_up(store, fill, judging, caplog):
         assert judge.answering
         for battle in battles[:3]:
             vote_on(store, battle)
-        until(lambda: not judge.answering, 10)
+        until(lambda: not judge.answering)
         for battle in battles[3:]:
             vote_on(store, battle)
         time.sleep(0.5)
         assert judged(store) == []
         assert caplog.text.count("Live judging waits") == 1
         server.script = lambda _: verdict()
-        until(lambda: judge.answering, 10)
+        until(lambda: judge.answering)
         assert len(judged(store)) == len(set(judged(store))) * 2 == 12
         assert caplog.text.count("answers again") == 1
 
@@ -107,9 +107,9 @@ def test_a_wrong_key_is_an_outage_too(store, fill, judging):
     with scripted(lambda _: failure(401)) as server:
         judge = judging(server)
         vote_on(store, battle)
-        until(lambda: not judge.answering, 10)
+        until(lambda: not judge.answering)
         server.script = lambda _: verdict()
-        until(lambda: len(judged(store)) == 2, 10)
+        until(lambda: len(judged(store)) == 2)
 
 
 def test_what_an_earlier_run_of_the_app_left_is_found(store, fill, judging):
@@ -118,7 +118,7 @@ def test_what_an_earlier_run_of_the_app_left_is_found(store, fill, judging):
         vote_on(store, battle)
     with scripted(lambda _: verdict()) as server:
         judging(server)
-        until(lambda: len(judged(store)) == 10, 10)
+        until(lambda: len(judged(store)) == 10)
 
 
 def test_identical_answers_need_no_question(store, judging):
@@ -129,7 +129,7 @@ def test_identical_answers_need_no_question(store, judging):
     with scripted(lambda _: verdict()) as server:
         judging(server)
         store.cast(make_vote(battle, 1, 1, source=Source.IDENTICAL))
-        until(lambda: judged(store), 10)
+        until(lambda: judged(store))
     assert server.asked == []
 
 
@@ -144,7 +144,7 @@ def test_it_ends_at_once_in_the_middle_of_questions(store, fill, judging):
 
     with scripted(hang) as server:
         judge = judging(server)
-        until(lambda: server.asked, 10)
+        until(lambda: server.asked)
         judge.close()
         closed.set()
 
@@ -154,7 +154,7 @@ def test_another_judge_under_its_name_is_refused_at_the_start(store, fill, judgi
     vote_on(store, battle)
     with scripted(lambda _: verdict()) as server:
         judge = judging(server)
-        until(lambda: judged(store), 10)
+        until(lambda: judged(store))
         judge.close()
         with pytest.raises(StoreError, match="another name"):
             judging(server, max_tokens=9)

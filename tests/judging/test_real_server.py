@@ -27,7 +27,6 @@ from tests.patience import until
 from tests.store.conftest import make_battle
 from tests.ui.server import free_port
 
-_STARTS_WITHIN = 120.0  # seconds
 _SHORT = JudgePrompt("Which answer is better?", "0" * 64)  # a long one costs seconds a question
 
 
@@ -53,7 +52,7 @@ def transformers_serve(weights, port, log):
             return False
 
     try:
-        until(healthy, _STARTS_WITHIN)
+        until(healthy)
         yield process
     finally:
         process.kill()
@@ -86,7 +85,7 @@ def judge_through_a_kill(store, weights, folder, kill_after):
     with transformers_serve(weights, port, log) as first:
 
         def replace_server():
-            until(lambda: len(rows(store)) >= kill_after, 600)
+            until(lambda: len(rows(store)) >= kill_after)
             first.kill()
             first.wait()
             with transformers_serve(weights, port, log):

@@ -4,6 +4,7 @@ const root = element.querySelector(".round");
 const paint = painter(root);
 let drawn = null; // what tells the round on show from others
 let turns = 0; // how many turns of it are on show
+let resumed = false; // a reloaded page has asked for the rest of what is being written
 root.tabIndex = -1;
 root.setAttribute("role", "region");
 root.setAttribute("aria-label", "Answers and your vote");
@@ -153,6 +154,10 @@ const draw = () => {
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),
   ]);
+  if (view.resumed && view.running && !resumed) {
+    resumed = true;
+    trigger("resume");
+  }
   if (view.resumed || !(fresh || continued)) return;
   if (fresh) takeFocus(view.turns[0].prompt);
   else if (!isWriting(document.activeElement)) root.focus({ preventScroll: true });

@@ -77,7 +77,10 @@ class BattleTab:
         category.change(self._of_category, category, chosen, **QUIET)
         chosen.input(lambda text: text, chosen, question, **QUIET)
         shown = [round_id, panel, continuing]
-        resumed = page.load(self._resume, None, shown, **FREE)
+        # Not in the queue: its events come over one stream, which closes with the last of them. A
+        # question asked just then was lost, three in a hundred where packets were late.
+        page.load(self._resume, None, shown, queue=False, **QUIET)
+        resumed = panel.resume(self._watch, round_id, shown, **FREE)
         again = panel.again(self._again, [round_id, size], shown, **FREE)
         following = panel.next(self._next, [category, size], shown, **FREE)
         continued = gr.on(
@@ -140,15 +143,17 @@ class BattleTab:
         async for view in self._arena.watch(visitor(request), round_id):
             yield round_id, show(view), gr.Row(visible=_may_continue(view))
 
-    async def _resume(self, request: gr.Request) -> Views:
+    def _resume(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
         if (round_id := self._arena.newest(owner)) is None:
-            yield gr.skip(), gr.skip(), gr.skip()
-            return
+            return (gr.skip(),) * 3
         with told():
-            async for view in self._arena.watch(owner, round_id):
-                panel = show(view, resumed=True)
-                yield round_id, panel, gr.Row(visible=_may_continue(view))
+            return _resumed(round_id, self._arena.view(owner, round_id))
+
+    async def _watch(self, round_id: str, request: gr.Request) -> Views:
+        with told():
+            async for view in self._arena.watch(visitor(request), round_id or ""):
+                yield _resumed(round_id, view)
 
     async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Views:
         with told():
@@ -162,6 +167,10 @@ class BattleTab:
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         return cast(self._arena, round_id, request, event), gr.Row(visible=False)
+
+
+def _resumed(round_id: str, view: RoundView) -> tuple[Any, ...]:
+    return round_id, show(view, resumed=True), gr.Row(visible=_may_continue(view))
 
 
 def _may_continue(view: RoundView) -> bool:

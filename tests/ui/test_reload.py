@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui import test_blindness as blindness
 from tests.ui.raw_client import Visitor, differ
-from tests.ui.test_browser import QUESTION, STOP, ask, ask_and_stop, revealed, texts
+from tests.ui.test_browser import QUESTION, STOP, ask, ask_and_stop, revealed, stop, texts
 from tests.ui.test_browser import wait_for_words as words
 
 
@@ -33,9 +33,9 @@ def test_a_finished_round_is_continued_and_voted_on_after_a_reload(page):
     assert page.locator("#round .name").count() == 0
     page.fill("#follow-up textarea", "And then?")
     page.keyboard.press("Enter")
+    page.locator("#round .question", has_text="And then?").wait_for()
     words(page)
-    page.click(STOP)
-    page.wait_for_selector(STOP, state="detached")
+    stop(page)
     page.reload()
     page.locator("#round .question", has_text="And then?").wait_for()
     page.keyboard.press("t")
@@ -68,8 +68,7 @@ def test_two_pages_of_one_visitor_have_rounds_of_their_own(app, page):
     ask(other, "Which way is up?")
     other.locator("#round .question", has_text="Which way is up?").wait_for()
     words(other)
-    other.click(STOP)
-    other.wait_for_selector(STOP, state="detached")
+    stop(other)
     assert commitment(other) != commitment(page)
     other.keyboard.press("t")
     told = revealed(other)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.test_browser import ANSWERS, QUESTION, STOP, ask, ask_and_stop, open_tab, revealed
+from tests.ui.test_browser import (
+    ANSWERS,
+    QUESTION,
+    STOP,
+    ask,
+    ask_and_stop,
+    open_tab,
+    revealed,
+    stop,
+)
 from tests.ui.test_browser import wait_for_words as words
 
 QUESTION_BOX, MORE_BOX = "#question textarea", "#follow-up textarea"
@@ -136,8 +145,7 @@ def test_a_question_sent_by_enter_is_voted_on_by_key(page):
     page.locator(QUESTION_BOX).press_sequentially(QUESTION)
     page.keyboard.press("Enter")
     words(page)
-    page.click(STOP)
-    page.wait_for_selector(STOP, state="detached")
+    stop(page)
     page.keyboard.press("t")
     page.wait_for_selector(".reveal")
 

@@ -146,6 +146,7 @@ def test_a_question_sent_by_enter_is_voted_on_by_key(page):
     page.keyboard.press("Enter")
     words(page)
     stop(page)
+    page.click("#round .question")  # whoever presses the mouse has done with writing
     page.keyboard.press("t")
     page.wait_for_selector(".reveal")
 

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from benchmarks.leaderboard import draw
-from coupled_arena.arena.annotation import Annotation
-from coupled_arena.store.backlog import Backlog
+from coupled_arena.battles.annotation import Annotation
 from coupled_arena.store.database import Store
+from coupled_arena.store.pending.battles import Backlog
 
 MODELS = 6
 WORDS = 60

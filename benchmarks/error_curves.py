@@ -15,9 +15,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from coupled_arena.coupling import curve_sizes
-from coupled_arena.stats.error_curves import error_curves
-from coupled_arena.stats.score_tables import ScoreTable, compare_scores
+from coupled_arena.analysis.coupling.read import curve_sizes
+from coupled_arena.stats.coupling.error_curves import error_curves
+from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 
 MODELS, PROMPTS, SEEDS, SIZES, REPEATS = 6, 1_319, 10, 200, 1_000
 NOTEBOOK_REPEATS = 2

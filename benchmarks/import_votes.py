@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.importing import import_files
+from coupled_arena.store.transfer.importing import import_files
 
 WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")
 

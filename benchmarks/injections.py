@@ -13,12 +13,12 @@ import argparse
 import asyncio
 from collections import Counter
 
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.settings import load_settings, resource
+from coupled_arena.core.verdicts import Matchup
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.questions import Matchup
-from coupled_arena.records import Outcome
-from coupled_arena.settings import load_settings, resource
 from tests.judging.injections import texts
 
 QUESTIONS = [

@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coupled_arena.court.bulk import Judged, judge_stored
+from coupled_arena.battles.judge_runs.bulk import Judged, judge_stored
+from coupled_arena.core.settings import resource
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.settings import resource
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 

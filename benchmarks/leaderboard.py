@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.evidence import BoardSource, read_evidence
-from coupled_arena.leaderboard import leaderboard
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_evidence
+from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.estimates import Covariance, estimate
-from coupled_arena.stats.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
-from coupled_arena.stats.strata import Weighting
-from coupled_arena.store.comparisons import Cursor, Selection
+from coupled_arena.stats.ranking.estimates import Covariance, estimate
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
+from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Cursor, Selection
 from tests.stats.reference import Rows, powered, rank_sets_chi2
 from tests.store.conftest import make_battle, make_vote
 

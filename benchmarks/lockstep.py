@@ -20,14 +20,14 @@ from dataclasses import replace
 
 import torch
 
+from coupled_arena.core.records import Sampling
+from coupled_arena.core.settings import load_settings
 from coupled_arena.generation import lockstep
 from coupled_arena.generation.huggingface import HuggingFaceModel
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Contender, Request
-from coupled_arena.records import Sampling
 from coupled_arena.services import load_named
-from coupled_arena.settings import load_settings
 
 QUESTION = "Explain to a child why the sky is blue and why sunsets are red, with an example."
 

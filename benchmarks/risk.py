@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.stats.dominance_tests import DominancePlan, compare_models
-from coupled_arena.stats.portfolio import empirical_copula
+from coupled_arena.stats.risk.dominance_tests import DominancePlan, compare_models
+from coupled_arena.stats.risk.portfolio import empirical_copula
 
 MODELS, PROMPTS, ROUNDS = 12, 5_000, 5
 PAIRS = MODELS * (MODELS - 1) // 2
@@ -40,8 +40,8 @@ print(time.perf_counter() - start)
 FIRST_CALL = """
 import time
 import numpy as np
-from coupled_arena.stats.dominance_tests import DominancePlan, compare_models
-from coupled_arena.stats.portfolio import empirical_copula
+from coupled_arena.stats.risk.dominance_tests import DominancePlan, compare_models
+from coupled_arena.stats.risk.portfolio import empirical_copula
 scores = np.random.default_rng(0).normal(size=(3, 10))
 start = time.perf_counter()
 compare_models(scores, DominancePlan(bootstraps=2))

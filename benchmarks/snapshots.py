@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.leaderboard import fill, seconds
 from coupled_arena.store.database import Store
-from coupled_arena.store.restoring import restore
-from coupled_arena.store.snapshots import remove, snapshot, snapshot_path
+from coupled_arena.store.transfer.restoring import restore
+from coupled_arena.store.transfer.snapshots import remove, snapshot, snapshot_path
 
 ROUNDS = 5
 

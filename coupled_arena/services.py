@@ -14,22 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coupled_arena.court.live import LiveJudge
-from coupled_arena.errors import ModelError, SettingsError
-from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.battles.judge_runs.live import LiveJudge
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError, SettingsError
+from coupled_arena.core.settings import JudgeSettings, Settings, resource
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.settings import JudgeSettings, Settings, resource
 from coupled_arena.store.database import Store
-from coupled_arena.store.snapshot_thread import SnapshotThread
-from coupled_arena.store.snapshots import open_for_writing, snapshot_path
+from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
+from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_path
 
 if TYPE_CHECKING:
-    from coupled_arena.arena.annotation import Annotation
-    from coupled_arena.arena.battle import Arena
-    from coupled_arena.audit.evidence import LiveAudits
-    from coupled_arena.evidence import LiveEvidence
+    from coupled_arena.analysis.audit.read import LiveAudits
+    from coupled_arena.analysis.leaderboard.read import LiveEvidence
+    from coupled_arena.battles.annotation import Annotation
+    from coupled_arena.battles.arena import Arena
     from coupled_arena.generation.huggingface import HuggingFaceModel
 
 _log = logging.getLogger(__name__)
@@ -72,8 +72,8 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         The store cannot be opened, it has no battles to vote on, or fewer models load than a
         battle needs.
     """
-    from coupled_arena.audit.evidence import LiveAudits
-    from coupled_arena.evidence import LiveEvidence
+    from coupled_arena.analysis.audit.read import LiveAudits
+    from coupled_arena.analysis.leaderboard.read import LiveEvidence
 
     with (
         open_store(settings, create=not annotate) as (store, snapshots),
@@ -106,7 +106,7 @@ def open_store(
 @contextmanager
 def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     """Load the models and start the engine."""
-    from coupled_arena.arena.battle import Arena, ArenaRules
+    from coupled_arena.battles.arena import Arena, ArenaRules
     from coupled_arena.generation.lockstep import LockstepEngine
     from coupled_arena.generation.worker import EngineWorker
 
@@ -126,8 +126,8 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
 @contextmanager
 def _annotation(store: Store) -> Iterator[Annotation]:
     """Look for stored battles to vote on."""
-    from coupled_arena.arena.annotation import Annotation
-    from coupled_arena.store.backlog import Backlog
+    from coupled_arena.battles.annotation import Annotation
+    from coupled_arena.store.pending.battles import Backlog
 
     with closing(Backlog(store)) as backlog:
         _log.info("%s battles to vote on", f"{backlog.battles:,}")

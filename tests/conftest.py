@@ -29,7 +29,7 @@ VISIT_ONE_APP = [
 ]
 FIRST = [
     *VISIT_ONE_APP,
-    "tests/test_cli.py",
+    "tests/cli/test_cli.py",
     "tests/generation/test_huggingface.py",
     "tests/test_quality.py",
     *(
@@ -79,7 +79,7 @@ def weights_cache() -> Path:
 
 @pytest.fixture(scope="session")
 def demo_catalog():
-    from coupled_arena.generation.catalog import read_catalog
+    from coupled_arena.core.catalog import read_catalog
 
     preset = REPOSITORY / "data" / "presets" / "demo.toml"
     catalog = read_catalog(tomllib.loads(preset.read_text())["models"], preset.parent)

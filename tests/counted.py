@@ -19,3 +19,9 @@ def counted(store):
             order by all
             """
         ).fetchall()
+
+
+def vote_count(store):
+    """The votes that no later vote supersedes."""
+    with store.cursor() as cursor:
+        return cursor.execute("select count(*) from current_votes").fetchone()[0]

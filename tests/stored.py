@@ -6,8 +6,8 @@ import random
 import secrets
 from dataclasses import replace
 
-from coupled_arena.experiment import Plan
-from coupled_arena.records import Finish, Mode, Prompt, Reply, Sampling
+from coupled_arena.battles.batch import Plan
+from coupled_arena.core.records import Finish, Mode, Prompt, Reply, Sampling
 
 MODELS = ("ann-model", "bob-model", "cas-model")
 EXPERIMENT = 0x5EED_0123_4567_89AB

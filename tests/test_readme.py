@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from coupled_arena.cli.main import app
-from coupled_arena.settings import load_settings
+from coupled_arena.core.settings import load_settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 README = (REPOSITORY / "README.md").read_text()

@@ -12,20 +12,20 @@ from coupled_arena.cli.shared import (
     Db,
     Json,
     check_level,
-    finite,
     listed,
     only_judge,
     reading,
     show,
 )
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import load_settings
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
+from coupled_arena.views.values import finite
 
 if TYPE_CHECKING:
-    from coupled_arena.audit.plan import Plan
-    from coupled_arena.audit.report import Audit, ModelAudit
-    from coupled_arena.stats.differences import Difference
-    from coupled_arena.store.comparisons import Selection
+    from coupled_arena.analysis.audit.plan import Plan
+    from coupled_arena.analysis.audit.result import Audit, ModelAudit
+    from coupled_arena.stats.judges.differences import Difference
+    from coupled_arena.store.queries.comparisons import Selection
 
 Judge = Annotated[str | None, typer.Option(help="The judge; needed where there are several.")]
 Modes = Annotated[
@@ -64,10 +64,10 @@ def audit(
     check_level(alpha)
     if truth == "benchmark" and ties == "drop":
         raise ArenaError("--ties is about votes: leave it out with --truth benchmark.")
-    from coupled_arena.audit.benchmark import only_grader, read_benchmark_evidence
-    from coupled_arena.audit.report import audit as audited
-    from coupled_arena.audit.report import read_audit
-    from coupled_arena.stats.model_counts import Ties
+    from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_evidence
+    from coupled_arena.analysis.audit.result import audit as audited
+    from coupled_arena.analysis.audit.result import read_audit
+    from coupled_arena.stats.judges.model_counts import Ties
 
     with reading(settings) as store:
         if truth == "benchmark":
@@ -111,11 +111,11 @@ def plan(
     """
     settings = load_settings(config, db=db)
     check_level(alpha)
-    from coupled_arena.audit.evidence import read_audit_evidence
-    from coupled_arena.audit.plan import Question, plan_interval, plan_separation
-    from coupled_arena.audit.words import plan_words
-    from coupled_arena.evidence import read_evidence
-    from coupled_arena.stats.model_counts import Ties
+    from coupled_arena.analysis.audit.plan import Question, plan_interval, plan_separation
+    from coupled_arena.analysis.audit.read import read_audit_evidence
+    from coupled_arena.analysis.leaderboard.read import read_evidence
+    from coupled_arena.stats.judges.model_counts import Ties
+    from coupled_arena.views.words.audit import plan_words
 
     if against is not None and ties == "drop":
         raise ArenaError("The leaderboard keeps ties: leave out --ties drop with --against.")
@@ -132,7 +132,7 @@ def plan(
 
 def audit_answer(audit: Audit) -> dict[str, Any]:
     """Return an audit as JSON values."""
-    from coupled_arena.audit.words import audit_words
+    from coupled_arena.views.words.audit import audit_words
 
     evidence = audit.evidence
     return {
@@ -163,7 +163,7 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
 
 def plan_answer(made: Plan) -> dict[str, Any]:
     """Return a plan as JSON values."""
-    from coupled_arena.audit.words import plan_words
+    from coupled_arena.views.words.audit import plan_words
 
     return {
         "judge": made.judge,
@@ -185,7 +185,7 @@ def plan_answer(made: Plan) -> dict[str, Any]:
 
 def audit_text(audit: Audit) -> str:
     """Return an audit for people."""
-    from coupled_arena.audit.words import audit_words
+    from coupled_arena.views.words.audit import audit_words
 
     width = max((len(row.model) for row in audit.models), default=5)
     level = f"({100 * (1 - audit.alpha):.4g}% interval)"
@@ -236,8 +236,8 @@ def _selection(
     category: str | None,
     language: str | None,
 ) -> Selection:
-    from coupled_arena.records import Mode
-    from coupled_arena.store.comparisons import Selection
+    from coupled_arena.core.records import Mode
+    from coupled_arena.store.queries.comparisons import Selection
 
     return Selection(
         judge=judge or only_judge(store),

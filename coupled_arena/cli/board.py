@@ -14,17 +14,17 @@ from coupled_arena.cli.shared import (
     Json,
     Weightings,
     check_level,
-    finite,
     listed,
     only_judge,
     reading,
     show,
 )
-from coupled_arena.settings import load_settings
+from coupled_arena.core.settings import load_settings
+from coupled_arena.views.values import finite
 
 if TYPE_CHECKING:
-    from coupled_arena.leaderboard import Leaderboard
-    from coupled_arena.stats.coupling import ModeComparison
+    from coupled_arena.analysis.leaderboard.result import Leaderboard
+    from coupled_arena.stats.coupling.modes import ModeComparison
 
 
 def leaderboard(
@@ -53,13 +53,13 @@ def leaderboard(
     """Rank the models by stored votes, a judge's verdicts, or both together."""
     settings = load_settings(config, db=db)
     check_level(alpha)
-    from coupled_arena.evidence import BoardSource, Method
-    from coupled_arena.leaderboard import read_leaderboard
-    from coupled_arena.records import Mode
-    from coupled_arena.stats.estimates import Covariance
-    from coupled_arena.stats.rank_sets import Cutoff
-    from coupled_arena.stats.strata import Weighting
-    from coupled_arena.store.comparisons import Selection
+    from coupled_arena.analysis.leaderboard.read import BoardSource, Method
+    from coupled_arena.analysis.leaderboard.result import read_leaderboard
+    from coupled_arena.core.records import Mode
+    from coupled_arena.stats.ranking.estimates import Covariance
+    from coupled_arena.stats.ranking.rank_sets import Cutoff
+    from coupled_arena.stats.ranking.strata import Weighting
+    from coupled_arena.store.queries.comparisons import Selection
 
     with reading(settings) as store:
         if judge is None and source in ("ppr", "judge"):
@@ -188,8 +188,8 @@ def _modes_answer(modes: ModeComparison, alpha: float) -> dict[str, Any]:
 
 
 def _scores(board: Leaderboard) -> dict[str, Any]:
-    from coupled_arena.evidence import BoardSource
-    from coupled_arena.stats.bradley_terry import bradley_terry
+    from coupled_arena.analysis.leaderboard.read import BoardSource
+    from coupled_arena.stats.ranking.bradley_terry import bradley_terry
 
     evidence = board.evidence
     by_judge = board.source is BoardSource.JUDGE

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, check_level, finite, listed, reading, show
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import load_settings
+from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
+from coupled_arena.views.values import finite
 
 if TYPE_CHECKING:
-    from coupled_arena.stats.score_tables import PairSavings, ScoreTable
+    from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable
 
 _SIZES = 200  # points of a published curve
 
@@ -63,8 +64,8 @@ def coupling(
     From the scores that the benchmark command has stored, or from a table of scores.
     """
     check_level(alpha)
-    from coupled_arena.coupling import read_protocol_scores, savings_by_category
-    from coupled_arena.score_files import read_subject_scores, write_score_table
+    from coupled_arena.analysis.coupling.files import read_subject_scores, write_score_table
+    from coupled_arena.analysis.coupling.read import read_protocol_scores, savings_by_category
 
     chosen = listed(models) if models else None
     parts: dict[str, tuple[PairSavings, ...]] = {}
@@ -107,7 +108,7 @@ def coupling(
 def _compared(
     table: ScoreTable, alpha: float, seed: int, error: float | None, repetitions: int
 ) -> list[dict[str, Any]]:
-    from coupled_arena.stats.score_tables import compare_scores
+    from coupled_arena.stats.coupling.score_tables import compare_scores
 
     try:
         pairs = compare_scores(table, alpha, seed=seed)
@@ -153,8 +154,8 @@ def _answer(pair: PairSavings, prompts: int) -> dict[str, Any]:
 def _published(table: ScoreTable, seed: int) -> list[float | None]:
     from tqdm import tqdm
 
-    from coupled_arena.coupling import curve_sizes
-    from coupled_arena.stats.error_curves import error_curves
+    from coupled_arena.analysis.coupling.read import curve_sizes
+    from coupled_arena.stats.coupling.error_curves import error_curves
 
     prompts, seeds, _ = table.coupled.shape
     sizes = curve_sizes(prompts * seeds, _SIZES)

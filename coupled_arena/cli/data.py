@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import load_settings
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
 
 _SHOWN = 10  # rejected lines printed; --json has them all
 
@@ -51,9 +51,9 @@ def import_(
     settings = load_settings(config, db=db)
     from tqdm import tqdm
 
-    from coupled_arena.store.exported import files_of
-    from coupled_arena.store.importing import import_files
-    from coupled_arena.store.snapshots import open_for_writing
+    from coupled_arena.store.transfer.exported import files_of
+    from coupled_arena.store.transfer.importing import import_files
+    from coupled_arena.store.transfer.snapshots import open_for_writing
 
     files = [file for path in files for file in (files_of(path) if path.is_dir() else [path])]
     with (
@@ -95,9 +95,9 @@ def import_scores(
     first (0), and a column for each metric, or a metric and its score.
     """
     settings = load_settings(config, db=db)
-    from coupled_arena.risk.stored import COMPUTED
-    from coupled_arena.store.importing_scores import import_scores as import_files
-    from coupled_arena.store.snapshots import open_for_writing
+    from coupled_arena.analysis.risk.read import COMPUTED
+    from coupled_arena.store.transfer.importing_scores import import_scores as import_files
+    from coupled_arena.store.transfer.snapshots import open_for_writing
 
     with open_for_writing(settings.db) as store, _all_or_nothing():
         done = import_files(
@@ -121,10 +121,10 @@ def export(
 ) -> None:
     """Write battles, replies, votes, verdicts, scores and grades to files."""
     settings = load_settings(config, db=db)
-    from coupled_arena.store import exchange
+    from coupled_arena.store.transfer import export as exports
 
     with reading(settings) as store:
-        files = exchange.export(store, out, format.value)
+        files = exports.export(store, out, format.value)
     paths = [str(path) for path in files]
     show({"files": paths}, as_json, lambda: "\n".join(paths))
 

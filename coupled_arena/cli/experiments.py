@@ -22,19 +22,19 @@ from coupled_arena.cli.shared import (
     reading,
     show,
 )
-from coupled_arena.cli.tables import (
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
+from coupled_arena.views.tables.experiments import (
     resampling_answer,
     resampling_text,
     simulation_answer,
     simulation_text,
 )
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.stats.counts import JudgedCounts
-    from coupled_arena.stats.resampling import Resampling
-    from coupled_arena.store.comparisons import Selection
+    from coupled_arena.stats.simulation.resampling import Resampling
+    from coupled_arena.store.queries.comparisons import Selection
 
 Number = TypeVar("Number", int, float)
 Alpha = Annotated[float, typer.Option(help="Error level, not the confidence.")]
@@ -72,12 +72,12 @@ def resample(
 ) -> None:
     """Rank random subsets of the stored votes, with few votes and a judge against many votes."""
     settings = load_settings(config, db=db)
-    from coupled_arena.stats import resampling
-    from coupled_arena.stats.estimates import Covariance
-    from coupled_arena.stats.rank_sets import Cutoff
-    from coupled_arena.stats.strata import Weighting
-    from coupled_arena.stats.subsets import fitting_sizes
-    from coupled_arena.store.comparisons import Selection
+    from coupled_arena.stats.ranking.estimates import Covariance
+    from coupled_arena.stats.ranking.rank_sets import Cutoff
+    from coupled_arena.stats.ranking.strata import Weighting
+    from coupled_arena.stats.simulation import resampling
+    from coupled_arena.stats.simulation.subsets import fitting_sizes
+    from coupled_arena.store.queries.comparisons import Selection
 
     selection = Selection(
         judge=judge,
@@ -149,25 +149,25 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Draw votes from a known truth, and count how often rank-sets and intervals contain it."""
-    from coupled_arena.stats import simulation, worlds
-    from coupled_arena.stats.estimates import Covariance
-    from coupled_arena.stats.rank_sets import Cutoff
-    from coupled_arena.stats.strata import Weighting
+    from coupled_arena.stats.ranking.estimates import Covariance
+    from coupled_arena.stats.ranking.rank_sets import Cutoff
+    from coupled_arena.stats.ranking.strata import Weighting
+    from coupled_arena.stats.simulation import coverage, truths
 
     with _one_line():
-        world = worlds.World(
-            strengths=worlds.evenly(models, spread),
+        world = truths.World(
+            strengths=truths.evenly(models, spread),
             human=human,
             judge_only=judge_only,
             ties=ties,
             judge_quality=judge_quality,
             toward_first=toward_first,
             toward_last=toward_last,
-            design=worlds.Design(design),
+            design=truths.Design(design),
             prompt_effect=prompt_effect,
             voters=voters,
         )
-        plan = simulation.SimulationPlan(
+        plan = coverage.SimulationPlan(
             world=world,
             repeats=repeats,
             alpha=alpha,
@@ -177,7 +177,7 @@ def simulate(
             seed=seed,
         )
     bar = _Bar()
-    result = simulation.simulate(plan, bar)
+    result = coverage.simulate(plan, bar)
     show(simulation_answer(result), as_json, lambda: simulation_text(result))
     bar.finish(result.repeats, repeats)
 
@@ -228,7 +228,7 @@ def _numbers(text: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
 
 
 def _mode(name: str) -> Any:
-    from coupled_arena.records import Mode
+    from coupled_arena.core.records import Mode
 
     return None if name == "all" else Mode(name)
 
@@ -237,7 +237,7 @@ def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
     """Return the judge's name and the comparisons with votes and its verdicts."""
     from dataclasses import replace
 
-    from coupled_arena.evidence import read_evidence
+    from coupled_arena.analysis.leaderboard.read import read_evidence
 
     judge = selection.judge or only_judge(store)
     judged = read_evidence(store, replace(selection, judge=judge)).judged
@@ -245,7 +245,7 @@ def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
 
 
 def _draw_plots(result: Resampling, folder: Path) -> list[str]:
-    from coupled_arena.ui.experiment_plots import write_figures
+    from coupled_arena.views.figures.resampling import write_figures
 
     try:
         return [str(path) for path in write_figures(result, folder)]

@@ -13,13 +13,13 @@ import typer
 
 from coupled_arena.cli.plan_files import PlanFile
 from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
-from coupled_arena.errors import ArenaError, SettingsError
-from coupled_arena.settings import Settings, load_settings, resource
+from coupled_arena.core.errors import ArenaError, SettingsError
+from coupled_arena.core.settings import Settings, load_settings, resource
 
 if TYPE_CHECKING:
-    from coupled_arena.benchmark import Marker, Scored
-    from coupled_arena.experiment import Generated, Plan
-    from coupled_arena.records import Mode, Prompt
+    from coupled_arena.battles.batch import Generated, Plan
+    from coupled_arena.battles.benchmark import Marker, Scored
+    from coupled_arena.core.records import Mode, Prompt
     from coupled_arena.store.database import Store
 
 
@@ -70,7 +70,7 @@ def generate(
 ) -> None:
     """Let models answer prompts in bulk; interrupted, the same command goes on."""
     settings = load_settings(config, preset=preset, db=db)
-    from coupled_arena.prompt_files import read_prompts
+    from coupled_arena.core.prompts import read_prompts
 
     given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
     wanted = _plan(settings, read_prompts(prompts), models, mode, seeds, seed, given)
@@ -115,7 +115,7 @@ def benchmark(
     paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
     given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
     if task is Tasks.PAIRWISE:
-        from coupled_arena.prompt_files import read_prompts
+        from coupled_arena.core.prompts import read_prompts
 
         questions = read_prompts(Path(_needed(data, task)))[:limit]
         changes = paper | {"temperature": 1.0} | given
@@ -144,7 +144,7 @@ def replay_battle(
 ) -> None:
     """Decode a stored battle again from its seed and compare."""
     settings = load_settings(config, preset=preset, db=db)
-    from coupled_arena.replay import replay
+    from coupled_arena.battles.replay import replay
     from coupled_arena.services import load_named
 
     with reading(settings) as store:
@@ -156,7 +156,7 @@ def replay_battle(
 
 
 def _generated(settings: Settings, plan: Plan, at_once: int) -> Generated:
-    from coupled_arena.experiment import generate
+    from coupled_arena.battles.batch import generate
     from coupled_arena.services import load_named
 
     with _owned(settings) as store:
@@ -164,7 +164,7 @@ def _generated(settings: Settings, plan: Plan, at_once: int) -> Generated:
 
 
 def _scored(settings: Settings, plan: Plan, marker: Marker, at_once: int) -> Scored:
-    from coupled_arena.benchmark import run_benchmark
+    from coupled_arena.battles.benchmark import run_benchmark
     from coupled_arena.services import load_named
 
     marker.task.ready()  # before the models, which take a while to load
@@ -188,7 +188,7 @@ def _owned(settings: Settings) -> Iterator[Store]:
 
 
 def _marker(task: Tasks, data: str | None, limit: int | None, *, unsafe: bool) -> Marker:
-    from coupled_arena.benchmark import Marker
+    from coupled_arena.battles.benchmark import Marker
     from coupled_arena.tasks.files import locate
     from coupled_arena.tasks.humaneval import HumanEval
     from coupled_arena.tasks.registry import TASKS
@@ -217,7 +217,7 @@ def _plan(
     seed: int,
     changes: dict[str, float],
 ) -> Plan:
-    from coupled_arena.experiment import Plan
+    from coupled_arena.battles.batch import Plan
 
     table = {**settings.sampling.model_dump(), **changes}
     return Plan(
@@ -231,7 +231,7 @@ def _plan(
 
 
 def _modes(mode: Modes) -> tuple[Mode, ...]:
-    from coupled_arena.records import Mode
+    from coupled_arena.core.records import Mode
 
     return (Mode.COUPLED, Mode.INDEPENDENT) if mode is Modes.BOTH else (Mode(mode.value),)
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, show
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import JudgeSettings, load_settings
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import JudgeSettings, load_settings
 
 Swaps = Literal["both", "random"]
 _Limit = Annotated[
@@ -91,10 +91,10 @@ def judge(
     table = settings.judge
     if budget is not None and not (table.price_in or table.price_out):
         raise ArenaError("A budget in money needs --price-in and --price-out, per million tokens.")
-    from coupled_arena.court.bulk import judge_stored
+    from coupled_arena.battles.judge_runs.bulk import judge_stored
     from coupled_arena.judging.budget import Budget
     from coupled_arena.services import build_judge
-    from coupled_arena.store.snapshots import open_for_writing
+    from coupled_arena.store.transfer.snapshots import open_for_writing
 
     with open_for_writing(settings.db, create=False) as store:
         done = judge_stored(
@@ -114,7 +114,7 @@ def judge(
 
 def _known(table: JudgeSettings, store: Any) -> JudgeSettings:
     """Return the settings with the model that the store knows the judge by, if none is named."""
-    from coupled_arena.store.judges import binding
+    from coupled_arena.store.tables.judges import binding
 
     if table.model or not table.name:
         return table

@@ -21,9 +21,9 @@ from coupled_arena.cli.report import report
 from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
-from coupled_arena.errors import ArenaError
-from coupled_arena.interrupts import termination_as_interrupt
-from coupled_arena.settings import load_settings, presets
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.interrupts import termination_as_interrupt
+from coupled_arena.core.settings import load_settings, presets
 
 app = typer.Typer(
     name="coupled-arena",

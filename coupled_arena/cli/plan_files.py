@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from coupled_arena.errors import SettingsError
+from coupled_arena.core.errors import SettingsError
 
 
 def _read_plan(context: typer.Context, path: Path | None) -> None:

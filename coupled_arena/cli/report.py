@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import load_settings
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.report.collect import Report
+    from coupled_arena.views.report.collect import Report
 
 
 def report(
@@ -41,9 +41,9 @@ def report(
     check_level(alpha)
     if out.suffix.lower() in {".html", ".htm"}:
         raise ArenaError("--out is a folder: report.html is written into it.")
-    from coupled_arena.records import Mode
-    from coupled_arena.report.collect import Wanted, collect
-    from coupled_arena.report.page import folder_for, page, write
+    from coupled_arena.core.records import Mode
+    from coupled_arena.views.report.collect import Wanted, collect
+    from coupled_arena.views.report.page import folder_for, page, write
 
     wanted = Wanted(
         judge=judge,

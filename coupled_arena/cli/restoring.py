@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, show
-from coupled_arena.settings import load_settings
+from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.store.restoring import Restored
+    from coupled_arena.store.transfer.restoring import Restored
 
 
 def restore(
@@ -31,7 +31,7 @@ def restore(
     Whatever is in the way is renamed; nothing is deleted.
     """
     settings = load_settings(config, db=db)
-    from coupled_arena.store.restoring import restore as bring_back
+    from coupled_arena.store.transfer.restoring import restore as bring_back
 
     done = bring_back(settings.db, source)
     show(asdict(done), as_json, lambda: _text(done))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, listed, only_judge, reading, show
-from coupled_arena.errors import ScoreError
-from coupled_arena.settings import load_settings
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.risk.scores import RiskScores
+    from coupled_arena.analysis.risk.scores import RiskScores
 
 Portfolios = Literal["independent", "empirical", "none"]
 PValueKinds = Literal["percentile", "approximate", "published"]
@@ -87,12 +87,12 @@ def risk(
     as_json: Json = False,
 ) -> None:
     """Rank models by how badly they fail: stochastic dominance, tails, and win rates."""
-    from coupled_arena.cli.risk_tables import risk_answer, risk_text
-    from coupled_arena.risk.report import RiskSettings, risk_report
-    from coupled_arena.stats.corrections import Correction
-    from coupled_arena.stats.dominance_tests import PValues
-    from coupled_arena.stats.portfolio import Copula
-    from coupled_arena.stats.rank_aggregation import Distance
+    from coupled_arena.analysis.risk.result import RiskSettings, risk_report
+    from coupled_arena.stats.risk.corrections import Correction
+    from coupled_arena.stats.risk.dominance_tests import PValues
+    from coupled_arena.stats.risk.portfolio import Copula
+    from coupled_arena.stats.risk.rank_aggregation import Distance
+    from coupled_arena.views.tables.risk_json import risk_answer, risk_text
 
     source: dict[str, str] = {}
     if scores is None:
@@ -133,9 +133,9 @@ def _stored(
 ) -> tuple[RiskScores, str | None]:
     """Return the scores, and the judge whose verdicts are among them."""
     settings = load_settings(config, db=db)
-    from coupled_arena.records import Mode
-    from coupled_arena.risk.stored import VERDICTS, read_stored_scores
-    from coupled_arena.store.comparisons import Selection
+    from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
+    from coupled_arena.core.records import Mode
+    from coupled_arena.store.queries.comparisons import Selection
 
     with reading(settings) as store:
         if metrics and VERDICTS in metrics:
@@ -149,7 +149,7 @@ def _stored(
 def _read(
     path: Path, metrics: tuple[str, ...] | None, of_store: dict[str, str | Path | None]
 ) -> RiskScores:
-    from coupled_arena.risk.files import read_risk_scores
+    from coupled_arena.analysis.risk.files import read_risk_scores
 
     if given := [f"--{name}" for name, value in of_store.items() if value is not None]:
         raise ScoreError(f"{given[0]} is for the stored replies: leave it out, or {path}.")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from coupled_arena.errors import ArenaError
-from coupled_arena.settings import Settings
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import Settings
 
 Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
 Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
@@ -36,14 +35,9 @@ def check_level(alpha: float) -> None:
         raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
 
 
-def finite(value: Any) -> Any:
-    """Return None for a number that JSON cannot hold, and any other value as it is."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def reading(settings: Settings) -> Any:
     """Open the database, or its newest snapshot while another process owns it."""
-    from coupled_arena.store.snapshots import open_for_reading
+    from coupled_arena.store.transfer.snapshots import open_for_reading
 
     store, age = open_for_reading(settings.db)
     if age is not None:
@@ -53,7 +47,7 @@ def reading(settings: Settings) -> Any:
 
 def only_judge(store: Any) -> str:
     """Return the judge of a store that has one; where there are several, one must be named."""
-    from coupled_arena.store import comparisons
+    from coupled_arena.store.queries import comparisons
 
     with store.cursor() as cursor:
         names = comparisons.judges(cursor)

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, BitsAndBytesConfig
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.errors import ModelError
 
 # Formats that cannot be read without a package: the module looked for, the package to install.
 PACKAGES: Mapping[str, Mapping[str, str]] = {

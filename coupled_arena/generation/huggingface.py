@@ -11,9 +11,9 @@ import torch
 import transformers
 from transformers import AutoTokenizer, BitsAndBytesConfig, DynamicCache
 
-from coupled_arena.errors import ModelError, PromptError, PromptLengthError
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError
 from coupled_arena.generation.attention import ROW_ATTENTION
-from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.checkpoints import (
     UNREADABLE,
     Checkpoint,
@@ -24,7 +24,7 @@ from coupled_arena.generation.checkpoints import (
     packing_in_use,
     reason_of,
 )
-from coupled_arena.generation.prompts import Message, PromptEncoder
+from coupled_arena.generation.prompt_encoding import Message, PromptEncoder
 from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
 from coupled_arena.generation.weights import local_folder
 

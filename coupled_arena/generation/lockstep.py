@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from coupled_arena.errors import ArenaError, ModelError
+from coupled_arena.core.errors import ArenaError, ModelError
+from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.language_model import LanguageModel
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.running import Line, Request, Running
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
-from coupled_arena.records import Finish, Sampling
 
 _log = logging.getLogger(__name__)
 

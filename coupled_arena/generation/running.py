@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from coupled_arena.errors import ArenaError
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.language_model import LanguageModel
-from coupled_arena.records import Finish, Sampling
 
 
 @dataclass(frozen=True)

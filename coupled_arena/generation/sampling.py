@@ -12,8 +12,8 @@ import math
 
 import torch
 
+from coupled_arena.core.records import Sampling
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.records import Sampling
 
 _FEW = 16  # making noise token by token pays where at most one outcome in so many is possible
 

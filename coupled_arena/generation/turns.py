@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import torch
 
-from coupled_arena.errors import BattleError
+from coupled_arena.core.errors import BattleError
+from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.generation.language_model import LanguageModel
 from coupled_arena.generation.noise import GumbelCache, model_seed
 from coupled_arena.generation.running import Contender, Request, Running
 from coupled_arena.generation.sampling import outcome_scores
-from coupled_arena.records import Battle, Finish, Mode, Origin, Prompt, Reply
 
 Models = Mapping[str, LanguageModel]
 

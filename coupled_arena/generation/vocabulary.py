@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.errors import ModelError
 
 TEXT, CONTROL, END, REPEATED = 0, 1, 2, 3
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")

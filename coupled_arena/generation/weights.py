@@ -23,8 +23,8 @@ from huggingface_hub import snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-from coupled_arena.errors import ModelError
-from coupled_arena.generation.catalog import ModelSpec
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.checkpoints import find_checkpoint, load_network
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import logging
 import queue
 import threading
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Request, Running

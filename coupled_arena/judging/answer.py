@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coupled_arena.records import Outcome
+from coupled_arena.core.records import Outcome
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coupled_arena.core.verdicts import Question
 from coupled_arena.judging.spec import Answer
-from coupled_arena.questions import Question
 
 _FIRST_GUESS = 0.4  # tokens a character, before the server has counted any
 

@@ -16,12 +16,12 @@ import openai
 from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
-from coupled_arena.errors import JudgeError, NoAnswerError
+from coupled_arena.core.errors import JudgeError, NoAnswerError
+from coupled_arena.core.verdicts import Matchup, Question, Solution
 from coupled_arena.judging.answer import Ballot, Token, label_probability, read_label
 from coupled_arena.judging.prompt import messages
 from coupled_arena.judging.retry import is_passing, pause
 from coupled_arena.judging.spec import Answer, JudgeSpec
-from coupled_arena.questions import Matchup, Question, Solution
 
 _KEPT = 16_384  # characters of an answer that are stored
 _TOLD = 200  # characters of a server's message that are shown

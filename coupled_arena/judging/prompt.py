@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from coupled_arena.errors import SettingsError
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import Question, Solution
 from coupled_arena.judging.answer import Ballot
-from coupled_arena.questions import Question, Solution
-from coupled_arena.records import Outcome
 
 LAYOUT = 1
 """Number of the wording and the fences below; it is part of a judge's sampling."""

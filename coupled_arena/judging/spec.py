@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from coupled_arena.core.records import Outcome, Swap
 from coupled_arena.judging.answer import GRADE, VERDICT, VERDICT_OR_BOTH_BAD, Ballot
 from coupled_arena.judging.prompt import LAYOUT, JudgePrompt
-from coupled_arena.records import Outcome, Swap
 
 
 @dataclass(frozen=True)

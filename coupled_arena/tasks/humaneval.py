@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from coupled_arena.errors import TaskError
-from coupled_arena.records import Prompt
+from coupled_arena.core.errors import TaskError
+from coupled_arena.core.records import Prompt
 from coupled_arena.tasks.files import Row, rows
 from coupled_arena.tasks.sandbox import Outcome, Sandbox
 from coupled_arena.tasks.task import Graded, Item, Task, checked

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from coupled_arena.errors import TaskError
-from coupled_arena.records import Prompt
+from coupled_arena.core.errors import TaskError
+from coupled_arena.core.records import Prompt
 from coupled_arena.tasks.files import Row, csv_rows, rows
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from coupled_arena.errors import TaskError
-from coupled_arena.records import Prompt
+from coupled_arena.core.errors import TaskError
+from coupled_arena.core.records import Prompt
 from coupled_arena.tasks.files import Row, rows
 from coupled_arena.tasks.gsm8k import numbers, read_number
 from coupled_arena.tasks.task import Graded, Item, Task, checked

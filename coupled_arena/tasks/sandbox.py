@@ -27,7 +27,7 @@ from select import POLLIN, poll
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import Any
 
-from coupled_arena.errors import TaskError
+from coupled_arena.core.errors import TaskError
 from coupled_arena.tasks.lock import supported
 
 _ROOT = Path(__file__).resolve().parents[2]

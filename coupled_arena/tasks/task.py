@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from coupled_arena.errors import TaskError
-from coupled_arena.records import Prompt
+from coupled_arena.core.errors import TaskError
+from coupled_arena.core.records import Prompt
 
 
 @dataclass(frozen=True)

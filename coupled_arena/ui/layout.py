@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from coupled_arena.arena.annotation import Annotation
-from coupled_arena.arena.library import read_library
+from coupled_arena.battles.annotation import Annotation
+from coupled_arena.core.prompts import read_library
+from coupled_arena.core.settings import resource
 from coupled_arena.services import Services
-from coupled_arena.settings import resource
-from coupled_arena.ui.annotation_tab import AnnotationTab
-from coupled_arena.ui.audit_tab import AuditTab
-from coupled_arena.ui.coupling_tab import CouplingTab
-from coupled_arena.ui.data_tab import DataTab
-from coupled_arena.ui.experiments_tab import ExperimentsTab
-from coupled_arena.ui.judge_notice import JudgeNotice
-from coupled_arena.ui.leaderboard_tab import LeaderboardTab
-from coupled_arena.ui.risk_tab import RiskTab
-from coupled_arena.ui.stored_replies import StoredReplies
+from coupled_arena.ui.parts.judge_notice import JudgeNotice
+from coupled_arena.ui.parts.stored_replies import StoredReplies
+from coupled_arena.ui.tabs.annotation import AnnotationTab
+from coupled_arena.ui.tabs.audit import AuditTab
+from coupled_arena.ui.tabs.coupling import CouplingTab
+from coupled_arena.ui.tabs.data import DataTab
+from coupled_arena.ui.tabs.experiments import ExperimentsTab
+from coupled_arena.ui.tabs.leaderboard import LeaderboardTab
+from coupled_arena.ui.tabs.risk import RiskTab
 
 if TYPE_CHECKING:
-    from coupled_arena.arena.battle import Arena
-    from coupled_arena.records import Sampling
+    from coupled_arena.battles.arena import Arena
+    from coupled_arena.core.records import Sampling
 
 _TITLE = "# Coupled Arena\nLanguage models, side by side, with the same luck."
 
@@ -72,13 +72,13 @@ def _build_battle_tab(services: Services, page: gr.Blocks) -> None:
     if isinstance(services.arena, Annotation):
         AnnotationTab(services.arena).build(page)
         return
-    from coupled_arena.ui.battle_tab import BattleTab
+    from coupled_arena.ui.tabs.battle import BattleTab
 
     library = read_library(resource("data/prompts.jsonl"))
     BattleTab(services.arena, library, services.settings.battle.models_at_once).build(page)
 
 
 def _build_compare_tab(arena: Arena, sampling: Sampling) -> None:
-    from coupled_arena.ui.compare_tab import CompareTab
+    from coupled_arena.ui.tabs.compare import CompareTab
 
     CompareTab(arena.models, arena.worker, sampling).build()

@@ -15,11 +15,11 @@ from gradio.themes import Soft
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
-from coupled_arena.errors import SettingsError
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services
-from coupled_arena.settings import Settings, resource
 from coupled_arena.ui.layout import build
-from coupled_arena.ui.visitor import VisitorCookie
+from coupled_arena.ui.parts.visitor import VisitorCookie
 
 _log = logging.getLogger(__name__)
 _MAX_EVENTS = 400  # running events of all visitors; each watched round is one

@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, BitsAndBytesConfig, LlamaConfig, LlamaForCausalLM
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation import checkpoints
-from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.vocabulary import _byte_alphabet
 from coupled_arena.generation.weights import local_folder

@@ -9,14 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coupled_arena.errors import ModelError
-from coupled_arena.experiment import Plan, generate
+from coupled_arena.battles.batch import Plan, generate
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.records import Mode, Prompt, Sampling, seed_to_hex
 from coupled_arena.generation import worker as worker_module
 from coupled_arena.generation.huggingface import PaddedBatch
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.records import Mode, Prompt, Sampling, seed_to_hex
 from coupled_arena.store.database import Store
 from tests.generation.markov import MarkovBatch, random_chain
 from tests.patience import PATIENCE, until

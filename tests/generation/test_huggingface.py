@@ -13,14 +13,14 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from coupled_arena.errors import ModelError, PromptError
+from coupled_arena.core.errors import ModelError, PromptError
+from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.huggingface import HuggingFaceModel, PaddedBatch, load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache, model_seed
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.sampling import draw, outcome_scores
 from coupled_arena.generation.weights import local_folder
-from coupled_arena.records import Finish, Sampling
 from tests.generation.chi_square import chi_square_p
 
 LEVEL = 1e-3  # of the chi-square tests; the seeds are fixed, so they never flicker

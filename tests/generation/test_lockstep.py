@@ -10,10 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
-from coupled_arena.records import Finish, Sampling
 from tests.generation.markov import chain, random_chain
 
 GREEDY = Sampling(temperature=0.0, max_new_tokens=50)

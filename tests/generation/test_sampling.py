@@ -11,10 +11,10 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from coupled_arena.core.records import Sampling
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, keep_top_k, keep_top_p, outcome_scores
 from coupled_arena.generation.vocabulary import make_vocabulary
-from coupled_arena.records import Sampling
 from tests.generation.chi_square import chi_square_p
 
 LEVEL = 1e-4

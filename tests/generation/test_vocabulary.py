@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.vocabulary import (
     CONTROL,
     END,

@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from coupled_arena.errors import ModelError
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation import checkpoints, weights
-from coupled_arena.generation.catalog import ModelSpec
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.weights import fetch, file_sha256, is_ready, local_folder
 

@@ -12,12 +12,12 @@ import traceback
 
 import pytest
 
-from coupled_arena.errors import JudgeError, NoAnswerError
+from coupled_arena.core.errors import JudgeError, NoAnswerError
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import Matchup
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import Answer, JudgeSpec
-from coupled_arena.questions import Matchup
-from coupled_arena.records import Outcome
 from tests.judging.scripted import (
     JSON,
     KEY,

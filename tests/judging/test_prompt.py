@@ -7,7 +7,9 @@ import re
 
 import pytest
 
-from coupled_arena.errors import SettingsError
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.settings import resource
+from coupled_arena.core.verdicts import Matchup, Solution
 from coupled_arena.judging.answer import GRADE, VERDICT, VERDICT_OR_BOTH_BAD
 from coupled_arena.judging.prompt import (
     LAYOUT,
@@ -18,8 +20,6 @@ from coupled_arena.judging.prompt import (
     messages,
     read_prompt,
 )
-from coupled_arena.questions import Matchup, Solution
-from coupled_arena.settings import resource
 from tests.judging.injections import texts
 
 PROMPT = JudgePrompt("Judge well.", "0" * 64)

@@ -11,17 +11,17 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from coupled_arena.arena.library import read_library
-from coupled_arena.court.bulk import judge_stored
-from coupled_arena.experiment import Plan, generate
+from coupled_arena.battles.batch import Plan, generate
+from coupled_arena.battles.judge_runs.bulk import judge_stored
+from coupled_arena.core.prompts import read_library
+from coupled_arena.core.records import Finish, Mode, Reply, Sampling
+from coupled_arena.core.settings import resource
+from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.generation.weights import local_folder
 from coupled_arena.judging.answer import VERDICT, read_label
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.questions import NOT_ASKED
-from coupled_arena.records import Finish, Mode, Reply, Sampling
-from coupled_arena.settings import resource
 from coupled_arena.store.database import Store
 from tests.patience import until
 from tests.store.conftest import make_battle

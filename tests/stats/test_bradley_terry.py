@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from coupled_arena.stats.bradley_terry import bradley_terry
 from coupled_arena.stats.counts import PairCounts
+from coupled_arena.stats.ranking.bradley_terry import bradley_terry
 
 
 def table(seed, k, n, spread=1.0):

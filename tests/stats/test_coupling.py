@@ -11,7 +11,7 @@ from scipy.stats import norm as normal
 from scipy.stats import t as t_law
 
 from coupled_arena.stats.counts import OUTCOMES, PairCounts
-from coupled_arena.stats.coupling import compare_modes, stars
+from coupled_arena.stats.coupling.modes import compare_modes, stars
 
 MODELS = ("x", "y", "z")
 

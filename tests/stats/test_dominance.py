@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import lognorm, norm
 
-from coupled_arena.stats.dominance import (
-    Order,
+from coupled_arena.stats.risk.dominance import (
     one_against_all,
-    violation_ratio,
     violation_ratios,
 )
 from tests.stats.dominance_routes import (
@@ -169,4 +167,4 @@ def test_one_against_all():
 def test_samples_that_make_no_sense(sample, complaint):
     for pair in ((sample, [1.0]), ([1.0], sample)):
         with pytest.raises(ValueError, match=complaint):
-            violation_ratio(*map(np.array, pair), Order.FIRST)
+            violation_ratios([*map(np.array, pair)])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from coupled_arena.stats.corrections import Correction
-from coupled_arena.stats.dominance import Order, one_against_all, violation_ratios
-from coupled_arena.stats.dominance_bootstrap import bootstrap_ratios
-from coupled_arena.stats.dominance_tests import (
+from coupled_arena.stats.risk.corrections import Correction
+from coupled_arena.stats.risk.dominance import Order, one_against_all, violation_ratios
+from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
+from coupled_arena.stats.risk.dominance_tests import (
     DominancePlan,
     PValues,
     compare_models,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from coupled_arena.stats.dominance import Order, violation_ratio
-from coupled_arena.stats.mean_risk import Risk, mean_risk, quantiles, tail_values
+from coupled_arena.stats.risk.dominance import Order, violation_ratios
+from coupled_arena.stats.risk.mean_risk import Risk, mean_risk, quantiles, tail_values
 from tests.stats.dominance_routes import integrated_quantiles
 
 # (scores, p, semideviation, mean of the worst share p, Gini tail), by hand.
@@ -85,7 +85,7 @@ scores = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=6)
 def test_consistency_with_second_order(x, y):
     """Where x dominates, mean less risk is not lower, except for the standard deviation."""
     x, y = np.array(x), np.array(y)
-    if violation_ratio(x, y, Order.SECOND) > 0:
+    if violation_ratios([x, y])[Order.SECOND - 1, 0, 1] > 0:
         return
     one, other = mean_risk(x, 0.3), mean_risk(y, 0.3)
     for risk in set(Risk) - {Risk.DEVIATION}:
@@ -94,7 +94,7 @@ def test_consistency_with_second_order(x, y):
 
 def test_the_standard_deviation_contradicts_dominance():
     better, worse = np.array([0.0, 0, 0, 9]), np.array([0.0, 0, 0, 0])
-    assert violation_ratio(better, worse, Order.FIRST) == 0
+    assert violation_ratios([better, worse])[Order.FIRST - 1, 0, 1] == 0
     assert mean_risk(better).score(Risk.DEVIATION) < mean_risk(worse).score(Risk.DEVIATION)
 
 

@@ -10,13 +10,13 @@ import pytest
 from scipy.stats import norm
 
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.differences import contrast
-from coupled_arena.stats.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.planner import needs, variance_for_power, variance_for_width
-from coupled_arena.stats.rank_sets import LIVE_DRAWS, Separation, rank_sets
-from coupled_arena.stats.resampling import Ranking
-from coupled_arena.stats.within_pairs import explained_within_pairs
-from coupled_arena.stats.worlds import World, evenly
+from coupled_arena.stats.judges.differences import contrast
+from coupled_arena.stats.judges.planner import needs, variance_for_power, variance_for_width
+from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, rank_sets
+from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
+from coupled_arena.stats.simulation.resampling import Ranking
+from coupled_arena.stats.simulation.truths import World, evenly
 
 
 def test_a_proportion_without_a_judge():

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, rankdata
 
-from coupled_arena.records import Outcome
+from coupled_arena.core.records import Outcome
 from coupled_arena.stats.counts import OUTCOMES
-from coupled_arena.stats.portfolio import (
+from coupled_arena.stats.judges.verdict_scores import verdict_scores
+from coupled_arena.stats.risk.portfolio import (
     Copula,
     distribution,
     empirical_copula,
@@ -20,7 +21,7 @@ from coupled_arena.stats.portfolio import (
     portfolio,
     sample_win_rates,
 )
-from coupled_arena.stats.rank_aggregation import (
+from coupled_arena.stats.risk.rank_aggregation import (
     Distance,
     _by_integers,
     _by_sets,
@@ -29,7 +30,6 @@ from coupled_arena.stats.rank_aggregation import (
     aggregate,
     distance,
 )
-from coupled_arena.stats.verdict_scores import verdict_scores
 
 A = np.array([[1.0, 5.0], [2.0, 5.0]])
 B = np.array([[3.0, 7.0], [2.0, 1.0]])

@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import minimize
 
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.differences import contrast, difference, explained, joint_tuning
-from coupled_arena.stats.judge_audit import Agreement
-from coupled_arena.stats.model_counts import ModelCounts, Ties
-from coupled_arena.stats.powered_means import PoweredMeans
+from coupled_arena.stats.judges.agreement import Agreement
+from coupled_arena.stats.judges.differences import contrast, difference, explained, joint_tuning
+from coupled_arena.stats.judges.model_counts import ModelCounts, Ties
+from coupled_arena.stats.judges.powered_means import PoweredMeans
 from tests.stats.judged_rows import counts_of, drawn_counts, echo_law, rows_of, scores
 
 LABELS = [Ties.LOSS, Ties.DROP]

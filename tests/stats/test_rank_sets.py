@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import multinomial, norm, studentized_range
 
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
-from coupled_arena.stats.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.rank_sets import (
+from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
+from coupled_arena.stats.ranking.rank_sets import (
     DRAWS,
     LIVE_DRAWS,
     Cutoff,
@@ -18,7 +18,7 @@ from coupled_arena.stats.rank_sets import (
     intervals,
     rank_sets,
 )
-from coupled_arena.stats.strata import Weighting
+from coupled_arena.stats.ranking.strata import Weighting
 
 
 def with_covariance(theta, covariance):

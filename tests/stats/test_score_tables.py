@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coupled_arena.stats.error_curves import error_curves
-from coupled_arena.stats.score_tables import ScoreTable, compare_scores
+from coupled_arena.stats.coupling.error_curves import error_curves
+from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "coupling"
 needs_real_scores = pytest.mark.skipif(

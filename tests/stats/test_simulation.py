@@ -9,15 +9,15 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from coupled_arena.stats.counts import PairCounts
-from coupled_arena.stats.estimates import Covariance, estimate, estimate_from_votes
 from coupled_arena.stats.influence import PairProducts
-from coupled_arena.stats.prompts import degrees_of_freedom
-from coupled_arena.stats.rank_sets import Cutoff, Separation, intervals
-from coupled_arena.stats.rankings import Rankings
-from coupled_arena.stats.resampling import Ranking
-from coupled_arena.stats.simulation import SimulationPlan, simulate
-from coupled_arena.stats.strata import Weighting
-from coupled_arena.stats.worlds import Design, World, evenly
+from coupled_arena.stats.ranking.estimates import Covariance, estimate, estimate_from_votes
+from coupled_arena.stats.ranking.prompts import degrees_of_freedom
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, intervals
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
+from coupled_arena.stats.simulation.rankings import Rankings
+from coupled_arena.stats.simulation.resampling import Ranking
+from coupled_arena.stats.simulation.truths import Design, World, evenly
 
 PUBLISHED = {
     "covariance": Covariance.PUBLISHED,

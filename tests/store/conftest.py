@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import coupled_arena
-from coupled_arena.records import (
+from coupled_arena.core.records import (
     Battle,
     Finish,
     Mode,

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from coupled_arena.questions import Verdict
-from coupled_arena.records import (
+from coupled_arena.core.records import (
     Battle,
     Finish,
     Mode,
@@ -21,8 +20,9 @@ from coupled_arena.records import (
     Source,
     Vote,
 )
-from coupled_arena.store import grades, judges, scores, verdicts
+from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables import grades, judges, scores, verdicts
 
 # What breaks readers of files: quotes, line breaks of all kinds, NUL, marks of byte order, JSON.
 ODD = [

@@ -8,14 +8,14 @@ import json
 
 import pytest
 
-from coupled_arena.errors import StoreError
-from coupled_arena.questions import Verdict
-from coupled_arena.records import Outcome, Score
-from coupled_arena.store import judges, scores, verdicts
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.records import Outcome, Score
+from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import export
-from coupled_arena.store.fingerprint import fingerprint
-from coupled_arena.store.importing import import_files
+from coupled_arena.store.tables import judges, scores, verdicts
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.importing import import_files
 
 
 @pytest.fixture

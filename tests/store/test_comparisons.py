@@ -8,12 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from coupled_arena.errors import StoreError
-from coupled_arena.records import Mode, Outcome, Prompt, Source, new_id, pairwise
-from coupled_arena.store import clusters, comparisons, upkeep
-from coupled_arena.store.clusters import Cells
-from coupled_arena.store.comparisons import Selection
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.records import Mode, Outcome, Prompt, Source, new_id, pairwise
+from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries.clusters import Cells
+from coupled_arena.store.queries.comparisons import Selection
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
 FLIPPED = {"first": "second", "second": "first"}

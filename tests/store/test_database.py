@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 import duckdb
 import pytest
 
-from coupled_arena.errors import BattleError, StoreBusyError, StoreError
-from coupled_arena.records import Mode, Origin, Prompt, Reply, Sampling
+from coupled_arena.core.errors import BattleError, StoreBusyError, StoreError
+from coupled_arena.core.records import Mode, Origin, Prompt, Reply, Sampling
 from coupled_arena.store.database import Store
 
 HOLD = """
@@ -24,7 +24,7 @@ with Store.open(Path(sys.argv[1])):
 VOTE = """
 import os, sys, threading
 from pathlib import Path
-from coupled_arena.records import Vote, new_id
+from coupled_arena.core.records import Vote, new_id
 from coupled_arena.store.database import Store
 
 store = Store.open(Path(sys.argv[1]))

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from coupled_arena.errors import StoreBusyError, StoreError
-from coupled_arena.records import Origin, Score
-from coupled_arena.store import scores
+from coupled_arena.core.errors import StoreBusyError, StoreError
+from coupled_arena.core.records import Origin, Score
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import export
-from coupled_arena.store.snapshots import open_for_reading, snapshot, snapshot_path
+from coupled_arena.store.tables import scores
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.snapshots import open_for_reading, snapshot, snapshot_path
 from tests.patience import until
 
 TABLES = ["battles", "replies", "votes", "verdicts", "scores", "grades"]
@@ -33,7 +33,7 @@ OWN = """
 import sys
 from pathlib import Path
 from coupled_arena.store.database import Store
-from coupled_arena.store.snapshots import snapshot, snapshot_path
+from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 path = Path(sys.argv[1])
 with Store.open(path) as store:
     print("owned", flush=True)

@@ -9,13 +9,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from coupled_arena.errors import StoreError
-from coupled_arena.records import Finish, Mode, Origin, Source
-from coupled_arena.store import comparisons, merging, upkeep
-from coupled_arena.store.comparisons import Selection
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.records import Finish, Mode, Origin, Source
+from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import export
-from coupled_arena.store.importing import Rejected, import_files
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.transfer import merging
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.importing import Rejected, import_files
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "data" / "ppr"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)

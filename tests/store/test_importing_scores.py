@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coupled_arena.errors import ScoreError, StoreError
-from coupled_arena.records import Score
-from coupled_arena.store import scores
-from coupled_arena.store.exchange import export
-from coupled_arena.store.importing_scores import import_scores
+from coupled_arena.core.errors import ScoreError, StoreError
+from coupled_arena.core.records import Score
+from coupled_arena.store.tables import scores
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.importing_scores import import_scores
 from tests.store.conftest import make_battle
 
 

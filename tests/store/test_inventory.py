@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.questions import Verdict
-from coupled_arena.records import Mode, Origin, Outcome, Sampling, Score, Source, new_id
-from coupled_arena.store import scores, verdicts
-from coupled_arena.store.inventory import inventory
-from coupled_arena.store.judges import bind
+from coupled_arena.core.records import Mode, Origin, Outcome, Sampling, Score, Source, new_id
+from coupled_arena.core.verdicts import Verdict
+from coupled_arena.store.queries.inventory import inventory
+from coupled_arena.store.tables import scores, verdicts
+from coupled_arena.store.tables.judges import bind
 
 
 def counted(store, hidden=None):

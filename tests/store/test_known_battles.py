@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from coupled_arena.errors import BattleError
+from coupled_arena.core.errors import BattleError
+from coupled_arena.core.records import Mode, Origin
 from coupled_arena.generation.turns import check_replayable
-from coupled_arena.records import Mode, Origin
 from coupled_arena.store.database import Store
-from coupled_arena.store.importing import import_files
+from coupled_arena.store.transfer.importing import import_files
 
 ID = "0123456789abcdef" * 2
 

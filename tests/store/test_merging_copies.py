@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from coupled_arena.arena.annotation import Annotation
-from coupled_arena.errors import VoteError
-from coupled_arena.records import Finish, Mode, Origin, Source, new_id
-from coupled_arena.store.backlog import Backlog
+from coupled_arena.battles.annotation import Annotation
+from coupled_arena.core.errors import VoteError
+from coupled_arena.core.records import Finish, Mode, Origin, Source, new_id
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import export
-from coupled_arena.store.fingerprint import fingerprint
-from coupled_arena.store.importing import import_files
+from coupled_arena.store.pending.battles import Backlog
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.importing import import_files
 from tests.counted import counted
 
 FORMATS = ["parquet", "jsonl", "csv", "arena"]

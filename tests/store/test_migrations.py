@@ -3,8 +3,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from coupled_arena.errors import StoreError
-from coupled_arena.leaderboard import read_leaderboard
+from coupled_arena.analysis.leaderboard.result import read_leaderboard
+from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.migrations import MIGRATIONS, migrate, schema_version
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from coupled_arena.errors import StoreBusyError, StoreError, StoreLostError
+from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
 from coupled_arena.store.database import Store
-from coupled_arena.store.holdings import holdings
 from coupled_arena.store.integrity import faults
-from coupled_arena.store.restoring import restore
-from coupled_arena.store.snapshot_thread import SnapshotThread
-from coupled_arena.store.snapshots import (
+from coupled_arena.store.transfer.holdings import holdings
+from coupled_arena.store.transfer.restoring import restore
+from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
+from coupled_arena.store.transfer.snapshots import (
     generations,
     open_for_reading,
     open_for_writing,

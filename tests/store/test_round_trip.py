@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given, settings
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.exchange import export
-from coupled_arena.store.fingerprint import fingerprint
-from coupled_arena.store.importing import import_files
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.importing import import_files
 from tests.store.made_up import stores
 
 LOSSLESS = ("parquet", "jsonl", "csv")

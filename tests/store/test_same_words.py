@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from coupled_arena.records import Finish, Reply
-from coupled_arena.store.comparisons import Selection, count
+from coupled_arena.core.records import Finish, Reply
 from coupled_arena.store.database import Store
-from coupled_arena.store.importing import import_files
+from coupled_arena.store.queries.comparisons import Selection, count
+from coupled_arena.store.transfer.importing import import_files
 from tests.counted import counted
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.errors import ScoreError
-from coupled_arena.records import Prompt, Score
-from coupled_arena.store import scores
-from coupled_arena.store.exchange import export
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.records import Prompt, Score
+from coupled_arena.store.tables import scores
+from coupled_arena.store.transfer.export import export
 
 
 @pytest.fixture

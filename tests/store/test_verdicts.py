@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.errors import StoreError
-from coupled_arena.questions import NOT_ASKED
-from coupled_arena.records import Finish, Outcome, Reply, Source, Swap
-from coupled_arena.store import verdicts
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.records import Finish, Outcome, Reply, Source, Swap
+from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.store.database import Store
-from coupled_arena.store.judges import bind, binding
-from coupled_arena.store.verdicts import Docket, Wanted
+from coupled_arena.store.tables import verdicts
+from coupled_arena.store.tables.judges import bind, binding
+from coupled_arena.store.tables.verdicts import Docket, Wanted
 from tests.store.conftest import make_battle, make_vote
 
 BOTH = Wanted("ann", Swap.BOTH)

@@ -8,7 +8,7 @@ import json
 import duckdb
 import pytest
 
-from coupled_arena.errors import TaskError
+from coupled_arena.core.errors import TaskError
 from coupled_arena.tasks.files import locate
 from coupled_arena.tasks.gsm8k import Gsm8k
 from coupled_arena.tasks.mmlu import Mmlu

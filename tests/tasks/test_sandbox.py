@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from coupled_arena.errors import TaskError
-from coupled_arena.records import Prompt
+from coupled_arena.core.errors import TaskError
+from coupled_arena.core.records import Prompt
 from coupled_arena.tasks import sandbox
 from coupled_arena.tasks.files import locate
 from coupled_arena.tasks.humaneval import CodeItem, HumanEval, read_code, readings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coupled_arena.records import Prompt
+from coupled_arena.core.records import Prompt
 from coupled_arena.tasks.gsm8k import Gsm8k, read_number
 from coupled_arena.tasks.mmlu import Mmlu, read_letter
 from coupled_arena.tasks.quiz import Quiz, QuizItem, read_choice

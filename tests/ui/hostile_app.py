@@ -6,8 +6,8 @@ import sys
 
 import gradio as gr
 
-from coupled_arena.ui.panel import comparison_panel
-from coupled_arena.ui.round_panel import round_panel
+from coupled_arena.ui.parts.panel import comparison_panel
+from coupled_arena.ui.parts.round_panel import round_panel
 
 HOSTILE = (
     "def f(x):\n    if x < 1 && x > 0:\n\treturn `x`\n\n"

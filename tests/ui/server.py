@@ -21,14 +21,14 @@ import duckdb
 import httpx
 
 from coupled_arena.cli import main
-from coupled_arena.store.snapshots import snapshot_path
+from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import PATIENCE, until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
-        "coupled_arena.arena.battle",
+        "coupled_arena.battles.arena",
         "coupled_arena.generation.huggingface",
         "coupled_arena.ui.layout",
     ]

@@ -15,9 +15,9 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.settings import resource
-from coupled_arena.ui.panel import comparison_panel
-from coupled_arena.ui.round_panel import round_panel
+from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts.panel import comparison_panel
+from coupled_arena.ui.parts.round_panel import round_panel
 
 TICK = 0.1  # seconds
 WORDS = ("the", "whale", "sang", "and", "the", "keeper", "lit", "his", "lamp", "while", "rain")

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from coupled_arena.records import Mode, seed_to_hex
+from coupled_arena.core.records import Mode, seed_to_hex
 from coupled_arena.store.database import Store
 from tests.judging.scripted import KEY, scripted, verdict
 from tests.patience import PATIENCE
@@ -290,7 +290,7 @@ def test_no_torch_is_imported(tmp_path):
 import sys
 from pathlib import Path
 from coupled_arena.services import open_services
-from coupled_arena.settings import load_settings
+from coupled_arena.core.settings import load_settings
 with open_services(load_settings(db=Path(sys.argv[1])), annotate=True) as services:
     from coupled_arena.ui.layout import build
     build(services)

@@ -11,22 +11,22 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from coupled_arena.audit.evidence import LiveAudits
-from coupled_arena.audit.plan import Question, plan_interval
-from coupled_arena.audit.report import read_audit
-from coupled_arena.evidence import LiveEvidence
-from coupled_arena.stats.model_counts import Ties
-from coupled_arena.store.comparisons import Selection
+from coupled_arena.analysis.audit.plan import Question, plan_interval
+from coupled_arena.analysis.audit.read import LiveAudits
+from coupled_arena.analysis.audit.result import read_audit
+from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
-from coupled_arena.ui.audit_tab import AuditTab
-from coupled_arena.ui.audit_tables import audit_table, difference_table, plan_text, said
-from coupled_arena.ui.figure_panel import drawn
-from coupled_arena.ui.figures.audit import (
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.ui.parts.figure_panel import drawn
+from coupled_arena.ui.tabs.audit import AuditTab
+from coupled_arena.views.figures.audit import (
     agreement_figure,
     bias_figure,
     efficiency_figure,
     powered_figure,
 )
+from coupled_arena.views.tables.audit import audit_table, difference_table, plan_text, said
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
 from tests.ui.server import TWO_QUICK_MODELS, serving

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.grades import GradeDocket
-from tests import test_coupling, test_grading
+from coupled_arena.store.tables.grades import GradeDocket
+from tests.analysis import test_coupling, test_grading
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from coupled_arena.records import seed_to_hex
+from coupled_arena.core.records import seed_to_hex
 from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, differ, has_words, speak
 from tests.ui.server import REPOSITORY, Served
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from coupled_arena.records import Mode
+from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
-from coupled_arena.ui.visitor import COOKIE
+from coupled_arena.ui.parts.visitor import COOKIE
 from tests.store.conftest import make_battle, make_vote
 from tests.ui.raw_client import Visitor, speak
 from tests.ui.server import TWO_QUICK_MODELS, serving

@@ -8,10 +8,10 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from coupled_arena.evidence import LiveEvidence
-from coupled_arena.stats.subsets import Sizes
+from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.stats.simulation.subsets import Sizes
 from coupled_arena.store.database import Store
-from coupled_arena.ui.experiments_tab import ExperimentsTab
+from coupled_arena.ui.tabs.experiments import ExperimentsTab
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
 from tests.stored import fill as fill_store

@@ -7,7 +7,7 @@ import signal
 
 import httpx
 
-from coupled_arena.store.snapshots import snapshot_path
+from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import until
 from tests.ui.raw_client import Visitor, differ, has_words
 from tests.ui.server import TWO_QUICK_MODELS, Served, read, serving

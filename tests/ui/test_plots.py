@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.evidence import BoardSource, Method, read_evidence
-from coupled_arena.leaderboard import leaderboard
-from coupled_arena.questions import Verdict
-from coupled_arena.records import Mode, new_id
+from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_evidence
+from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.records import Mode, new_id
+from coupled_arena.core.verdicts import Verdict
 from coupled_arena.stats.counts import PairCounts
-from coupled_arena.stats.coupling import compare_modes
+from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.store import upkeep
-from coupled_arena.store.comparisons import Selection
 from coupled_arena.store.database import Store
-from coupled_arena.ui.board_words import _ties, board_table, judge_words, mode_words
-from coupled_arena.ui.figure_panel import drawn
-from coupled_arena.ui.figures.matrices import mode_pairs_figure, pair_heatmap
-from coupled_arena.ui.figures.modes import mode_figure
-from coupled_arena.ui.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.ui.parts.figure_panel import drawn
+from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
+from coupled_arena.views.figures.modes import mode_figure
+from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.views.words.leaderboard import _ties, board_table, judge_words, mode_words
 from tests.store.conftest import make_battle, make_vote
 
 BEST, WORSE, NEW = "best <8-bit>", "worse", "new"

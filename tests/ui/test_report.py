@@ -7,7 +7,7 @@ from html import escape
 import pytest
 
 from coupled_arena.cli import main
-from tests.report.rubbish import SCRIPT, made
+from tests.views.rubbish import SCRIPT, made
 
 FIGURES = 34
 

@@ -11,18 +11,18 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from coupled_arena.records import Finish, Origin, Prompt, Reply, Score, new_id
-from coupled_arena.risk.report import RiskSettings, risk_report
-from coupled_arena.risk.scores import RiskScores
-from coupled_arena.stats.dominance import Order
-from coupled_arena.stats.mean_risk import Risk
-from coupled_arena.stats.portfolio import Copula
-from coupled_arena.store import scores
+from coupled_arena.analysis.risk.result import RiskSettings, risk_report
+from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.records import Finish, Origin, Prompt, Reply, Score, new_id
+from coupled_arena.stats.risk.dominance import Order
+from coupled_arena.stats.risk.mean_risk import Risk
+from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.store.database import Store
-from coupled_arena.ui.figure_panel import drawn
-from coupled_arena.ui.risk_tab import _FIGURES, RiskTab
-from coupled_arena.ui.risk_tables import rank_table, risk_said
-from coupled_arena.ui.stored_replies import StoredReplies
+from coupled_arena.store.tables import scores
+from coupled_arena.ui.parts.figure_panel import drawn
+from coupled_arena.ui.parts.stored_replies import StoredReplies
+from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
+from coupled_arena.views.tables.risk import rank_table, risk_said
 from tests.store.conftest import make_battle
 from tests.ui.server import TWO_QUICK_MODELS, serving
 from tests.ui.test_browser import open_tab

@@ -1,0 +1,1 @@
+"""What a judge's verdicts are worth."""

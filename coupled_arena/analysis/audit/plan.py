@@ -1,0 +1,255 @@
+"""How many more votes a question needs, with and without a judge, and what its verdicts cost.
+
+An interval is planned by what the audit says of one model's win-rate; a separation of two models
+by what the leaderboard says of both, and by the cut-off with which it compares all its models at
+once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coupled_arena.analysis.audit.read import AuditEvidence
+from coupled_arena.analysis.leaderboard.read import BoardSource, Evidence
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.stats.counts import FloatArray, PairCounts
+from coupled_arena.stats.intervals import critical_value
+from coupled_arena.stats.judges.differences import contrast, explained
+from coupled_arena.stats.judges.planner import Needs, needs, variance_for_power, variance_for_width
+from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
+from coupled_arena.store.queries.comparisons import Selection
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be found out.
+
+    Attributes
+    ----------
+    model : str
+    other : str or None
+        The model to separate it from; None: an interval for `model` alone.
+    width : float
+        Of that interval, from end to end.
+    power : float
+        Probability that the leaderboard separates the two, whose rank-sets hold for all its
+        models at once at level `alpha`.
+    lead : float or None
+        True difference of the two; by default the one that people's votes say now.
+    alpha : float
+    verdicts_per_vote : float
+        Verdicts on comparisons that nobody votes on, for each vote; fewer where the votes that
+        are there allow it.
+    price : float or None
+        Of one verdict.
+    """
+
+    model: str
+    other: str | None = None
+    width: float = 0.05
+    power: float = 0.8
+    lead: float | None = None
+    alpha: float = 0.05
+    verdicts_per_vote: float = 10
+    price: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer, and what is there already.
+
+    Attributes
+    ----------
+    votes_there, verdicts_there : int
+        On comparisons of the model, or of either of the two.
+    lead : float or None
+        The difference that was planned for.
+    critical_value : float
+        How many standard deviations an interval goes to each side, or a difference must exceed.
+    board_models : int or None
+        Models that the leaderboard compares at once; None of an interval.
+    """
+
+    question: Question
+    judge: str
+    needs: Needs
+    votes_there: int
+    verdicts_there: int
+    lead: float | None
+    critical_value: float
+    board_models: int | None = None
+
+    @property
+    def cutoff(self) -> Cutoff | None:
+        """How the leaderboard's cut-off allows for comparing all models at once."""
+        return None if self.board_models is None else Cutoff.MAX_T
+
+    @property
+    def votes_to_cast_alone(self) -> int:
+        """Votes still needed without the judge."""
+        return max(self.needs.votes_alone - self.votes_there, 0)
+
+    @property
+    def votes_to_cast(self) -> int:
+        """Votes still needed with the judge."""
+        return max(self.needs.votes - self.votes_there, 0)
+
+    @property
+    def verdicts_to_buy(self) -> int:
+        """Verdicts still needed; none where the votes that are there suffice."""
+        if not self.votes_to_cast_alone:
+            return 0
+        return max(self.needs.verdicts - self.verdicts_there, 0)
+
+    @property
+    def cost(self) -> float | None:
+        """Of the verdicts still needed; None without a price."""
+        price = self.question.price
+        return None if price is None else price * self.verdicts_to_buy
+
+    @property
+    def aim(self) -> str:
+        """What is planned for, as the beginning of a sentence."""
+        question = self.question
+        if self.lead is None:
+            level = f"{100 * (1 - question.alpha):.4g}%"
+            return f"A {level} interval of width {question.width:g} for {question.model}'s win-rate"
+        return (
+            f"To separate {question.model} and {question.other}, {100 * abs(self.lead):.2g} points "
+            f"apart, on the leaderboard of {self.board_models} models (alpha {question.alpha:g} "
+            f"for all of them at once: {self.critical_value:.2f} standard deviations) with "
+            f"probability {question.power:g}"
+        )
+
+
+def plan_interval(evidence: AuditEvidence, question: Question) -> Plan:
+    """Plan an interval from the votes and verdicts there are, as if others were like them.
+
+    Raises
+    ------
+    ArenaError
+        The model is unknown to the audit, a number makes no sense, or there are too few votes.
+    """
+    judged, votes = evidence.judged, evidence.votes
+    if judged is None or votes is None:
+        raise ArenaError("A plan is about people's votes, not about a benchmark.")
+    means, k = evidence.means, len(evidence.means.models)
+    weights = contrast(k, _place(evidence.selection.judge, "verdict", means.models, question.model))
+    with _one_line():
+        goal = variance_for_width(question.width, question.alpha)
+        return _plan(
+            question,
+            evidence.selection,
+            _Grounds(
+                variance=float(weights @ means.covariance[:k, :k] @ weights),
+                explained=explained(means, weights),
+                counted=_touching(judged.votes, weights),
+                votes=_touching(votes, weights),
+                verdicts=_touching(judged.verdicts, weights),
+            ),
+            goal,
+            float(critical_value(question.alpha)),
+        )
+
+
+def plan_separation(board: Evidence, question: Question) -> Plan:
+    """Plan to separate two models on the leaderboard, as if other votes were like those there are.
+
+    Raises
+    ------
+    ArenaError
+        A model is not on the board, a number makes no sense, or there are too few votes.
+    """
+    human, selection = board.estimates.get(BoardSource.HUMAN), board.selection
+    if human is None:
+        raise ArenaError("Too few votes yet to plan from: there are none.")
+    places = [
+        _place("The leaderboard", "vote", human.models, name)
+        for name in (question.model, question.other)
+    ]
+    if places[0] == places[1]:
+        raise ArenaError(f"{question.model} cannot be separated from itself. Name two models.")
+    weights = contrast(len(human.models), *places)
+    of_all = np.zeros(len(board.votes.models))
+    of_all[[board.votes.models.index(model) for model in human.models]] = weights
+    lead = float(weights @ human.theta) if question.lead is None else question.lead
+    votes = _touching(board.votes, of_all)
+    with _one_line():
+        ranks = board.separation(BoardSource.HUMAN).rank_sets(question.alpha, Cutoff.MAX_T)
+        goal = variance_for_power(lead, ranks.critical_value, question.alpha, question.power)
+        grounds = _Grounds(
+            variance=float(weights @ human.covariance @ weights),
+            explained=explained_within_pairs(board.judged, of_all, human.weighting),
+            counted=votes,
+            votes=votes,
+            verdicts=_touching(board.judged.verdicts, of_all),
+        )
+        made = _plan(question, selection, grounds, goal, ranks.critical_value)
+    return replace(made, lead=lead, board_models=len(human.models))
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn what the statistics refuse into an error that a person can mend."""
+    try:
+        yield
+    except ValueError as error:
+        raise ArenaError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Grounds:
+    """What a plan is scaled from.
+
+    `variance` is that of people's estimate from `counted` votes, of which a judge can explain a
+    share; `votes` and `verdicts` are there.
+    """
+
+    variance: float
+    explained: float
+    counted: int
+    votes: int
+    verdicts: int
+
+
+def _plan(
+    question: Question, selection: Selection, grounds: _Grounds, goal: float, critical: float
+) -> Plan:
+    if question.price is not None and not 0 <= question.price < math.inf:
+        raise ArenaError(f"The price of a verdict cannot be {question.price:g}.")
+    found = needs(
+        variance=grounds.variance,
+        votes=grounds.counted,
+        explained=grounds.explained,
+        goal=goal,
+        verdicts_per_vote=question.verdicts_per_vote,
+        votes_there=grounds.votes,
+    )
+    return Plan(
+        question=question,
+        judge=selection.judge or "",
+        needs=found,
+        votes_there=grounds.votes,
+        verdicts_there=grounds.verdicts,
+        lead=None,
+        critical_value=critical,
+    )
+
+
+def _place(who: str | None, what: str, models: tuple[str, ...], name: str | None) -> int:
+    if name not in models:
+        known = ", ".join(models) or "none yet"
+        raise ArenaError(f"{who} has no {what} on {name!r}. Models with {what}s: {known}.")
+    return models.index(name)
+
+
+def _touching(counts: PairCounts, weights: FloatArray) -> int:
+    """Return the comparisons of any of the models that have a weight."""
+    pairs, at = np.triu(counts.comparisons), weights != 0
+    return int(pairs[at[:, None] | at[None, :]].sum())

@@ -1,0 +1,211 @@
+"""Counts of votes and verdicts from the store, and what the statistics make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from coupled_arena.analysis.leaderboard.read import cells_of
+from coupled_arena.analysis.live import Kept
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.influence import Influence
+from coupled_arena.stats.judges.agreement import Agreement
+from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence, Ties
+from coupled_arena.stats.judges.powered_means import PoweredMeans
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import clusters, comparisons, judge_biases
+from coupled_arena.store.queries.clusters import Cells
+from coupled_arena.store.queries.comparisons import Counts, Selection
+from coupled_arena.store.queries.judge_biases import Lengths, Orders
+
+
+class Truth(StrEnum):
+    """What a judge is held against."""
+
+    VOTES = "votes"  # which of two answers people prefer
+    BENCHMARK = "benchmark"  # whether an answer is right
+
+
+@dataclass(frozen=True, eq=False)
+class AuditEvidence:
+    """What the comparisons of one selection say of a judge, before an error level is chosen.
+
+    Attributes
+    ----------
+    selection : Selection
+        With a judge.
+    ties : Ties
+    benchmark : str or None
+        Whose key the judge is held against; None where votes are the truth.
+    judged : JudgedCounts or None
+        Of the k models that the judge has said anything of, where votes are the truth.
+    votes : PairCounts or None
+        All people's votes on these models, with and without a verdict.
+    outcomes : ndarray of int64, shape (4, 4)
+        Comparisons by vote and verdict; where a benchmark is the truth, answers: the first
+        outcome is "right", the second "wrong".
+    alone : int
+        Comparisons with a verdict and no vote.
+    tables : mapping of Ties to Agreement
+        The 2x2 tables, with ties as losses and dropped.
+    means : PoweredMeans
+    bias_variance, rho_variance : ndarray of float64, shape (k,)
+        Of the judge's bias and of artanh ρ.
+    silent : tuple of str
+        Models with votes that the judge has said nothing of.
+    orders : Orders
+    lengths : Lengths
+    mixed : tuple of Mode
+        The modes that the comparisons come from.
+    version : tuple of int
+        `Store.version` before anything was read.
+    """
+
+    selection: Selection
+    ties: Ties
+    benchmark: str | None
+    judged: JudgedCounts | None
+    votes: PairCounts | None
+    outcomes: IntArray
+    alone: int
+    tables: Mapping[Ties, Agreement]
+    means: PoweredMeans
+    bias_variance: FloatArray
+    rho_variance: FloatArray
+    silent: tuple[str, ...]
+    orders: Orders
+    lengths: Lengths
+    mixed: tuple[Mode, ...]
+    version: tuple[int, ...]
+
+    @property
+    def truth(self) -> Truth:
+        """What the judge is held against."""
+        return Truth.VOTES if self.benchmark is None else Truth.BENCHMARK
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The k models that the judge has said anything of."""
+        return self.means.models
+
+    @property
+    def table(self) -> Agreement:
+        """The 2x2 tables in force."""
+        return self.tables[self.ties]
+
+
+def read_audit_evidence(
+    store: Store, selection: Selection, ties: Ties = Ties.LOSS
+) -> AuditEvidence:
+    """Count votes and verdicts as they are now.
+
+    Raises
+    ------
+    StoreError
+        The selection names a judge or model that the store does not know.
+    """
+    version = store.version()
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # counts and cluster sums of one moment
+        counts = comparisons.count(cursor, selection)
+        counts = counts.of(counts.compared)
+        votes, judged, silent = _heard(counts)
+        own = ModelCounts.of(judged)
+        tables = {kind: Agreement.of(own, kind) for kind in Ties}
+        means = PoweredMeans.of(judged, ties)
+        bias_and_rho = influences(tables[ties], ties)
+        variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
+        if judged.models and clusters.clusters_overlap(cursor):
+            twice = judged.models * 2
+            powered = _stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
+            gram, groups = clusters.cluster_gram(cursor, selection, twice, powered)
+            means = means.clustered(gram, groups)
+            cells = _stacked([each.of_pairs for each in bias_and_rho])
+            squares, _ = clusters.cluster_diagonal(cursor, selection, twice, cells)
+            variances = np.split(squares * means.inflation, 2)
+        orders, lengths = (
+            judge_biases.orders(cursor, selection),
+            judge_biases.lengths(cursor, selection),
+        )
+        cursor.execute("commit")
+    return AuditEvidence(
+        selection=selection,
+        ties=ties,
+        benchmark=None,
+        judged=judged,
+        votes=votes,
+        outcomes=judged.labelled.sum((0, 1)),
+        alone=int(judged.unlabelled.sum()),
+        tables=tables,
+        means=means,
+        bias_variance=variances[0],
+        rho_variance=variances[1],
+        silent=silent,
+        orders=orders,
+        lengths=lengths,
+        mixed=_mixed(counts),
+        version=version,
+    )
+
+
+class LiveAudits:
+    """Audits that are made again only when the store has changed; for any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: Kept[tuple[Selection, Ties], AuditEvidence] = Kept(store)
+
+    def get(self, selection: Selection, ties: Ties) -> AuditEvidence:
+        """Return what `read_audit_evidence` does; the same object until the store changes."""
+        return self._kept.get(
+            (selection, ties), lambda: read_audit_evidence(self._store, selection, ties)
+        )
+
+
+def _heard(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
+    """Return votes and verdicts of the models that have a verdict, and the other models."""
+    every = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+    spoken = every.verdicts.comparisons.any(axis=1)
+    at = np.flatnonzero(spoken)
+    judged = every.of([counts.models[i] for i in at])
+    votes = counts.votes.sum((0, 1))[np.ix_(at, at)]
+    silent = tuple(counts.models[i] for i in np.flatnonzero(~spoken))
+    return PairCounts(judged.models, votes), judged, silent
+
+
+def influences(table: Agreement, ties: Ties) -> list[OwnInfluence]:
+    """Return what a comparison adds to the errors of the bias and of artanh ρ."""
+    nothing = np.zeros((len(table.n), 3))
+    return [
+        OwnInfluence(table.bias_influence(ties), nothing),
+        OwnInfluence(table.rho_influence(ties), nothing),
+    ]
+
+
+def _mixed(counts: Counts) -> tuple[Mode, ...]:
+    sizes = counts.labelled.sum((1, 2, 3, 4)) + counts.unlabelled.sum((1, 2, 3))
+    return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
+
+
+def _stacked(influences: Sequence[Influence]) -> Cells:
+    """Return rows for several numbers of each model: those of the second follow all the first."""
+    k = len(influences[0].labelled)
+    rows = [cells_of(each) for each in influences]
+
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(each, name) for each in rows])
+
+    shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
+    return Cells(
+        model_a=column("model_a") + shift,
+        model_b=column("model_b") + shift,
+        first=column("first"),
+        second=column("second"),
+        human=column("human"),
+        verdict=column("verdict"),
+    )

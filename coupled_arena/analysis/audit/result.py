@@ -1,0 +1,297 @@
+"""What an audit says at one error level, as plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from coupled_arena.analysis.audit.read import AuditEvidence, Truth, read_audit_evidence
+from coupled_arena.analysis.audit.symbols import TERMS, Terms
+from coupled_arena.stats.counts import OUTCOMES
+from coupled_arena.stats.intervals import critical_value
+from coupled_arena.stats.judges.differences import Difference, difference
+from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
+
+
+@dataclass(frozen=True)
+class ModelAudit:
+    """The judge on one model; None is what the comparisons leave unknown.
+
+    Attributes
+    ----------
+    n : int
+        Comparisons in the 2x2 table: `both` + `human_alone` + `judge_alone` + `neither`, by who
+        prefers the model.
+    votes, judge_only : int
+        Comparisons with a vote and a verdict, ties that are dropped included; and with a verdict
+        alone.
+    b, b_low, b_high : float or None
+        How often people prefer the model.
+    p, q : float or None
+        How often the judge agrees where people prefer the model, and where they do not.
+    judge_bias, bias_low, bias_high : float or None
+        Judge's score less people's.
+    bias_possible : float or None
+        Largest bias, either way, of a judge that agrees as often.
+    rho_squared_least, rho_squared_most : float or None
+        Bounds by Theorem 9 of the paper.
+    power_tuning, power_tuning_limit : float
+        λ with the verdicts there are, and with verdicts without end.
+    tau, tau_max : float or None
+        What one vote is worth with the verdicts there are, and with verdicts without end.
+    at_frontier : bool
+        ½ ≤ agreement ≤ b, so that `tau_max` cannot exceed two.
+    powered, powered_low, powered_high : float or None
+        How often people prefer the model, corrected by the verdicts alone.
+    """
+
+    model: str
+    n: int
+    both: int
+    human_alone: int
+    judge_alone: int
+    neither: int
+    votes: int
+    judge_only: int
+    b: float | None
+    b_low: float | None
+    b_high: float | None
+    p: float | None
+    q: float | None
+    judge_score: float | None
+    agreement: float | None
+    balanced_agreement: float | None
+    judge_bias: float | None
+    bias_low: float | None
+    bias_high: float | None
+    bias_possible: float | None
+    rho: float | None
+    rho_squared: float | None
+    rho_squared_least: float | None
+    rho_squared_most: float | None
+    power_tuning: float
+    power_tuning_limit: float | None
+    tau: float | None
+    tau_max: float | None
+    tau_max_low: float | None
+    tau_max_high: float | None
+    at_frontier: bool
+    powered: float | None
+    powered_low: float | None
+    powered_high: float | None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A judge's audit, with the settings it was made with.
+
+    Attributes
+    ----------
+    models : tuple of ModelAudit
+        The model that people prefer most often first.
+    differences : tuple of Difference
+        Of all pairs of models with votes, in the same order.
+    tau_max_range : mapping of Ties to (float, float)
+        Smallest and largest τ_max, both ways of taking ties; without one there is none.
+    largest_bias, smallest_gap : float or None
+        Largest judge's bias of any model without its sign, and the smallest difference of any
+        two models by people.
+    row_agreement, row_agreement_strict : float or None
+        Share of comparisons where people and the judge say the same: with "both bad" as a tie,
+        and apart from it.
+    first_by_people : float or None
+        Share of these comparisons that the answer shown first wins.
+    """
+
+    evidence: AuditEvidence
+    alpha: float
+    models: tuple[ModelAudit, ...]
+    differences: tuple[Difference, ...]
+    tau_max_range: Mapping[Ties, tuple[float, float]]
+    largest_bias: float | None
+    smallest_gap: float | None
+    row_agreement: float | None
+    row_agreement_strict: float | None
+    first_by_people: float | None
+
+    @property
+    def judge(self) -> str:
+        """The judge's name."""
+        return self.evidence.selection.judge or ""
+
+    @property
+    def terms(self) -> Terms:
+        """What to call votes and comparisons."""
+        return TERMS[self.evidence.truth]
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons with a vote and a verdict, or answers graded."""
+        return int(self.evidence.outcomes.sum())
+
+    @property
+    def judge_only(self) -> int:
+        """Comparisons with a verdict alone."""
+        return self.evidence.alone
+
+    @property
+    def order_is_safe(self) -> bool | None:
+        """Whether every bias is under half the smallest gap, so that no two models change places.
+
+        By the estimates; None where nothing can be compared.
+        """
+        if self.largest_bias is None or self.smallest_gap is None:
+            return None
+        return self.largest_bias < self.smallest_gap / 2
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the audit cannot say, and what would help."""
+        return tuple(_warnings(self))
+
+
+def read_audit(
+    store: Store, selection: Selection, ties: Ties = Ties.LOSS, alpha: float = 0.05
+) -> Audit:
+    """Audit a judge on the votes as they are now; see `audit`."""
+    return audit(read_audit_evidence(store, selection, ties), alpha)
+
+
+def audit(evidence: AuditEvidence, alpha: float = 0.05) -> Audit:
+    """Return what the evidence says at one error level.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is not between 0 and 1.
+    """
+    rows = _models(evidence, alpha)
+    models = tuple(sorted(rows, key=lambda row: (-(row.b if row.b is not None else -1), row.model)))
+    known = [row.b for row in models if row.b is not None]
+    gaps = [high - low for high, low in pairwise(known)]
+    places = {model: place for place, model in enumerate(evidence.models)}
+    said = [places[row.model] for row in models if row.b is not None]
+    biases = [abs(row.judge_bias) for row in models if row.judge_bias is not None]
+    return Audit(
+        evidence=evidence,
+        alpha=alpha,
+        models=models,
+        differences=tuple(
+            difference(evidence.means, one, other, alpha) for one, other in combinations(said, 2)
+        ),
+        tau_max_range=_ranges(evidence),
+        largest_bias=max(biases, default=None),
+        smallest_gap=min(gaps, default=None),
+        **_shares(evidence),
+    )
+
+
+def _models(evidence: AuditEvidence, alpha: float) -> list[ModelAudit]:
+    table, means = evidence.table, evidence.means
+    critical = critical_value(alpha, means.degrees)
+    b_low, b_high = means.human_interval(alpha)
+    powered_low, powered_high = means.powered_interval(alpha)
+    bias_low, bias_high = table.bias_interval(critical, evidence.bias_variance)
+    tau_low, tau_high = table.tau_max_interval(critical, evidence.rho_variance)
+    least, most = table.rho_squared_bounds
+    columns = {
+        **{name: getattr(table, name) for name in _OF_TABLE},
+        **{name: getattr(means, name) for name in _OF_MEANS},
+        "b_low": b_low,
+        "b_high": b_high,
+        "bias_low": bias_low,
+        "bias_high": bias_high,
+        "rho_squared_least": least,
+        "rho_squared_most": most,
+        "tau_max_low": tau_low,
+        "tau_max_high": tau_high,
+        "powered_low": powered_low,
+        "powered_high": powered_high,
+    }
+    return [
+        ModelAudit(model, **{name: _plain(column[i]) for name, column in columns.items()})
+        for i, model in enumerate(evidence.models)
+    ]
+
+
+_OF_TABLE = (
+    *("n", "both", "human_alone", "judge_alone", "neither", "b", "p", "q", "judge_score"),
+    *("agreement", "balanced_agreement", "judge_bias", "bias_possible", "rho", "rho_squared"),
+    *("power_tuning_limit", "tau_max", "at_frontier"),
+)
+_OF_MEANS = ("votes", "judge_only", "power_tuning", "tau", "powered")
+
+
+def _plain(value: np.generic) -> Any:
+    """Return a Python value; None for NaN and infinity."""
+    plain = value.item()
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _ranges(evidence: AuditEvidence) -> dict[Ties, tuple[float, float]]:
+    found: dict[Ties, tuple[float, float]] = {}
+    for ties, table in evidence.tables.items():
+        tau_max = table.tau_max[np.isfinite(table.tau_max)]
+        if len(tau_max):
+            found[ties] = float(tau_max.min()), float(tau_max.max())
+    return found
+
+
+def _shares(evidence: AuditEvidence) -> dict[str, float | None]:
+    """Return shares of comparisons by what people and the judge say."""
+    labelled = evidence.outcomes
+    n = int(labelled.sum())
+    if not n:
+        return dict.fromkeys(("row_agreement", "row_agreement_strict", "first_by_people"))
+    same, voted = int(np.trace(labelled)), evidence.truth is Truth.VOTES
+    return {
+        "row_agreement": (same + int(labelled[_TIE, _BOTH_BAD] + labelled[_BOTH_BAD, _TIE])) / n,
+        "row_agreement_strict": same / n,
+        "first_by_people": int(labelled[_FIRST].sum()) / n if voted else None,
+    }
+
+
+_FIRST, _, _TIE, _BOTH_BAD = range(len(OUTCOMES))
+
+
+def _warnings(audit: Audit) -> Iterator[str]:
+    evidence = audit.evidence
+    if len(evidence.mixed) > 1:
+        yield f"This audit mixes battles of different modes: {', '.join(evidence.mixed)}."
+    clusters = evidence.means.clusters
+    if clusters is not None and clusters < FEW_PROMPTS:
+        yield (
+            f"All {audit.terms.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
+            "intervals know little of what other prompts would say."
+        )
+    if unreadable := evidence.orders.unreadable:
+        yield f"Answers of the judge that are unreadable and not counted: {unreadable}."
+    if not audit.comparisons:
+        yield (
+            f"No comparison has both a vote and a verdict of {audit.judge}."
+            if evidence.truth is Truth.VOTES
+            else f"No {evidence.benchmark} answer has a readable grade of {audit.judge}."
+        )
+        return
+    if not audit.judge_only and evidence.truth is Truth.VOTES:
+        yield (
+            "Every verdict is on a comparison that people voted on too, so the judge adds nothing "
+            "yet: let it judge battles that nobody voted on."
+        )
+    if unvoted := [row.model for row in audit.models if not row.n]:
+        yield f"Without a comparison that counts: {', '.join(unvoted)}."
+    if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
+        yield (
+            f"The judge, or {audit.terms.source}, always said the same of "
+            f"{', '.join(unknown)}: no correlation can be told from that."
+        )
+    if evidence.silent:
+        yield f"Without a verdict of {audit.judge}: {', '.join(evidence.silent)}."

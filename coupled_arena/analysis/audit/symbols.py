@@ -1,0 +1,50 @@
+"""What an audit calls things, by what the judge is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coupled_arena.analysis.audit.read import Truth
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Words for the truth, its labels, and what they are given to.
+
+    Attributes
+    ----------
+    source : str
+        Who knows the truth.
+    does : str
+        The verb that goes with it.
+    label : str
+        One label of the truth.
+    labels : str
+        Several, in short.
+    many : str
+        What is labelled.
+    rate : str
+        b as a figure's title has it.
+    favours : str
+        What the judge does when it labels an answer as a win.
+    """
+
+    source: str
+    does: str
+    label: str
+    labels: str
+    many: str
+    rate: str
+    favours: str
+
+
+TERMS = {
+    Truth.VOTES: Terms(
+        *("people", "do", "human vote", "votes", "comparisons", "Win rates"),
+        "prefers this model",
+    ),
+    Truth.BENCHMARK: Terms(
+        *("the benchmark", "does", "checked answer", "checked answers", "answers", "Right answers"),
+        "calls this model's answers right",
+    ),
+}

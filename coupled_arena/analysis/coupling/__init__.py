@@ -1,0 +1,1 @@
+"""What coupled generation saves."""

@@ -1,0 +1,1 @@
+"""Who is preferred how often."""

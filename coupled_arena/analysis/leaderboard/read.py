@@ -1,0 +1,318 @@
+"""Evidence: counts and estimates for one selection of comparisons, which is what costs time.
+
+What it says at one error level is a `coupled_arena.analysis.leaderboard.result.Leaderboard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from coupled_arena.analysis.live import Kept
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
+from coupled_arena.stats.influence import PairProducts
+from coupled_arena.stats.ranking.estimates import (
+    Covariance,
+    Estimate,
+    Influence,
+    estimate,
+    estimate_from_votes,
+)
+from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries.clusters import Cells
+from coupled_arena.store.queries.comparisons import Counts, Selection
+
+_MODES = list(Mode)
+_MANY_PROMPTS = 1000
+"""Prompts of every pair from which it is not worth a pass over the table to know which pair has
+how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
+
+
+class BoardSource(StrEnum):
+    """Whose word a board takes."""
+
+    HUMAN = "human"
+    JUDGE = "judge"
+    PPR = "ppr"  # prediction-powered: many verdicts, corrected by few votes
+
+
+@dataclass(frozen=True)
+class Method:
+    """How win-rates are estimated from counts."""
+
+    weighting: Weighting = Weighting.STRATIFIED
+    covariance: Covariance = Covariance.CORRECTED
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the comparisons of one selection say, before an error level is chosen.
+
+    Attributes
+    ----------
+    selection : Selection
+    method : Method
+    votes : PairCounts
+        All votes, those on identical replies included.
+    identical : PairCounts
+        The ties of identical replies, which nobody was asked about.
+    judged : JudgedCounts
+        Comparisons with a verdict of the selected judge.
+    estimates : mapping of BoardSource to Estimate
+        Those that there are data for.
+    modes : ModeComparison or None
+        Coupled against independent, where both have votes (on a store without votes: verdicts).
+    mixed : tuple of Mode
+        The modes that the comparisons come from.
+    left_out : int
+        Comparisons that are not counted: votes that rank equal answers apart.
+    version : tuple of int
+        `Store.version` before the votes were read, so that no vote after it can be overlooked.
+    idle : tuple of str
+        Models of the selection that nobody has compared with another one: in none of the counts.
+    """
+
+    selection: Selection
+    method: Method
+    votes: PairCounts
+    identical: PairCounts
+    judged: JudgedCounts
+    estimates: Mapping[BoardSource, Estimate]
+    modes: ModeComparison | None
+    mixed: tuple[Mode, ...]
+    left_out: int
+    version: tuple[int, ...]
+    idle: tuple[str, ...]
+    draws: int
+    _separations: dict[BoardSource, Separation] = field(
+        default_factory=dict[BoardSource, Separation]
+    )
+
+    def separation(self, source: BoardSource) -> Separation:
+        """Return which models differ, on the board of one source."""
+        if source not in self._separations:
+            self._separations[source] = Separation(self.estimates[source], self.draws)
+        return self._separations[source]
+
+    @property
+    def votes_saved(self) -> float | None:
+        """Human comparisons that would have to be added for the judge's gain in variance."""
+        human = self.estimates.get(BoardSource.HUMAN)
+        powered = self.estimates.get(BoardSource.PPR)
+        if human is None or powered is None or human.models != powered.models:
+            return None
+        alone, together = np.trace(human.covariance), np.trace(powered.covariance)
+        if not together > 0:  # votes that never varied
+            return None
+        return float(human.human * (alone / together - 1)) if np.isfinite(alone) else None
+
+
+def read_evidence(
+    store: Store,
+    selection: Selection = Selection(),
+    method: Method = Method(),
+    draws: int = DRAWS,
+    *,
+    judge_alone: bool = True,
+) -> Evidence:
+    """Count the comparisons as they are now and estimate what they allow.
+
+    Parameters
+    ----------
+    judge_alone : bool
+        Whether to estimate from the verdicts alone, too.
+
+    Raises
+    ------
+    StoreError
+        The selection names a judge or model that the store does not know.
+    """
+    version = store.version()
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # counts and cluster sums of one moment
+        stored = comparisons.count(cursor, selection)
+        counts = stored.of(stored.compared)
+        votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
+        judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+        shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
+        prompts = _prompts(cursor, selection, method, votes.models) if shared else {}
+        estimates = _estimates(votes, judged, method, prompts, judge_alone=judge_alone)
+        modes = _compare_modes(counts) if selection.mode is None else None
+        if shared:
+            for source, plain in estimates.items():
+                estimates[source] = _on_prompts(cursor, selection, source, plain)
+            if modes is not None:
+                modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
+        cursor.execute("commit")
+    identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
+    return Evidence(
+        selection=selection,
+        method=method,
+        votes=votes,
+        identical=identical,
+        judged=judged,
+        estimates=estimates,
+        modes=modes,
+        mixed=_mixed(counts),
+        left_out=counts.left_out,
+        version=version,
+        idle=tuple(model for model in stored.models if model not in counts.models),
+        draws=draws,
+    )
+
+
+class LiveEvidence:
+    """Evidence that is gathered again only when the store has changed; for any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: Kept[tuple[Selection, Method, bool], Evidence] = Kept(store)
+
+    def get(
+        self,
+        selection: Selection = Selection(),
+        method: Method = Method(),
+        *,
+        judge_alone: bool = False,
+    ) -> Evidence:
+        """Return the evidence of a selection; the same object until the store changes."""
+        return self._kept.get(
+            (selection, method, judge_alone),
+            lambda: read_evidence(
+                self._store, selection, method, LIVE_DRAWS, judge_alone=judge_alone
+            ),
+        )
+
+
+def _prompts(
+    cursor: comparisons.Cursor, selection: Selection, method: Method, models: tuple[str, ...]
+) -> dict[BoardSource, PairPrompts]:
+    """Return on how many prompts the comparisons of each board are."""
+    by_order = method.weighting is Weighting.POSITION
+    found = clusters.pair_prompts(cursor, selection, models, by_order=by_order)
+    nobody = np.zeros_like(found.votes)
+    return {
+        BoardSource.HUMAN: PairPrompts(models, found.votes, nobody),
+        BoardSource.JUDGE: PairPrompts(models, found.verdicts, nobody),
+        BoardSource.PPR: PairPrompts(models, found.labelled, found.alone),
+    }
+
+
+def _estimates(
+    votes: PairCounts,
+    judged: JudgedCounts,
+    method: Method,
+    prompts: Mapping[BoardSource, PairPrompts],
+    *,
+    judge_alone: bool,
+) -> dict[BoardSource, Estimate]:
+    settings = method.weighting, method.covariance
+    estimates: dict[BoardSource, Estimate] = {}
+    labels = {BoardSource.HUMAN: votes}
+    if judge_alone:
+        labels[BoardSource.JUDGE] = judged.verdicts
+    for source, counts in labels.items():
+        if counts.comparisons.any():
+            estimates[source] = estimate_from_votes(counts, *settings, prompts.get(source))
+    if judged.votes.comparisons.any():
+        estimates[BoardSource.PPR] = estimate(judged, *settings, prompts.get(BoardSource.PPR))
+    return estimates
+
+
+def _on_prompts(
+    cursor: comparisons.Cursor, selection: Selection, source: BoardSource, plain: Estimate
+) -> Estimate:
+    """Return an estimate whose comparisons on one prompt depend on each other."""
+    cells = _CELLS[source](plain)
+    gram, groups = clusters.cluster_gram(cursor, selection, plain.models, cells)
+    if plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS:
+        return plain.clustered(gram, groups)
+    sums = clusters.cluster_squares(cursor, selection, plain.models, cells)
+    return plain.clustered(gram, groups, PairProducts(sums.squares, sums.products))
+
+
+def _mixed(counts: Counts) -> tuple[Mode, ...]:
+    sizes = counts.votes.sum((1, 2, 3, 4)) + counts.unlabelled.sum((1, 2, 3))
+    return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
+
+
+def _compare_modes(counts: Counts) -> ModeComparison | None:
+    """Compare the protocols by people's votes, or on a store without votes by the verdicts."""
+    tables = counts.votes.sum(1)
+    if not tables.any():
+        tables = counts.labelled.sum(3) + counts.unlabelled
+    coupled, independent = (
+        PairCounts(counts.models, tables[_MODES.index(mode)])
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT)
+    )
+    if not (coupled.comparisons.any() and independent.comparisons.any()):
+        return None
+    return compare_modes(coupled, independent)
+
+
+def _grid(*shape: int) -> list[IntArray]:
+    return [axis.ravel() for axis in np.indices(shape)]
+
+
+def _cells_of_votes(estimated: Estimate) -> Cells:
+    influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
+    a, b, outcome = _grid(*influence.shape[:3])
+    first, second = influence.reshape(-1, 2).T
+    return Cells(a, b, first, second, human=outcome)
+
+
+def _cells_of_verdicts(estimated: Estimate) -> Cells:
+    votes = _cells_of_votes(estimated)
+    return Cells(votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human)
+
+
+def cells_of(influence: Influence) -> Cells:
+    """Return what comparisons with a verdict add, as rows that the store can match."""
+    a, b, human, verdict = _grid(*influence.labelled.shape[:4])
+    c, d, alone = _grid(*influence.unlabelled.shape[:3])
+    values = np.concatenate(
+        [influence.labelled.reshape(-1, 2), influence.unlabelled.reshape(-1, 2)]
+    )
+    return Cells(
+        model_a=np.concatenate([a, c]),
+        model_b=np.concatenate([b, d]),
+        first=values[:, 0],
+        second=values[:, 1],
+        human=np.concatenate([human, np.full_like(alone, -1)]),
+        verdict=np.concatenate([verdict, alone]),
+    )
+
+
+_CELLS = {
+    BoardSource.HUMAN: _cells_of_votes,
+    BoardSource.JUDGE: _cells_of_verdicts,
+    BoardSource.PPR: lambda estimated: cells_of(estimated.influence),
+}
+
+
+def _clustered(
+    cursor: comparisons.Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
+) -> ModeComparison:
+    mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
+    places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
+    label = {"human": outcome} if voted else {"verdict": outcome}
+    of = modes.influence
+    pairs, models, ties = (
+        Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
+        for values in (of.pairs, of.models, of.ties)
+    )
+    sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)
+    return modes.clustered(
+        (sums.squares, sums.clusters),
+        clusters.cluster_diagonal(cursor, selection, modes.models, models),
+        clusters.cluster_total(cursor, selection, modes.models, ties),
+    )

@@ -1,0 +1,348 @@
+"""The leaderboard: what the evidence says at one error level, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from coupled_arena.analysis.leaderboard.read import (
+    BoardSource,
+    Evidence,
+    Method,
+    read_evidence,
+)
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.counts import PairCounts
+from coupled_arena.stats.ranking.estimates import Estimate
+from coupled_arena.stats.ranking.rank_sets import Cutoff, intervals
+from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
+
+_WISHES = 5  # pairs that are named as short of votes; the others are only counted
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model stands.
+
+    Attributes
+    ----------
+    win_rate, standard_error, low, high : float
+        Mean over opponents of the probability to be preferred, and its interval.
+    rank, rank_low, rank_high : int
+        Position by the estimates, and the best and worst one that they leave possible.
+    """
+
+    win_rate: float
+    standard_error: float
+    low: float
+    high: float
+    rank: int
+    rank_low: int
+    rank_high: int
+
+    @property
+    def likely_rate(self) -> float:
+        """The win rate to show: with a judge's correction the estimate may leave 0 to 1."""
+        return min(max(self.win_rate, 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One model's row.
+
+    ``wins + losses + ties + both_bad`` are the `human_votes`: comparisons that a person decided.
+    A battle of three models counts as two for each. `identical` are ties of equal replies that
+    nobody was asked about: they are comparisons like others to the win-rate, and shown apart.
+
+    Attributes
+    ----------
+    place : Place or None
+        None while the model has no votes (on a judge's board: no verdicts).
+    """
+
+    model: str
+    place: Place | None
+    wins: int
+    losses: int
+    ties: int
+    both_bad: int
+    identical: int
+    judge_verdicts: int
+
+    @property
+    def human_votes(self) -> int:
+        """Comparisons that a person decided."""
+        return self.wins + self.losses + self.ties + self.both_bad
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons that people's win-rate is a fraction of."""
+        return self.human_votes + self.identical
+
+
+@dataclass(frozen=True)
+class HeadToHead:
+    """One model against another, whichever was shown first; ties include "both bad"."""
+
+    wins: int
+    losses: int
+    ties: int
+
+    @property
+    def comparisons(self) -> int:
+        """How often the two were compared."""
+        return self.wins + self.losses + self.ties
+
+    @property
+    def win_rate(self) -> float | None:
+        """Fraction of the comparisons that the model won, None without any."""
+        return self.wins / self.comparisons if self.comparisons else None
+
+    @property
+    def score(self) -> float | None:
+        """Wins and half the ties, as a fraction: one half where the two are even."""
+        return (self.wins + self.ties / 2) / self.comparisons if self.comparisons else None
+
+
+@dataclass(frozen=True)
+class MissingVotes:
+    """A pair that was compared too seldom, and how many comparisons it still needs."""
+
+    first: str
+    second: str
+    votes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """What is known of the models at one moment and one error level.
+
+    Attributes
+    ----------
+    standings : tuple of Standing
+        Of the models with a vote (on a judge's board: a verdict), best first; those without a
+        place last, by name.
+    head_to_head : tuple of tuples of HeadToHead
+        ``head_to_head[i][j]`` is the model of row i of the standings against that of row j, by
+        people (by the judge on its own board); empty where i = j.
+    source : BoardSource
+        Whose word the standings take.
+    estimate : Estimate or None
+        What they come from; None without votes.
+    alpha : float
+        Error level of the intervals, and jointly of the rank-sets.
+    identical : int
+        Comparisons of equal replies, which nobody was asked about.
+    missing : tuple of MissingVotes
+        Pairs of these models with fewer than `MINIMUM_PER_PAIR` human comparisons, those nearest
+        to it first.
+    idle : tuple of str
+        The other models that there are battles of.
+    """
+
+    evidence: Evidence
+    source: BoardSource
+    alpha: float
+    cutoff: Cutoff
+    standings: tuple[Standing, ...]
+    head_to_head: tuple[tuple[HeadToHead, ...], ...]
+    identical: int
+    missing: tuple[MissingVotes, ...]
+    idle: tuple[str, ...]
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The estimate that the standings come from."""
+        return self.evidence.estimates.get(self.source)
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode that is counted; None: all."""
+        return self.evidence.selection.mode
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """`Store.version` before the votes were read."""
+        return self.evidence.version
+
+    @property
+    def human_votes(self) -> int:
+        """Comparisons that a person decided, each counted once."""
+        return sum(standing.human_votes for standing in self.standings) // 2
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Sentences on what this board cannot say yet, and what would help."""
+        own = self.estimate.warnings if self.estimate else ()
+        judge = self.evidence.selection.judge
+        if self.source is not BoardSource.HUMAN and self.estimate is None:
+            own = (f"{judge} has no verdict here that this board could use.",)
+        evidence = self.evidence
+        label = "verdicts" if self.source is BoardSource.JUDGE else "votes"
+        return (
+            *_mixture(evidence.mixed),
+            *_left_out(evidence.left_out),
+            *own,
+            *_wishes(self.missing),
+            *([f"No {label} yet: {_some(self.idle)}."] if self.idle else []),
+        )
+
+
+def read_leaderboard(
+    store: Store,
+    selection: Selection = Selection(),
+    method: Method = Method(),
+    *,
+    source: BoardSource | None = None,
+    alpha: float = 0.05,
+    cutoff: Cutoff = Cutoff.MAX_T,
+) -> Leaderboard:
+    """Compute a leaderboard from the votes as they are now; see `leaderboard`."""
+    evidence = read_evidence(store, selection, method)
+    return leaderboard(evidence, source=source, alpha=alpha, cutoff=cutoff)
+
+
+def leaderboard(
+    evidence: Evidence,
+    *,
+    source: BoardSource | None = None,
+    alpha: float = 0.05,
+    cutoff: Cutoff = Cutoff.MAX_T,
+) -> Leaderboard:
+    """Return what the evidence says at one error level.
+
+    Parameters
+    ----------
+    source : BoardSource, optional
+        By default prediction-powered where a judge is selected, else people's votes.
+    alpha : float
+        Error level, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is not between 0 and 1.
+    """
+    if source is None:
+        source = BoardSource.PPR if evidence.selection.judge else BoardSource.HUMAN
+    votes = evidence.votes
+    shown = evidence.judged.verdicts if source is BoardSource.JUDGE else votes
+    named = (shown if shown.compared else evidence.judged.verdicts).compared
+    standings = tuple(
+        standing
+        for standing in _standings(evidence, source, alpha, cutoff)
+        if standing.model in named
+    )
+    order = [votes.models.index(standing.model) for standing in standings]
+    return Leaderboard(
+        evidence=evidence,
+        source=source,
+        alpha=alpha,
+        cutoff=cutoff,
+        standings=standings,
+        head_to_head=_head_to_head(order, shown),
+        identical=int(evidence.identical.comparisons.sum()) // 2,
+        missing=_missing(named, votes),
+        idle=(*(model for model in votes.models if model not in named), *evidence.idle),
+    )
+
+
+def _standings(
+    evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
+) -> tuple[Standing, ...]:
+    votes, identical = evidence.votes, evidence.identical
+    asked = PairCounts(votes.models, votes.counts - identical.counts)
+    verdicts = evidence.judged.verdicts.comparisons.sum(axis=1)
+    placed = _placed(evidence, source, alpha, cutoff)
+    rows = [
+        Standing(
+            model=model,
+            place=placed.get(model),
+            wins=int(asked.wins[i].sum()),
+            losses=int(asked.wins[:, i].sum()),
+            ties=int(asked.ties[i].sum()),
+            both_bad=int(asked.both_bad[i].sum()),
+            identical=int(identical.comparisons[i].sum()),
+            judge_verdicts=int(verdicts[i]),
+        )
+        for i, model in enumerate(votes.models)
+    ]
+    return tuple(sorted(rows, key=lambda s: (-s.place.win_rate if s.place else 1.0, s.model)))
+
+
+def _placed(
+    evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
+) -> dict[str, Place]:
+    estimated = evidence.estimates.get(source)
+    if estimated is None:
+        return {}
+    low, high = intervals(estimated, alpha)
+    ranks = evidence.separation(source).rank_sets(alpha, cutoff)
+    return {
+        model: Place(
+            win_rate=float(estimated.theta[i]),
+            standard_error=float(estimated.standard_error[i]),
+            low=float(low[i]),
+            high=float(high[i]),
+            rank=int(ranks.rank[i]),
+            rank_low=int(ranks.low[i]),
+            rank_high=int(ranks.high[i]),
+        )
+        for i, model in enumerate(estimated.models)
+    }
+
+
+def _head_to_head(order: list[int], counts: PairCounts) -> tuple[tuple[HeadToHead, ...], ...]:
+    wins, ties = counts.wins, counts.ties + counts.both_bad
+    return tuple(
+        tuple(HeadToHead(int(wins[i, j]), int(wins[j, i]), int(ties[i, j])) for j in order)
+        for i in order
+    )
+
+
+def _missing(models: tuple[str, ...], votes: PairCounts) -> tuple[MissingVotes, ...]:
+    n, place = votes.comparisons, votes.models.index
+    short = [
+        MissingVotes(a, b, int(MINIMUM_PER_PAIR - n[place(a), place(b)]))
+        for a, b in combinations(models, 2)
+        if n[place(a), place(b)] < MINIMUM_PER_PAIR
+    ]
+    return tuple(sorted(short, key=lambda pair: pair.votes))
+
+
+def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
+    if len(modes) < 2:
+        return ()
+    return (f"This board mixes battles of different modes: {', '.join(modes)}.",)
+
+
+def _left_out(comparisons: int) -> tuple[str, ...]:
+    if not comparisons:
+        return ()
+    are = "comparison is" if comparisons == 1 else "comparisons are"
+    why = "a vote that prefers one of two equal answers says nothing"
+    return (f"{comparisons:,} {are} left out: {why}.",)
+
+
+def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:
+    others = len(missing) - _WISHES
+    return (
+        *(_wish(pair) for pair in missing[:_WISHES]),
+        *([f"{others} more {_plural('pair', others)} without enough votes"] if others > 0 else []),
+    )
+
+
+def _wish(pair: MissingVotes) -> str:
+    votes = f"{pair.votes} more {_plural('vote', pair.votes)}"
+    return f"{votes} in {pair.first}\N{EN DASH}{pair.second}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    others = len(names) - _WISHES
+    return ", ".join(names[:_WISHES]) + (f" and {others} more" if others > 0 else "")
+
+
+def _plural(noun: str, n: int) -> str:
+    return noun if n == 1 else f"{noun}s"

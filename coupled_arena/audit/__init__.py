@@ -1,1 +1,0 @@
-"""The audit of a judge: what its verdicts on the stored battles are worth."""

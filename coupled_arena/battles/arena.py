@@ -1,0 +1,313 @@
+"""Rounds: one visitor's battle from the question to the reveal.
+
+A round lives in this process under an unguessable id, tied to the visitor who opened it; its
+battle is stored once the answers are done, stopped or voted on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from coupled_arena.battles.pairing import new_battle
+from coupled_arena.battles.rounds import ROUND_LIFETIME, Round
+from coupled_arena.battles.visible import Groups, Reveal, RoundView
+from coupled_arena.battles.voting import (
+    check_comparable,
+    check_ranks,
+    level,
+    reveal_of,
+    same_words,
+)
+from coupled_arena.core.errors import ArenaError, PromptError, PromptLengthError, VoteError
+from coupled_arena.core.records import (
+    Battle,
+    Finish,
+    Prompt,
+    Sampling,
+    Source,
+    Vote,
+    new_id,
+)
+from coupled_arena.generation.running import Request, Running
+from coupled_arena.generation.turns import Models, messages, next_request, with_turn
+from coupled_arena.generation.worker import EngineWorker
+from coupled_arena.store.database import Store
+
+_log = logging.getLogger(__name__)
+CADENCE = 0.1  # seconds between looks at a running round, whoever is decoding
+LONGEST_PROMPT = 40_000  # characters
+_BROKEN = "The models broke off, and this round was dropped. Start another."
+_LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
+
+
+@dataclass(frozen=True)
+class ArenaRules:
+    """How battles are drawn; see `settings.BattleSettings`."""
+
+    sampling: Sampling
+    coupled_share: float = 0.5
+    most_at_once: int = 64
+    patience: float = 10.0  # seconds that answers go on unwatched: a page may be reloading
+
+
+class Arena:
+    """All rounds of this process.
+
+    Parameters
+    ----------
+    models : mapping of str to LanguageModel
+        The models that take part.
+    worker : EngineWorker
+        Decodes for everybody.
+    store : Store
+        Where battles and votes go.
+    rules : ArenaRules
+    rng : random.Random
+        Source of pairs, sides, modes and seeds; unpredictable unless a test says otherwise.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        worker: EngineWorker,
+        store: Store,
+        rules: ArenaRules,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.models = models
+        self.worker = worker
+        self._store = store
+        self._rules = rules
+        self._rng = rng or random.SystemRandom()
+        self._rounds: dict[str, Round] = {}
+        self._lock = threading.Lock()
+        self._closing = False
+
+    def is_well(self) -> bool:
+        """Tell whether new rounds are answered."""
+        return self.worker.alive and not self.worker.failing
+
+    def close(self) -> None:
+        """Take no more questions, stop the answers that run and store them as they are."""
+        self._closing = True
+        with self._lock:
+            rounds = list(self._rounds.values())
+        running = [current for current in rounds if current.state.pending]
+        for current in running:
+            self.stop(current.owner, current.id)
+        deadline = time.monotonic() + _LAST_STEP
+        for current in running:
+            self._close(current, deadline)
+
+    def _close(self, current: Round, deadline: float) -> None:
+        pending = current.state.pending
+        if pending and not pending[1].done.wait(max(0.0, deadline - time.monotonic())):
+            _log.warning("A round was dropped: its answers did not stop in time.")
+            return
+        try:
+            self._settle(current)
+        except ArenaError as error:
+            _log.warning("A round was dropped: %s", error)
+
+    def ask(self, owner: str, prompt: Prompt, size: int = 2) -> str:
+        """Open a round on a prompt and return its id; the answers begin at once.
+
+        Raises
+        ------
+        PromptError
+            The prompt is blank or too long, or too many battles run.
+        """
+        battle = new_battle(
+            list(self.models),
+            size,
+            self._rules.sampling,
+            coupled_share=self._rules.coupled_share,
+            rng=self._rng,
+        )
+        current = Round(owner, battle)
+        self._begin(current, prompt)
+        with self._lock:
+            self._forget_old()
+            self._rounds[current.id] = current
+        return current.id
+
+    def follow_up(self, owner: str, round_id: str, text: str) -> None:
+        """Continue a round with another question to the same models."""
+        current = self._mine(owner, round_id)
+        with current.changing:
+            if current.state.reveal:
+                raise PromptError("This round is over: the models are known. Start the next one.")
+            if current.state.pending:
+                raise PromptError("The answers are still being written: wait, or stop them first.")
+            self._begin(current, Prompt(text))
+
+    def view(self, owner: str, round_id: str) -> RoundView:
+        """Return what the visitor may see of a round of theirs."""
+        return self._mine(owner, round_id).state.view()
+
+    async def watch(self, owner: str, round_id: str) -> AsyncIterator[RoundView]:
+        """Yield a running round at a fixed cadence until its turn is over.
+
+        When nobody has watched for a while (a closed page), the decoding stops.
+        """
+        current = self._mine(owner, round_id)
+        pending = current.state.pending
+        current.watchers += 1  # one thread, that of the event loop, counts them
+        try:
+            while pending and not pending[1].done.is_set():
+                yield current.state.view()
+                await asyncio.sleep(CADENCE)
+        finally:
+            current.watchers -= 1
+            if pending and not pending[1].done.is_set():
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._rules.patience, _stop_unwatched, current, pending[1])
+        await asyncio.to_thread(self._settle, current)
+        yield current.state.view()
+
+    def newest(self, owner: str) -> str | None:
+        """Return the id of the round that the visitor opened last; None if they have none."""
+        with self._lock:
+            self._forget_old()
+            newest_first = reversed(self._rounds.values())
+            return next((each.id for each in newest_first if each.owner == owner), None)
+
+    def stop(self, owner: str, round_id: str) -> None:
+        """Stop the answers of a round where they are; it can still be voted on."""
+        current = self._mine(owner, round_id)
+        if current.state.pending:
+            current.state.pending[1].cancelled.set()
+
+    def vote(
+        self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
+    ) -> Reveal:
+        """Record a vote and return who was who; blocks until the vote is safe on disk.
+
+        Parameters
+        ----------
+        ranks : sequence of int
+            Rank of each answer in order of presentation, 1 is best, equal ranks are ties.
+        both_bad : bool
+            All answers are bad; all ranks are 1.
+
+        Raises
+        ------
+        VoteError
+            Not the visitor's round, already voted on, nothing to see yet, ranks that do not order
+            its answers, or an order of answers that have the same words.
+        """
+        current = self._mine(owner, round_id)
+        with current.changing:
+            if current.state.reveal:
+                raise VoteError("You have voted on this round, and the models are known.")
+            checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
+            pending = current.state.pending
+            early = pending is not None and not pending[1].done.is_set()
+            seen = current.state.view().conversations
+            check_comparable(checked, seen, running=early)
+            self._settle(current)
+            if current.state.reveal or current.state.error:
+                return _revealed(current)
+            # The last step of a model may have brought it to where another one already was.
+            kept = current.state.view().conversations
+            check_comparable(checked, kept, running=False)
+            same = same_words(seen, kept)
+            ranks = level(checked, same)
+            vote = Vote(
+                new_id(), current.state.battle.id, owner, ranks, both_bad, Source.HUMAN, early
+            )
+            return self._reveal(current, vote, same)
+
+    def _begin(self, current: Round, prompt: Prompt) -> None:
+        if not prompt.text.strip():
+            raise PromptError("Write a question first, or choose one from the library.")
+        if _UNSTORABLE.search(prompt.text):
+            raise PromptError("The question holds characters that are no text: remove them.")
+        if len(prompt.text) > LONGEST_PROMPT:
+            raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
+        if self._closing:
+            raise PromptError("The arena is closing. Try again in a minute.")
+        self._store.check_file()  # nobody should read answers that cannot be voted on
+        if self.worker.battles >= self._rules.most_at_once:
+            raise PromptError("The arena is busy. Try again in a minute.")
+        request = self._request(current.state.battle, prompt)
+        current.change(pending=(prompt, self.worker.submit(request)))
+
+    def _request(self, battle: Battle, question: Prompt) -> Request:
+        try:
+            # Asked of every model, not only of these: which prompts are too long, or refused by a
+            # chat template, would otherwise tell which models a round has.
+            for place in range(len(battle.models)):
+                for model in self.models.values():
+                    model.encode(messages(battle, place, question))
+        except PromptLengthError as error:
+            raise PromptError(
+                "This conversation is too long for the models: shorten it."
+            ) from error
+        except PromptError as error:
+            raise PromptError(
+                "The models cannot be asked this: ask in other words, or start anew."
+            ) from error
+        return next_request(self.models, battle, question)
+
+    def _settle(self, current: Round) -> None:
+        """Stop the running turn if it is not done, store it, and tie identical answers."""
+        with current.changing:
+            if not current.state.pending:
+                return
+            prompt, running = current.state.pending
+            running.cancelled.set()
+            running.done.wait()
+            if running.error:
+                current.change(pending=None, error=_BROKEN)
+                self._drop(current)
+                return
+            battle = with_turn(current.state.battle, prompt, running, self.models)
+            self._store.add_battle(battle)
+            current.change(battle=battle, pending=None)
+            whole = all(reply.finish is not Finish.CANCELLED for reply in battle.replies)
+            if whole and battle.identical:
+                ranks = (1,) * len(battle.models)
+                tie = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
+                self._reveal(current, tie)
+
+    def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
+        self._store.cast(vote)
+        told = reveal_of(current.state.battle, vote, same=same)
+        current.change(reveal=told)
+        return told
+
+    def _mine(self, owner: str, round_id: str) -> Round:
+        with self._lock:
+            current = self._rounds.get(round_id)
+        # One answer for "not yours" and "not there": a guess must not learn which.
+        if current is None or current.owner != owner:
+            raise VoteError("This round is not open (any more): ask a new question.")
+        return current
+
+    def _drop(self, current: Round) -> None:
+        with self._lock:
+            self._rounds.pop(current.id, None)
+
+    def _forget_old(self) -> None:
+        oldest = time.monotonic() - ROUND_LIFETIME
+        self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
+
+
+def _stop_unwatched(current: Round, running: Running) -> None:
+    if not current.watchers:
+        running.cancelled.set()
+
+
+def _revealed(current: Round) -> Reveal:
+    if current.state.reveal is None:
+        raise VoteError(current.state.error or "This round was dropped: ask a new question.")
+    return current.state.reveal

@@ -1,0 +1,181 @@
+"""Batch runs: battles that are generated in bulk, interrupted and continued."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from tqdm import tqdm
+
+from coupled_arena.core.interrupts import on_interrupt
+from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Score, seed_to_hex
+from coupled_arena.generation.lockstep import LockstepEngine
+from coupled_arena.generation.running import Running
+from coupled_arena.generation.turns import Models, next_request, with_turn
+from coupled_arena.store.database import Store
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a batch run is to make: every prompt, repetition and mode.
+
+    Attributes
+    ----------
+    seed : int
+        The experiment's seed; with prompt and repetition it fixes each battle's noise.
+    repetitions : int
+        Seeds per prompt.
+    """
+
+    prompts: tuple[Prompt, ...]
+    models: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    repetitions: int
+    seed: int
+    sampling: Sampling
+
+    def battles(self) -> Iterator[tuple[Battle, Prompt]]:
+        """Yield the planned battles, unanswered; the same plan yields the same ids and seeds."""
+        keys = list(self._keys())
+        # A prompt's battles follow each other, for those that begin together read it once.
+        for prompt, key in zip(self.prompts, keys, strict=True):
+            for repetition in range(self.repetitions):
+                for mode in self.modes:
+                    yield self._battle(key, repetition, mode), prompt
+
+    def _keys(self) -> Iterator[object]:
+        """Yield what each prompt's seeds follow from: its text, and how often it has occurred."""
+        seen: Counter[str] = Counter()
+        for prompt in self.prompts:
+            asked = (prompt.system, prompt.prefix, seen[prompt.text])
+            yield [prompt.text, *asked] if any(asked) else prompt.text
+            seen[prompt.text] += 1
+
+    def _battle(self, key: object, repetition: int, mode: Mode) -> Battle:
+        seed = int.from_bytes(_digest(8, self.seed, key, repetition), "little")
+        identity = (self.seed, key, repetition, mode, self.models, asdict(self.sampling))
+        battle_id = _digest(16, *identity).hex()
+        # Whoever votes must not know a side by its place, nor by the same question's other mode.
+        order = list(self.models)
+        random.Random(battle_id).shuffle(order)
+        return Battle(
+            id=battle_id,
+            models=tuple(order),
+            mode=mode,
+            seed=seed,
+            nonce=secrets.token_bytes(16),
+            sampling=self.sampling,
+            origin=Origin.GENERATE,
+            prompts=(),
+            replies=(),
+            experiment=seed_to_hex(self.seed),
+            repetition=repetition,
+        )
+
+
+def _digest(size: int, *parts: object) -> bytes:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=size).digest()
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What a batch run made; ``skipped`` battles were already stored."""
+
+    battles: int
+    replies: int
+    tokens: int
+    seconds: float
+    skipped: int
+
+
+Mark = Callable[[Battle], Sequence[Score]]
+"""Scores the replies of a battle."""
+
+
+def _unmarked(_: Battle) -> Sequence[Score]:
+    return ()
+
+
+def generate(
+    plan: Plan,
+    models: Models,
+    store: Store,
+    *,
+    at_once: int,
+    mark: Mark = _unmarked,
+    progress: bool = True,
+) -> Generated:
+    """Decode the battles of a plan that are not stored yet, and store each as it ends.
+
+    Parameters
+    ----------
+    at_once : int
+        Battles that decode in one batch.
+    mark : callable
+        What it returns for a battle is stored with it, in one transaction.
+    progress : bool
+        Show a bar on stderr.
+
+    Raises
+    ------
+    KeyboardInterrupt, ModelError
+        Interrupted, or a model failed. What is done is stored; the same plan goes on from there.
+    """
+    started = time.perf_counter()
+    stored = store.battles_of(seed_to_hex(plan.seed))
+    missing = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
+    total = len(plan.prompts) * len(plan.modes) * plan.repetitions
+    replies = tokens = 0
+    interrupted = threading.Event()  # an exception in the middle of a write comes out as another
+    with (
+        on_interrupt(interrupted.set),
+        tqdm(total=total, initial=total - len(missing), unit="battle", disable=not progress) as bar,
+    ):
+        for battle in _decode_all(missing, models, at_once, interrupted):
+            store.add_battle(battle, mark(battle))
+            replies += len(battle.replies)
+            tokens += sum(len(reply.tokens) for reply in battle.replies)
+            seconds = time.perf_counter() - started
+            bar.set_postfix_str(f"{tokens / seconds:.0f} tokens/s", refresh=False)
+            bar.update()
+    seconds = time.perf_counter() - started
+    return Generated(len(missing), replies, tokens, seconds, total - len(missing))
+
+
+def _decode_all(
+    missing: Iterable[tuple[Battle, Prompt]],
+    models: Models,
+    at_once: int,
+    interrupted: threading.Event,
+) -> Iterator[Battle]:
+    """Yield battles as they end, refilling the batch, so that none waits for the slowest."""
+    engine = LockstepEngine(models)
+    waiting = iter(missing)
+    active: list[tuple[Battle, Prompt, Running]] = []
+    while True:
+        # Not one by one: battles on the same prompt that begin together read it once.
+        room = at_once - len(active)
+        while room >= at_once // 4 and len(active) < at_once and (following := next(waiting, None)):
+            battle, prompt = following
+            running = engine.prepare(next_request(models, battle, prompt))
+            engine.add(running)
+            active.append((battle, prompt, running))
+        if not active:
+            return
+        engine.step()
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        ended = [entry for entry in active if entry[2].done.is_set()]
+        active = [entry for entry in active if not entry[2].done.is_set()]
+        whole = [entry for entry in ended if not entry[2].error]
+        yield from (with_turn(battle, prompt, run, models) for battle, prompt, run in whole)
+        for _, _, run in ended:
+            if run.error:
+                raise run.error

@@ -1,0 +1,91 @@
+"""Named models side by side on one prompt: nothing blind, nothing stored."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from coupled_arena.core.errors import PromptError
+from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id
+from coupled_arena.generation.running import Running
+from coupled_arena.generation.turns import Models, next_request
+from coupled_arena.generation.worker import EngineWorker
+
+FEWEST, MOST = 2, 4
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A running comparison and the seed it was drawn with."""
+
+    models: tuple[str, ...]
+    seed: int
+    running: Running
+
+
+def compare(
+    models: Models,
+    worker: EngineWorker,
+    names: Sequence[str],
+    question: str,
+    mode: Mode,
+    sampling: Sampling,
+    seed: int | None = None,
+) -> Comparison:
+    """Let named models answer a question.
+
+    Parameters
+    ----------
+    seed : int, optional
+        64-bit seed; drawn where none is given.
+
+    Raises
+    ------
+    PromptError
+        The question is blank or too long, or the models are too few, too many or unknown.
+    """
+    if not question.strip():
+        raise PromptError("Write a question first.")
+    if not FEWEST <= len(names) <= MOST:
+        raise PromptError(f"Choose {FEWEST} to {MOST} models.")
+    if any(name not in models for name in names):
+        raise PromptError("One of these models is not loaded: choose from the list.")
+    drawn = secrets.randbits(64) if seed is None else seed
+    battle = Battle(
+        id=new_id(),
+        models=tuple(names),
+        mode=mode,
+        seed=drawn,
+        nonce=b"",
+        sampling=sampling,
+        origin=Origin.ARENA,
+        prompts=(),
+        replies=(),
+    )
+    return Comparison(
+        battle.models, drawn, worker.submit(next_request(models, battle, Prompt(question)))
+    )
+
+
+def parse_seed(text: str) -> int | None:
+    """Read a seed of up to 16 hex digits; blank is None.
+
+    Raises
+    ------
+    PromptError
+        It is not such a number.
+    """
+    digits = text.strip().lower().removeprefix("0x")
+    if not digits:
+        return None
+    if len(digits) > 16 or any(digit not in "0123456789abcdef" for digit in digits):
+        raise PromptError("A seed is up to 16 hex digits, such as 0123456789abcdef.")
+    return int(digits, 16)
+
+
+def common_beginning(texts: Sequence[str]) -> int:
+    """Return how many characters all texts begin with in common."""
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))

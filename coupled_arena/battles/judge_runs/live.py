@@ -1,0 +1,96 @@
+"""Judging live: a thread that judges battles of the app once somebody has voted on them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+
+from coupled_arena.battles.judge_runs.run import Run
+from coupled_arena.core.errors import JudgeError, StoreError
+from coupled_arena.judging.judge import Judge
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import judges
+from coupled_arena.store.tables.verdicts import Docket, Wanted
+
+_log = logging.getLogger(__name__)
+_LOOK = 0.5  # seconds between looks for new votes
+_LONGEST_PAUSE = 60.0  # seconds between attempts while the judge does not answer
+
+
+class LiveJudge:
+    """Judges revealed battles in the background, those of earlier runs of the app first.
+
+    It starts from the votes in the store, never from the round: a vote waits for nothing, and
+    whatever an outage or a restart has left over is found again.
+
+    Parameters
+    ----------
+    judge : Judge
+    store : Store
+    concurrency : int
+
+    Raises
+    ------
+    StoreError
+        The judge's name stands for another judge.
+    """
+
+    def __init__(self, judge: Judge, store: Store, concurrency: int) -> None:
+        self.name = judge.spec.name
+        self.answering = True
+        """False from the first unanswered question until everything has been caught up."""
+        self._judge = judge
+        self._store = store
+        self._concurrency = concurrency
+        self._leaving = threading.Event()
+        self._run: Run | None = None
+        spec = judge.spec
+        judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+        self._thread = threading.Thread(target=self._work, name="live-judge", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop judging; questions in flight are asked again next time."""
+        self._leaving.set()
+        if run := self._run:
+            run.stop("closing")
+            run.stop("closing")
+        self._thread.join()
+
+    def _work(self) -> None:
+        judged = 0  # number of the last vote whose battle, and all before it, are judged
+        pause = _LOOK
+        while not self._leaving.wait(pause):
+            newest = self._store.version()[0]
+            trouble = self._judge_since(judged) if newest > judged else None
+            if trouble is None:
+                judged = newest
+                self._answers()
+            else:
+                self._is_silent(trouble)
+            pause = _LOOK if trouble is None else min(max(2 * pause, 2.0), _LONGEST_PAUSE)
+
+    def _judge_since(self, vote: int) -> str | None:
+        """Judge what was revealed after a vote; return what went wrong, if anything did."""
+        spec = self._judge.spec
+        wanted = Wanted(spec.name, spec.swap, revealed=True, after_vote=vote)
+        self._run = Run(self._judge, self._concurrency)
+        if self._leaving.is_set():
+            return None
+        try:
+            with Docket(self._store, wanted) as docket:
+                asyncio.run(self._run.over(docket))
+        except (JudgeError, StoreError) as error:
+            return str(error)
+        return self._run.trouble
+
+    def _answers(self) -> None:
+        if not self.answering:
+            _log.info("The judge %s answers again; nothing is left to judge.", self.name)
+        self.answering = True
+
+    def _is_silent(self, trouble: str) -> None:
+        if self.answering:
+            _log.warning("Live judging waits: %s It is tried again.", trouble)
+        self.answering = False

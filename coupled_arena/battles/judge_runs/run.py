@@ -1,0 +1,229 @@
+"""One pass of a judge over what it has not judged: no verdict is lost, none is paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import NOT_ASKED, Grade, Matchup, Question, Verdict
+from coupled_arena.judging.budget import Budget, Purse
+from coupled_arena.judging.judge import Judge
+
+_BATCH = 500  # verdicts in one transaction
+_BEHIND = 0.25  # seconds that a verdict waits for others to be written with
+_BEHIND_AT_MOST = 4 * _BATCH  # verdicts not written yet, before nothing more is asked
+_FEWEST_FAILURES = 3  # in a row, before a run ends
+_AROUND = 1500  # characters of a question besides the judge's prompt and the texts
+
+
+@dataclass
+class Tally:
+    """What a run has done so far.
+
+    Attributes
+    ----------
+    asked : int
+        Verdicts that an answer gave, unreadable ones included.
+    identical : int
+        Ties of identical answers, which the judge was not asked about.
+    failed : int
+        Questions without an answer; they are still to be asked.
+    tokens_in, tokens_out, cost
+        What the answers used, and their price.
+    stopped : str or None
+        Why it ended before everything was judged.
+    """
+
+    asked: int = 0
+    identical: int = 0
+    unreadable: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    stopped: str | None = None
+
+
+def _silent(tally: Tally, settled: int) -> None: ...
+
+
+class Docket(Protocol):
+    """What a judge has not been asked yet, and where its answers go."""
+
+    def pages(self) -> Iterator[Sequence[Question]]:
+        """Yield everything that is to be asked."""
+        ...
+
+    def add(self, answers: Sequence[Any]) -> None:
+        """Write answers; those that are there already change nothing."""
+        ...
+
+
+@dataclass
+class Run:
+    """One pass of a judge over what it has not judged.
+
+    Attributes
+    ----------
+    progress : callable
+        Called with the tally and the number of questions that have just been settled.
+    """
+
+    judge: Judge
+    concurrency: int = 8
+    budget: Budget = field(default_factory=Budget)
+    progress: Callable[[Tally, int], None] = _silent
+
+    def __post_init__(self) -> None:
+        self.tally = Tally()
+        self.trouble: str | None = None  # what the last unanswered question met
+        self._pages: Iterator[Sequence[Question]] = iter(())
+        self._waiting: deque[Question] = deque()
+        self._in_a_row = 0
+        self._error: JudgeError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._workers: list[asyncio.Task[None]] = []
+        self._reading = asyncio.Lock()
+        self._stopping = asyncio.Event()
+        self._given: asyncio.Queue[Verdict | Grade | None] = asyncio.Queue()
+        overhead = len(self.judge.spec.prompt.text) + _AROUND
+        self._purse = Purse(self.budget, overhead, self.judge.spec.max_tokens)
+
+    async def over(self, docket: Docket) -> Tally:
+        """Ask all that a docket holds, once, and write each answer within a second.
+
+        Raises
+        ------
+        JudgeError
+            The judge cannot be asked, or did not answer several times in a row. All verdicts
+            that were received are stored.
+        StoreError
+            The database cannot be written.
+        """
+        begun = time.perf_counter()
+        self._docket, self._pages = docket, docket.pages()
+        self._loop = asyncio.get_running_loop()
+        try:
+            async with self.judge, asyncio.TaskGroup() as group:
+                group.create_task(self._write())
+                async with asyncio.TaskGroup() as asking:
+                    new = asking.create_task
+                    self._workers = [new(self._work()) for _ in range(self.concurrency)]
+                self._given.put_nowait(None)
+        except* StoreError as several:
+            raise several.exceptions[0] from None
+        self.tally.seconds = time.perf_counter() - begun
+        if self._error:
+            raise self._error
+        return self.tally
+
+    def stop(self, why: str) -> None:
+        """Ask nothing more; once again: do not wait for answers either. For any thread."""
+        if self._loop is None:
+            self._stop(why)
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: it is over already
+            self._loop.call_soon_threadsafe(self._stop, why)
+
+    def _stop(self, why: str) -> None:
+        if self._stopping.is_set():
+            for worker in self._workers:
+                worker.cancel()
+        self.tally.stopped = self.tally.stopped or why
+        self._stopping.set()
+
+    async def _work(self) -> None:
+        while not self._stopping.is_set() and (question := await self._next()):
+            if isinstance(question, Matchup) and question.identical:
+                self.tally.identical += 1
+                self._give(question.answered(self.judge.spec.name, Outcome.TIE, NOT_ASKED))
+                continue
+            while self._given.qsize() > _BEHIND_AT_MOST:  # a slow disk
+                await asyncio.sleep(_BEHIND)
+            reserved = self._purse.reserve(question)
+            if reserved is None:
+                self._end("budget")
+                return
+            await self._ask(question, reserved)
+
+    async def _ask(self, question: Question, reserved: float) -> None:
+        answer = None
+        try:
+            answer = await self.judge.ask(question, self._stopping)
+        except NoAnswerError as error:
+            self._failed(error)
+        except JudgeError as error:
+            self._end("error", error)
+        finally:
+            self._purse.settle(question, reserved, answer)
+        if answer is None:
+            return
+        self._in_a_row = 0
+        self.tally.asked += 1
+        self.tally.unreadable += answer.outcome is None
+        self.tally.tokens_in, self.tally.tokens_out = self._purse.tokens_in, self._purse.tokens_out
+        self.tally.cost = self._purse.cost
+        name = self.judge.spec.name
+        outcome: Any = answer.outcome  # of the question's kind: the judge's ballot is
+        self._give(question.answered(name, outcome, answer.raw, answer.probability))
+
+    def _failed(self, error: NoAnswerError) -> None:
+        if self._stopping.is_set():
+            return
+        self.trouble = str(error)
+        self.tally.failed += 1
+        self._in_a_row += 1
+        self.progress(self.tally, 1)
+        if self._in_a_row >= max(_FEWEST_FAILURES, self.concurrency):
+            self._end("error", error)
+
+    def _end(self, why: str, error: JudgeError | None = None) -> None:
+        self.tally.stopped = self.tally.stopped or why
+        self._error = self._error or error
+        self._stopping.set()
+
+    async def _next(self) -> Question | None:
+        async with self._reading:
+            if not self._waiting:
+                self._waiting.extend(await asyncio.to_thread(next, self._pages, ()))
+            if not self._waiting:
+                return None
+            question = self._waiting.popleft()
+            if self._waiting and _settles(question, self._waiting[0]):
+                self._waiting.popleft()
+                self.progress(self.tally, 1)
+            return question
+
+    def _give(self, verdict: Verdict | Grade) -> None:
+        # Without waiting: nothing that was received may be lost when its worker is cancelled.
+        self._given.put_nowait(verdict)
+        self.progress(self.tally, 1)
+
+    async def _write(self) -> None:
+        verdict = await self._given.get()
+        while verdict:
+            batch = [verdict]
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_BEHIND):
+                    while len(batch) < _BATCH and (verdict := await self._given.get()):
+                        batch.append(verdict)
+            await asyncio.to_thread(self._docket.add, batch)
+            if verdict:
+                verdict = await self._given.get()
+
+
+def _settles(one: Question, other: Question) -> bool:
+    """Return whether one is about equal answers, and the other about the same in turned order."""
+    if not (isinstance(one, Matchup) and isinstance(other, Matchup) and one.identical):
+        return False
+    return (one.battle, one.first_place, one.second_place) == (
+        *(other.battle, other.second_place, other.first_place),
+    )

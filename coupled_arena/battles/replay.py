@@ -1,0 +1,82 @@
+"""Decoding stored battles again: the same seed gives the same words, or the difference is told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from coupled_arena.core.records import Battle, Finish, Reply
+from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.turns import (
+    Models,
+    before_turn,
+    check_replayable,
+    next_request,
+    score_gap,
+)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A battle decoded again and compared token by token.
+
+    Attributes
+    ----------
+    first_difference : int or None
+        Position of the first token that differs, in the first reply that does.
+    turn, model : the reply it lies in
+    score_gap : float or None
+        By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
+        another batch shape, device or library version; a larger one is another model or text.
+        None where the stored token could not be drawn at all.
+    """
+
+    battle: str
+    identical: bool
+    first_difference: int | None = None
+    turn: int | None = None
+    model: str | None = None
+    score_gap: float | None = None
+
+
+def replay(battle: Battle, models: Models) -> Replay:
+    """Decode a stored battle again from its seed.
+
+    Raises
+    ------
+    BattleError
+        A model of it is not configured, or it holds no noise to replay.
+    """
+    check_replayable(battle, models)
+    for turn, prompt in enumerate(battle.prompts):
+        request = next_request(models, before_turn(battle, turn), prompt)
+        lines = decode(LockstepEngine(models), [request])[0].lines
+        for reply in (reply for reply in battle.replies if reply.turn == turn):
+            index = _first_difference(reply, tuple(lines[reply.place].tokens))
+            if index is not None:
+                return _difference(battle, models, reply, index)
+    return Replay(battle.id, identical=True)
+
+
+def _difference(battle: Battle, models: Models, reply: Reply, index: int) -> Replay:
+    model = models[battle.models[reply.place]]
+    outcome = reply.tokens[index] if index < len(reply.tokens) else model.vocabulary.end
+    gap = score_gap(models, battle, reply, index, outcome)
+    return Replay(
+        battle.id,
+        identical=False,
+        first_difference=index,
+        turn=reply.turn,
+        model=model.name,
+        score_gap=gap if math.isfinite(gap) else None,
+    )
+
+
+def _first_difference(reply: Reply, again: tuple[int, ...]) -> int | None:
+    """Return where a stored reply departs from its repetition, if it does."""
+    for index, (stored, drawn) in enumerate(zip(reply.tokens, again, strict=False)):
+        if stored != drawn:
+            return index
+    shorter = min(len(reply.tokens), len(again))
+    cut = reply.finish is Finish.CANCELLED and len(again) >= len(reply.tokens)
+    return None if cut or len(again) == len(reply.tokens) else shorter

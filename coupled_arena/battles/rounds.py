@@ -1,0 +1,67 @@
+"""A round on the server: its whole state, and the part of it that its owner may see."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from coupled_arena.battles.visible import Reveal, RoundView, TurnView
+from coupled_arena.battles.voting import commitment_of
+from coupled_arena.core.records import Battle, Origin, Prompt, new_id
+
+if TYPE_CHECKING:
+    from coupled_arena.generation.running import Running
+
+ROUND_LIFETIME = 6 * 3600.0  # seconds
+
+
+@dataclass(frozen=True)
+class RoundState:
+    """Everything about a round at one moment; replaced whole, so that reading needs no lock."""
+
+    battle: Battle
+    pending: tuple[Prompt, Running] | None = None
+    reveal: Reveal | None = None
+    error: str | None = None
+
+    def view(self) -> RoundView:
+        """Return the part of it that its owner may see."""
+        turns = [
+            _turn(prompt, (r.text for r in self.battle.replies if r.turn == turn))
+            for turn, prompt in enumerate(self.battle.prompts)
+        ]
+        if self.pending:
+            prompt, running = self.pending
+            turns.append(_turn(prompt, running.texts))
+        return RoundView(
+            size=len(self.battle.models),
+            turns=tuple(turns),
+            running=self.pending is not None,
+            commitment=commitment_of(self.battle),
+            reveal=self.reveal,
+            error=self.error,
+            stored=self.battle.origin is not Origin.ARENA,
+        )
+
+
+def _turn(prompt: Prompt, texts: Iterable[str]) -> TurnView:
+    return TurnView(prompt.text, tuple(prompt.prefix + text for text in texts), prompt.system)
+
+
+class Round:
+    """The server's side of a round; its state is secret until the reveal."""
+
+    def __init__(self, owner: str, battle: Battle) -> None:
+        self.id = new_id()
+        self.owner = owner
+        self.state = RoundState(battle)
+        self.opened = time.monotonic()
+        self.changing = threading.RLock()
+        self.watchers = 0  # open pages that show its answers being written
+
+    def change(self, **parts: Any) -> None:
+        """Replace parts of the state; hold `changing` around whatever led to the change."""
+        self.state = replace(self.state, **parts)

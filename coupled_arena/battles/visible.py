@@ -1,0 +1,82 @@
+"""What a browser may know of a round: before the vote, nothing that tells who is who."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coupled_arena.core.records import Mode, Source
+
+Conversations = tuple[tuple[str, ...], ...]
+"""What each model has said, in order of presentation: its answer of every turn."""
+Groups = tuple[tuple[int, ...], ...]
+"""Places that belong together."""
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """A question and the answers so far, in order of presentation.
+
+    Answers begin with the words that were put into the models' mouths, if there were any.
+    """
+
+    prompt: str
+    answers: tuple[str, ...]
+    system: str = ""
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """What the reply to an accepted vote tells.
+
+    Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed
+    as 8 bytes little-endian. Seed and nonce are None as long as the visitor may be asked about
+    another battle with the same seed, and where no seed is known. `same` are the places whose
+    answers had the same words at the time of the vote: they are level in what was stored.
+    """
+
+    vote: str
+    battle: str
+    models: tuple[str, ...]
+    ranks: tuple[int, ...]
+    both_bad: bool
+    source: Source
+    early: bool
+    mode: Mode
+    seed: str | None
+    nonce: str | None
+    commitment: str
+    same: Groups = ()
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """A round as its owner may see it.
+
+    Attributes
+    ----------
+    size : int
+        How many models answer.
+    running : bool
+        Answers are still being written.
+    commitment : str
+        Binds the arena to its seed before the vote; empty where no seed is known.
+    reveal : Reveal or None
+        None until the vote is accepted.
+    error : str or None
+        Why the round broke off.
+    stored : bool
+        The battle was made earlier: it can be skipped, and not be asked again.
+    """
+
+    size: int
+    turns: tuple[TurnView, ...]
+    running: bool
+    commitment: str
+    reveal: Reveal | None = None
+    error: str | None = None
+    stored: bool = False
+
+    @property
+    def conversations(self) -> Conversations:
+        """What each model has said so far."""
+        return tuple(zip(*(turn.answers for turn in self.turns), strict=True))

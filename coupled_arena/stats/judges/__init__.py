@@ -1,0 +1,1 @@
+"""What verdicts are worth, and how far they stretch human votes."""

@@ -1,0 +1,144 @@
+"""How many votes a question needs, with and without a judge.
+
+Everything is scaled from the comparisons there are: others like them would bring the variance down
+in proportion to their number. With r verdicts alone for each vote, a vote is worth
+τ = 1 / (1 - ρ²/(1 + 1/r)) of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from coupled_arena.stats.intervals import critical_value
+from coupled_arena.stats.judges.agreement import efficiency
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Votes and verdicts that a question takes, those that are there included.
+
+    Attributes
+    ----------
+    votes_alone : int
+        Human votes without a judge.
+    votes : int
+        Human votes with the judge, each of which has a verdict too.
+    verdicts : int
+        The judge's verdicts, on those comparisons and on others.
+    verdicts_per_vote : float
+        r: those on others, for each vote.
+    tau : float
+        What a vote is worth with so many verdicts.
+    tau_max : float
+        The same with verdicts without end; infinite for a judge that is always right.
+    """
+
+    votes_alone: int
+    votes: int
+    verdicts: int
+    verdicts_per_vote: float
+    tau: float
+    tau_max: float
+
+
+def variance_for_width(width: float, alpha: float) -> float:
+    """Return the variance at which an interval has this width.
+
+    Raises
+    ------
+    ValueError
+        The width is not between 0 and 1, or `alpha` is not.
+    """
+    if not 0 < width < 1:
+        raise ValueError(f"The width of an interval lies between 0 and 1, not at {width:g}.")
+    return (width / 2 / float(critical_value(alpha))) ** 2
+
+
+def variance_for_power(difference: float, critical: float, alpha: float, power: float) -> float:
+    """Return the variance at which a difference passes a cut-off with this probability.
+
+    Parameters
+    ----------
+    difference : float
+        The true one.
+    critical : float
+        The cut-off, in standard deviations of a difference: that of the board, which compares
+        all its models at once (`coupled_arena.stats.ranking.rank_sets.RankSets.critical_value`).
+    alpha : float
+        Its error level, which a power must exceed to be one.
+    power : float
+        Probability that the two are separated.
+
+    Raises
+    ------
+    ValueError
+        There is no difference, or the power is not between `alpha` and 1.
+    """
+    if not alpha < power < 1:
+        raise ValueError(f"The power lies between alpha and 1, not at {power:g}.")
+    if not 0 < abs(difference) < 1:
+        raise ValueError(
+            f"Models that differ by {difference:g} cannot be separated: "
+            "give a difference between 0 and 1."
+        )
+    return (difference / (critical + float(ndtri(power)))) ** 2
+
+
+def needs(
+    variance: float,
+    votes: int,
+    explained: float,
+    goal: float,
+    verdicts_per_vote: float,
+    votes_there: int = 0,
+) -> Needs:
+    """Return what it takes to reach a variance.
+
+    Parameters
+    ----------
+    variance : float
+        Of the estimate by people alone, with so many votes as these:
+    votes : int
+    explained : float
+        ρ²: the share of it that the judge can explain.
+    goal : float
+        The variance to reach.
+    verdicts_per_vote : float
+        r: verdicts on comparisons that nobody votes on, for each vote.
+    votes_there : int
+        Votes that were cast already: if they are more than r verdicts a vote call for, fewer
+        verdicts do.
+
+    Raises
+    ------
+    ValueError
+        The variance or ρ² is unknown, or r is negative.
+    """
+    if not (variance > 0 and math.isfinite(explained)):
+        raise ValueError("Too few votes yet to plan from: nothing in them varies.")
+    if not 0 <= verdicts_per_vote < math.inf:
+        raise ValueError(f"There cannot be {verdicts_per_vote:g} verdicts for each vote.")
+    alone = votes * variance / goal
+    tau, r = _worth(explained, verdicts_per_vote), verdicts_per_vote
+    with_judge = math.ceil(alone / tau)
+    if with_judge < votes_there < alone:
+        with_judge, tau = votes_there, alone / votes_there
+        heard = (1 - 1 / tau) / explained
+        r = heard / (1 - heard)
+    return Needs(
+        votes_alone=math.ceil(alone),
+        votes=with_judge,
+        verdicts=math.ceil(with_judge * (1 + r)),
+        verdicts_per_vote=r,
+        tau=tau,
+        tau_max=_worth(explained, math.inf),
+    )
+
+
+def _worth(explained: float, verdicts_per_vote: float) -> float:
+    ratio = np.divide(1, verdicts_per_vote) if verdicts_per_vote else math.inf
+    return float(efficiency(np.array(explained), np.array(ratio)))

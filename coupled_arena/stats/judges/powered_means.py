@@ -1,0 +1,244 @@
+r"""How often each model is preferred, each comparison weighing the same: with and without a judge.
+
+PPI++ [1]_ corrects many verdicts by few votes. With y the error of people's win-rate and f a score
+by the judge that is known for every comparison,
+
+.. math:: \hat b = \hat b_n + \lambda (\bar f_N - \bar f_n), \quad
+          \lambda = \frac{Cov(y, f)}{(1 + n/N) Var(f)}.
+
+With ties as losses f is s̃ and all is as in `coupled_arena.stats.judges.agreement`. With ties
+dropped the win-rate is a ratio, P(won | neither calls it a tie). Which comparisons without a vote
+people would tie is unknown, so f is s̃ less its mean, and 0 where the judge says tie: an unbiased
+correction that can do less than ρ² promises, never more.
+
+References
+----------
+.. [1] A. N. Angelopoulos, J. C. Duchi & T. Zrnic, "PPI++: efficient prediction-powered inference",
+   arXiv:2311.01453 (2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.intervals import critical_value, wilson
+from coupled_arena.stats.judges.agreement import efficiency
+from coupled_arena.stats.judges.model_counts import (
+    WIN,
+    Compared,
+    ModelCounts,
+    OwnInfluence,
+    Sample,
+    Ties,
+    ratio,
+)
+
+FEWEST_VERDICTS = 2
+"""Verdicts alone that a model needs before the judge has a say on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoweredMeans:
+    """Win-rates of k models by people alone and with a judge, and their joint uncertainty.
+
+    Attributes
+    ----------
+    models : tuple of str
+    ties : Ties
+    human : ndarray of float64, shape (k,)
+        b, by people alone; NaN without a comparison that counts.
+    correction : ndarray of float64, shape (k,)
+        What the verdicts alone add at λ = 1; 0 where they are fewer than `FEWEST_VERDICTS`.
+    power_tuning : ndarray of float64, shape (k,)
+        λ, the weight of the judge; 0 where it has no say.
+    rho_squared : ndarray of float64, shape (k,)
+        Squared correlation of y and f; ρ² of the 2x2 table where ties are losses.
+    votes, judge_only : ndarray of int64, shape (k,)
+        n and N: comparisons with both labels, and with a verdict alone; ties are counted.
+    size : ndarray of int64, shape (k,)
+        Comparisons that `human` is a fraction of: n, less ties that are dropped.
+    human_influence, judge_influence : OwnInfluence
+        What a comparison adds to the errors of `human` and of `correction`.
+    echo : ndarray of float64, shape (k, k)
+        Covariance of the mean of f over the comparisons that have a vote, likewise independent.
+    parts : int
+        Comparisons with both labels, or what else is taken as independent.
+    independent : ndarray of float64, shape (2k, 2k)
+        Covariance of `human` and `correction`, in this order, if no two of these parts depend on
+        each other.
+    covariance : ndarray of float64, shape (2k, 2k)
+        The one in force.
+    clusters : int or None
+        As in `coupled_arena.stats.ranking.estimates.Estimate`.
+    """
+
+    models: tuple[str, ...]
+    ties: Ties
+    human: FloatArray
+    correction: FloatArray
+    power_tuning: FloatArray
+    rho_squared: FloatArray
+    votes: IntArray
+    judge_only: IntArray
+    size: IntArray
+    human_influence: OwnInfluence
+    judge_influence: OwnInfluence
+    echo: FloatArray
+    parts: int
+    independent: FloatArray
+    covariance: FloatArray
+    clusters: int | None = None
+
+    @classmethod
+    def of(cls, counts: JudgedCounts, ties: Ties) -> PoweredMeans:
+        """Estimate from counts, as if no two comparisons depended on each other."""
+        return cls.of_sample(Compared(counts), ties)
+
+    @classmethod
+    def of_sample(cls, sample: Sample, ties: Ties) -> PoweredMeans:
+        """Estimate from whatever a judge and the truth both speak of."""
+        own = sample.own
+        scores = _Scores.of(own, ties)
+        votes, judge_only = own.labelled.sum((1, 2)), own.unlabelled.sum(1)
+        heard = judge_only >= FEWEST_VERDICTS
+        correction = np.where(heard, ratio((own.unlabelled * scores.f).sum(1), judge_only), 0.0)
+        covariance, variance_y, variance_f = scores.moments(own)
+        weight = ratio(covariance, variance_f * (1 + ratio(votes, judge_only)))
+        human_influence, judge_influence = scores.influences(votes, judge_only, correction)
+        echo = replace(judge_influence, unlabelled=np.zeros_like(judge_influence.unlabelled))
+        independent = np.block(
+            [
+                [sample.gram(one, other) for other in (human_influence, judge_influence)]
+                for one in (human_influence, judge_influence)
+            ]
+        )
+        return cls(
+            models=own.models,
+            ties=ties,
+            human=scores.human,
+            correction=correction,
+            power_tuning=np.where(heard, np.nan_to_num(weight), 0.0),
+            rho_squared=np.where(
+                (variance_f == 0) & (variance_y > 0),
+                0.0,
+                ratio(covariance**2, variance_f * variance_y),
+            ),
+            votes=votes,
+            judge_only=judge_only,
+            size=scores.size,
+            human_influence=human_influence,
+            judge_influence=judge_influence,
+            echo=sample.gram(echo, echo),
+            parts=sample.size,
+            independent=independent,
+            covariance=independent,
+        )
+
+    @property
+    def powered(self) -> FloatArray:
+        """Win-rates corrected by the verdicts alone, shape (k,)."""
+        return self.human + self.power_tuning * self.correction
+
+    @property
+    def tau(self) -> FloatArray:
+        """What one vote is worth with the verdicts there are, shape (k,)."""
+        heard = self.judge_only >= FEWEST_VERDICTS
+        return efficiency(
+            self.rho_squared, np.where(heard, ratio(self.votes, self.judge_only), np.inf)
+        )
+
+    def clustered(self, gram: FloatArray, clusters: int) -> PoweredMeans:
+        """Return the same where comparisons of one cluster depend on each other.
+
+        See `coupled_arena.stats.ranking.estimates.Estimate.clustered`; `gram` is (2k, 2k).
+        """
+        if clusters == self.parts:
+            return replace(self, covariance=gram)
+        grouped = replace(self, clusters=clusters)
+        return replace(grouped, covariance=gram * grouped.inflation)
+
+    def human_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return Wilson's interval of people's win-rates, shape (k,) each; NaN where unknown."""
+        critical = critical_value(alpha, self.degrees)
+        variance = np.diag(self.covariance)[: len(self.models)]
+        return _known(self.human, wilson(self.human, variance, _floats(self.size), critical))
+
+    def powered_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return the same with the judge; the votes that λ was taken from count two less."""
+        judged = np.diag(self.power_tuning)
+        weights = np.hstack([np.eye(len(self.models)), judged])
+        tuned = self.power_tuning != 0
+        free = np.where(tuned, np.maximum(self.size - 2, 0.5), self.size)
+        variance = np.diag(weights @ self.covariance @ weights.T) * ratio(self.size, free)
+        degrees = free if self.degrees is None else np.minimum(free, self.degrees)
+        critical = np.where(
+            tuned, critical_value(alpha, degrees), critical_value(alpha, self.degrees)
+        )
+        return _known(self.human, wilson(self.powered, variance, _floats(self.size), critical))
+
+    @property
+    def inflation(self) -> float:
+        """What residuals of few clusters are short of, as a factor of variances."""
+        g = self.clusters
+        return (g / (g - 1)) ** 2 if g is not None and g > 1 else 1.0
+
+    @property
+    def degrees(self) -> int | None:
+        """Degrees of freedom of the covariance; None where there are many."""
+        return None if self.clusters is None else self.clusters - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """y, shape (k, 3, 3), and f, shape (k, 3), by win, loss and tie; both are 0 on average."""
+
+    human: FloatArray
+    size: IntArray
+    y: FloatArray
+    f: FloatArray
+
+    @classmethod
+    def of(cls, own: ModelCounts, ties: Ties) -> _Scores:
+        kept = own.labelled * ties.labelled
+        size = kept.sum((1, 2))
+        human = ratio(kept[:, 0].sum(1), size)
+        share = ratio(size, own.labelled.sum((1, 2)))[:, None, None]
+        said = own.labelled.sum(1)
+        judge_score = ratio(said[:, 0], said @ ties.verdicts)[:, None]
+        y = ratio(ties.labelled * (WIN[:, None] - human[:, None, None]), share)
+        f = ratio(ties.verdicts * (WIN - judge_score), share[:, 0])
+        return cls(human, size.astype(np.int64), np.nan_to_num(y), np.nan_to_num(f))
+
+    def moments(self, own: ModelCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return Cov(y, f), Var(y) and Var(f), shape (k,) each."""
+        f = self.f[:, None, :]
+        products = (self.y * f, self.y**2, np.broadcast_to(f**2, self.y.shape))
+        n = own.labelled.sum((1, 2))
+        covariance, y, f = (ratio((own.labelled * each).sum((1, 2)), n) for each in products)
+        return covariance, y, f
+
+    def influences(
+        self, votes: IntArray, judge_only: IntArray, correction: FloatArray
+    ) -> tuple[OwnInfluence, OwnInfluence]:
+        """Return what a comparison adds to the errors of the win-rate and of the correction."""
+        per_vote = 1 / np.maximum(votes, 1)[:, None]
+        per_verdict = 1 / np.maximum(judge_only, 1)[:, None]
+        on_both = np.broadcast_to(-(self.f * per_vote)[:, None, :], self.y.shape)
+        return (
+            OwnInfluence(self.y * per_vote[..., None], np.zeros_like(self.f)),
+            OwnInfluence(on_both, (self.f - correction[:, None]) * per_verdict),
+        )
+
+
+def _floats(array: IntArray) -> FloatArray:
+    return array.astype(np.float64)
+
+
+def _known(
+    rate: FloatArray, bounds: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    low, high = (np.where(np.isfinite(rate), bound, np.nan) for bound in bounds)
+    return low, high

@@ -1,0 +1,1 @@
+"""Win-rates, and the positions they leave possible."""

@@ -1,0 +1,303 @@
+r"""How often each model is preferred: from people's votes, a judge's verdicts, or both together.
+
+Prediction-powered ranking [1]_ corrects many verdicts by few votes. With h and g the indicators
+that people and the judge prefer a model, and strata s that the settings choose,
+
+.. math:: \hat\theta_m = \sum_{s \ni m} v_s\,[\lambda \bar g_{N,s} + \bar h_{n,s}
+          - \lambda \bar g_{n,s}],
+
+where n counts comparisons with a vote and a verdict and N those with a verdict alone. Without a
+judge, λ = 0. Everything here is a function of counts: a comparison adds to the error of θ̂ what
+its cell of the counts says (`Influence`), and the covariance is the Gram matrix of these sums.
+Where several votes share a prompt, prompts take the place of votes in all that says how exactly
+something is known (`PairPrompts`).
+
+The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m
+terms, so it is too small by about (2/k)² for k models: it is here as `Covariance.PUBLISHED`.
+
+References
+----------
+.. [1] I. Chatzi, E. Straitouri, S. Thejaswi & M. Gomez-Rodriguez, "Prediction-powered ranking of
+   large language models", NeurIPS 2024, arXiv:2402.17826.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts, PairCounts
+from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.ranking.prompts import PairPrompts, degrees_of_freedom, few_prompts
+from coupled_arena.stats.ranking.strata import (
+    FEWEST_ALONE,
+    TIE,
+    Cells,
+    Strata,
+    Weighting,
+    degrees_by_pair,
+    shortage,
+    stratum_weight,
+)
+
+
+class Covariance(StrEnum):
+    """Which covariance: the one that holds, or the one of the paper."""
+
+    CORRECTED = "corrected"
+    PUBLISHED = "published"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Win rates with their joint uncertainty, and the settings they were computed with.
+
+    Attributes
+    ----------
+    models : tuple of str
+        The k models that any vote (of a judge-only estimate: verdict) is about.
+    theta : ndarray of float64, shape (k,)
+        Estimated probability that the model is preferred; outside [0, 1] by chance at most.
+    covariance : ndarray of float64, shape (k, k)
+    floor : ndarray of float64, shape (k,)
+        Variance that intervals add for opponents who were always or never beaten: five wins of
+        five are no proof, and have no sample variance.
+    degrees : ndarray of float64, shape (k, k)
+        Degrees of freedom of the variances of differences, on the diagonal of the win rates' own;
+        infinite where no comparisons depend on each other: votes there are many or, where they
+        are few, guarded otherwise (`coupled_arena.stats.ranking.rank_sets.Separation`).
+    size : ndarray of float64, shape (k,)
+        Votes on one pair that would tell a model's win rate as exactly as its own do; prompts
+        where votes share them.
+    power_tuning : float
+        λ, the weight of the judge; 0 without one.
+    human, judge_only : int
+        Comparisons with a vote, and with a verdict alone.
+    certain_size : ndarray of float64, shape (k,)
+        Comparisons (or prompts) that a win-rate of 0 or 1 rests on: the chance of losing none,
+        Π p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
+    weighting : Weighting
+        The one in force, which may be another than was asked for.
+    kind : Covariance
+    influence : Influence
+    free : ndarray of float64, shape (k, k)
+        Degrees of freedom that each pair's part in the variances is known with.
+    warnings : tuple of str
+    clusters : int or None
+        Clusters of human comparisons that the covariance comes from; None where comparisons do
+        not depend on each other, or nobody counted.
+    """
+
+    models: tuple[str, ...]
+    theta: FloatArray
+    covariance: FloatArray
+    degrees: FloatArray
+    floor: FloatArray
+    size: FloatArray
+    power_tuning: float
+    human: int
+    judge_only: int
+    certain_size: FloatArray
+    weighting: Weighting
+    kind: Covariance
+    influence: Influence
+    free: FloatArray
+    warnings: tuple[str, ...] = ()
+    clusters: int | None = None
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Square roots of the variances, shape (k,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def clustered(
+        self, gram: FloatArray, clusters: int, products: PairProducts | None = None
+    ) -> Estimate:
+        """Return the same estimate where comparisons of one cluster depend on each other.
+
+        The estimate must have been told on how many prompts its comparisons are.
+
+        Parameters
+        ----------
+        gram : ndarray of float64, shape (k, k)
+            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster.
+        clusters : int
+            How many clusters G have a human comparison (of a judge-only estimate: a verdict). No
+            variance has more than G - 1 degrees of freedom: one cluster says nothing of its own
+            uncertainty. A mean that weighs all comparisons the same is taken from G clusters, and
+            its residuals are short of (G / (G - 1))²; stratified ones know of it by pair.
+        products : PairProducts, optional
+            The part of each pair in `gram`. Without it the degrees of freedom are those of the
+            pair that is known least: no more than the true ones, and as good where all have many.
+        """
+        if clusters == self.human:  # no two votes share a cluster
+            return replace(self, covariance=gram)
+        counted = self.weighting is Weighting.COUNT and clusters > 1
+        inflation = (clusters / (clusters - 1)) ** 2 if counted else 1.0
+        if products is None:
+            degrees = np.full_like(gram, self.free.min(where=self.free > 0, initial=np.inf))
+        else:
+            degrees = degrees_of_freedom(products, np.maximum(self.free, 1.0))
+        # Count weighting takes one mean from all comparisons of a model, and none from a pair's.
+        taken = 1.0 if self.weighting is Weighting.COUNT else 0.0
+        degrees = np.clip(degrees - taken, 0.0, clusters - 1)
+        return replace(self, covariance=gram * inflation, degrees=degrees, clusters=clusters)
+
+
+def estimate_from_votes(
+    counts: PairCounts,
+    weighting: Weighting = Weighting.STRATIFIED,
+    kind: Covariance = Covariance.CORRECTED,
+    prompts: PairPrompts | None = None,
+) -> Estimate:
+    """Estimate win rates from one kind of label alone: all votes, or all verdicts of a judge.
+
+    See `estimate`; λ is 0.
+    """
+    labelled = np.zeros((*counts.counts.shape, len(OUTCOMES)), dtype=np.int64)
+    labelled[..., TIE] = counts.counts  # a judge that always says the same says nothing
+    unlabelled = np.zeros_like(counts.counts)
+    return estimate(JudgedCounts(counts.models, labelled, unlabelled), weighting, kind, prompts)
+
+
+def estimate(
+    counts: JudgedCounts,
+    weighting: Weighting = Weighting.STRATIFIED,
+    kind: Covariance = Covariance.CORRECTED,
+    prompts: PairPrompts | None = None,
+) -> Estimate:
+    """Estimate win rates from votes and the verdicts of one judge, prediction-powered.
+
+    The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
+    pair, the position-weighted one in every order of every pair; where they are short, and for
+    the published covariance, which is defined for no other, the count-weighted mean takes their
+    place, with a warning.
+
+    Parameters
+    ----------
+    counts : JudgedCounts
+        A model without votes is left out, with a warning.
+    weighting : Weighting
+    kind : Covariance
+    prompts : PairPrompts, optional
+        On how many prompts the comparisons are, of the same models; by order of presentation for
+        the position-weighted mean. Without it each comparison has a prompt of its own. The
+        covariance still takes comparisons for independent, until `Estimate.clustered`.
+
+    Returns
+    -------
+    Estimate
+    """
+    counts, warnings = _with_votes(counts)
+    cells = Cells.of(counts)
+    known = None if prompts is None else prompts.of(counts.models)
+    if kind is Covariance.PUBLISHED and weighting is not Weighting.COUNT:
+        weighting = Weighting.COUNT
+        warnings += ("The published covariance belongs to count weighting, which is used here.",)
+    if weighting is not Weighting.COUNT and (short := shortage(cells, known, weighting)):
+        warnings += (
+            f"{short}: until then each comparison weighs the same, which favours models that met "
+            "weak opponents more often.",
+        )
+        weighting = Weighting.COUNT
+    if known is not None:
+        known = known if weighting is Weighting.POSITION else known.at_least
+        warnings += few_prompts(known, cells.n.sum(axis=2))
+    strata = Strata.of(cells, known, weighting)
+    power_tuning = _power_tuning(cells, strata, weighting)
+    theta, influence = _mean(cells, strata, weighting, kind, power_tuning)
+    return Estimate(
+        models=counts.models,
+        theta=theta,
+        covariance=influence.gram(counts),
+        degrees=np.full(cells.n.shape[:2], np.inf),
+        floor=_floor(cells, strata, weighting),
+        size=_size(cells, strata, weighting),
+        power_tuning=power_tuning,
+        human=int(counts.labelled.sum()),
+        judge_only=int(counts.unlabelled.sum()),
+        certain_size=_certain_size(strata.votes, weighting),
+        weighting=weighting,
+        kind=kind,
+        influence=influence,
+        free=degrees_by_pair(cells, known, weighting, power_tuning),
+        warnings=warnings,
+    )
+
+
+def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
+    """Leave out the models that have no vote."""
+    met = counts.labelled.sum((2, 3))
+    present = (met + met.T).any(axis=1)
+    if present.all():
+        return counts, ()
+    absent = [model for model, there in zip(counts.models, present, strict=True) if not there]
+    warning = f"Without a vote, and so without a place: {', '.join(absent)}."
+    return counts.of([m for m in counts.models if m not in absent]), (warning,)
+
+
+def _power_tuning(cells: Cells, strata: Strata, weighting: Weighting) -> float:
+    """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
+    s = strata.sums
+    h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
+    # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum; an
+    # indicator is its own square.
+    scatter_hg = cells.hg - cells.h * g - cells.g * h + cells.n * h * g
+    scatter_g = cells.g - 2 * cells.g * g + cells.n * g**2
+    scatter_verdict = cells.G - 2 * cells.G * verdict + cells.N * verdict**2
+    if weighting is Weighting.COUNT:
+        n, judge_only = cells.n.sum() / 2, cells.N.sum() / 2
+        if not judge_only or not scatter_verdict.sum():
+            return 0.0
+        ratio = scatter_hg.sum() / n**2 / (scatter_verdict.sum() / judge_only**2)
+        return float(np.clip(n / (n + judge_only) * ratio, 0, 1))
+    tuned = strata.alone >= FEWEST_ALONE
+    labelled = tuned / np.maximum(s.n * (s.n - 1), 1)
+    unlabelled = tuned / np.maximum(s.N * (s.N - 1), 1)
+    gain = (scatter_hg * labelled).sum()
+    cost = (scatter_g * labelled + scatter_verdict * unlabelled).sum()
+    return float(np.clip(gain / cost, 0, 1)) if cost > 0 else 0.0
+
+
+def _mean(
+    cells: Cells, strata: Strata, weighting: Weighting, kind: Covariance, power_tuning: float
+) -> tuple[FloatArray, Influence]:
+    s, v = strata.sums, stratum_weight(len(cells.n), weighting)
+    per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
+    tuning = np.where(strata.alone >= FEWEST_ALONE, power_tuning, 0.0)
+    theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
+    centre = (s.h - tuning * s.g) / np.maximum(s.n, 1)
+    verdict_centre = s.G / np.maximum(s.N, 1)
+    if kind is Covariance.PUBLISHED:
+        per_vote = np.full_like(s.n, 2 / cells.n.sum()) if cells.n.any() else per_vote
+        per_verdict = np.full_like(s.N, 2 / cells.N.sum()) if cells.N.any() else per_verdict
+    elif weighting is not Weighting.COUNT:  # within strata, unbiased
+        per_vote, per_verdict = (
+            weight * np.sqrt(prompts / np.maximum(prompts - 1, 1))
+            for weight, prompts in ((per_vote, strata.votes), (per_verdict, strata.alone))
+        )
+    influence = Influence.of_means((per_vote, centre), (per_verdict, verdict_centre), tuning)
+    return theta.sum((1, 2)), influence
+
+
+def _floor(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
+    s, parts = strata.sums, strata.votes
+    weight = stratum_weight(len(cells.n), weighting)
+    certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
+    fraction = (parts * s.h / np.maximum(s.n, 1) + 0.5) / (parts + 1)
+    share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
+    variance = weight**2 * fraction * (1 - fraction) / np.maximum(parts, 1)
+    return (variance * share * certain).sum((1, 2))
+
+
+def _size(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
+    weight = stratum_weight(len(cells.n), weighting)
+    share = cells.n / np.maximum(strata.sums.n, 1)  # as in `_floor`
+    return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))
+
+
+def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
+    others = ~np.eye(len(n), dtype=np.bool_)[..., None]
+    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / stratum_weight(len(n), weighting)

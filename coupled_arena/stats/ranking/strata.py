@@ -1,0 +1,132 @@
+"""The sums that a win rate is estimated from, and the strata that its settings choose."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.ranking.prompts import PairPrompts
+
+MINIMUM_PER_PAIR = 5
+"""Human comparisons, on as many prompts, that stratification needs in every pair."""
+
+FEWEST_ALONE = 2
+"""Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it."""
+
+
+class Weighting(StrEnum):
+    """What the mean over opponents weighs."""
+
+    STRATIFIED = "stratified"  # each opponent the same
+    POSITION = "position"  # each opponent, and each order of presentation, the same
+    COUNT = "count"  # each comparison the same: another quantity where pairs are unbalanced
+
+
+_FIRST, _SECOND, TIE = range(3)  # of OUTCOMES
+_MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
+"""Means that are taken from the comparisons of one pair, and from no others."""
+
+
+class Cells(NamedTuple):
+    """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
+
+    Position 0 is being shown first. `n` comparisons have both labels, and in `h` of them people
+    prefer the model, in `g` the judge, in `hg` both; of `N` with a verdict alone it is `G`.
+    """
+
+    n: FloatArray
+    h: FloatArray
+    g: FloatArray
+    hg: FloatArray
+    N: FloatArray
+    G: FloatArray
+
+    @classmethod
+    def of(cls, counts: JudgedCounts) -> Cells:
+        """Add up counts."""
+        votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
+        agreed = np.einsum("abii->abi", counts.labelled)
+        sizes, alone = votes.sum(2), counts.unlabelled.sum(2)
+        return cls(
+            n=_by_position(sizes, sizes),
+            h=_by_position(votes[..., _FIRST], votes[..., _SECOND]),
+            g=_by_position(echoes[..., _FIRST], echoes[..., _SECOND]),
+            hg=_by_position(agreed[..., _FIRST], agreed[..., _SECOND]),
+            N=_by_position(alone, alone),
+            G=_by_position(counts.unlabelled[..., _FIRST], counts.unlabelled[..., _SECOND]),
+        )
+
+    def pooled(self, weighting: Weighting) -> Cells:
+        """Return sums over strata, repeated over the cells of each stratum."""
+        axes = {Weighting.COUNT: (2, 3), Weighting.STRATIFIED: (3,), Weighting.POSITION: ()}
+        table = np.stack(self)
+        return Cells(*np.broadcast_to(table.sum(axis=axes[weighting], keepdims=True), table.shape))
+
+
+def _by_position(first: IntArray, second: IntArray) -> FloatArray:
+    return np.stack([first, second.T], axis=2).astype(np.float64)
+
+
+class Strata(NamedTuple):
+    """Sums over strata, repeated over the cells of each, and how many prompts they rest on.
+
+    `votes` and `alone` are the prompts of `sums.n` and `sums.N`, shape (k, k, 2), at most as many
+    as these; with count weighting a prompt counts once for each opponent.
+    """
+
+    sums: Cells
+    votes: FloatArray
+    alone: FloatArray
+
+    @classmethod
+    def of(cls, cells: Cells, prompts: PairPrompts | None, weighting: Weighting) -> Strata:
+        """Add up cells; without prompts each comparison has one of its own."""
+        sums = cells.pooled(weighting)
+        if prompts is None:
+            return cls(sums, sums.n, sums.N)
+        votes, alone = (_by_position(x, x) for x in (prompts.votes, prompts.alone))
+        if weighting is Weighting.COUNT:
+            votes, alone = (
+                np.broadcast_to(x[..., :1].sum(axis=1, keepdims=True), x.shape)
+                for x in (votes, alone)
+            )
+        return cls(sums, np.minimum(votes, sums.n), np.minimum(alone, sums.N))
+
+
+def shortage(cells: Cells, prompts: PairPrompts | None, weighting: Weighting) -> str:
+    """Say how many pairs lack comparisons for a weighting; nothing if none does."""
+    strata = Strata.of(cells, prompts, weighting)
+    others = ~np.eye(len(cells.n), dtype=np.bool_)
+    for size, what in (
+        (strata.sums.n, f"fewer than {MINIMUM_PER_PAIR} human comparisons"),
+        (strata.votes, f"fewer than {MINIMUM_PER_PAIR} prompts"),
+    ):
+        pairs = int(((size < MINIMUM_PER_PAIR).any(2) & others).sum()) // 2
+        if pairs:
+            order = " in each order" if weighting is Weighting.POSITION else ""
+            return f"{pairs} pair{'s have' if pairs > 1 else ' has'} {what}{order}"
+    return ""
+
+
+def degrees_by_pair(
+    cells: Cells, prompts: PairPrompts | None, weighting: Weighting, power_tuning: float
+) -> FloatArray:
+    """Return the degrees of freedom of each pair's part in the variances, shape (k, k)."""
+    votes, alone = cells.n.sum(axis=2), cells.N.sum(axis=2)
+    if prompts is not None:
+        votes, alone = (
+            np.minimum(x + x.T if weighting is Weighting.POSITION else x, most)
+            for x, most in ((prompts.votes, votes), (prompts.alone, alone))
+        )
+    if power_tuning:  # the verdicts alone have their part in the variance
+        votes = np.where(alone >= FEWEST_ALONE, np.minimum(votes, alone), votes)
+    return np.maximum(votes - _MEANS[weighting], 0.0)
+
+
+def stratum_weight(k: int, weighting: Weighting) -> float:
+    """Return the weight of a stratum's mean in a model's mean."""
+    strata = {Weighting.COUNT: 1, Weighting.STRATIFIED: k - 1, Weighting.POSITION: 2 * (k - 1)}
+    return 1 / max(strata[weighting], 1)

@@ -1,0 +1,1 @@
+"""Stochastic dominance, mean-risk models, portfolios."""

@@ -1,0 +1,263 @@
+"""Do rank-sets and intervals keep their promise? Coverage against a known truth.
+
+Votes and verdicts are drawn from a `World` again and again, and each time ranked by the votes
+alone and prediction-powered. Rank-sets keep their promise where, in 1 - alpha of the repeats, the
+rank-sets of all models contain the positions that they truly have; equal models have several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.intervals import check_alpha
+from coupled_arena.stats.ranking.estimates import (
+    Covariance,
+    Estimate,
+    estimate,
+    estimate_from_votes,
+)
+from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation, intervals
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.simulation.rankings import Rankings
+from coupled_arena.stats.simulation.resampling import Ranking, Track, binomial_error, rank_bounds
+from coupled_arena.stats.simulation.truths import World
+
+_RANKINGS = (Ranking.HUMAN, Ranking.PPR)
+
+
+@dataclass(frozen=True)
+class SimulationPlan:
+    """What to simulate, and how to rank it.
+
+    Attributes
+    ----------
+    world : World
+    repeats : int
+    alpha : float
+        Error level of the rank-sets, jointly, and of each interval.
+    cutoffs : tuple of Cutoff
+    weighting, covariance
+        As in `estimate`. The published covariance knows nothing of clusters.
+    seed : int
+        A repeat depends on the seed and its own number alone.
+    draws : int
+        Draws behind the max-t cut-off, few by default as in `ResamplingPlan`.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range.
+    """
+
+    world: World
+    repeats: int
+    alpha: float = 0.05
+    cutoffs: tuple[Cutoff, ...] = tuple(Cutoff)
+    weighting: Weighting = Weighting.STRATIFIED
+    covariance: Covariance = Covariance.CORRECTED
+    seed: int = 0
+    draws: int = LIVE_DRAWS
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+        if self.repeats < 1 or self.seed < 0:
+            raise ValueError("There must be a repeat at least, and no negative seed.")
+
+
+@dataclass(frozen=True)
+class RankSetCoverage:
+    """How one cut-off fared.
+
+    Attributes
+    ----------
+    coverage : float
+        Share of repeats where all rank-sets contain the true positions.
+    coverage_error : float
+        Its binomial standard error.
+    size : float
+        Positions in a rank-set, mean over models and repeats.
+    """
+
+    ranking: Ranking
+    cutoff: Cutoff
+    coverage: float
+    coverage_error: float
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalCoverage:
+    """How the intervals of the win rates fared.
+
+    Attributes
+    ----------
+    coverage : ndarray of float64, shape (k,)
+        Share of repeats where a model's interval contains its true win rate.
+    bias : ndarray of float64, shape (k,)
+        Mean estimate minus truth; NaN of a model that never had a vote.
+    width : float
+        Mean over models and repeats.
+    """
+
+    ranking: Ranking
+    coverage: FloatArray
+    bias: FloatArray
+    width: float
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """The outcome of a simulation, with its settings.
+
+    Attributes
+    ----------
+    plan : SimulationPlan
+    repeats : int
+        Those that were finished.
+    rank_sets : tuple of RankSetCoverage
+        One for each ranking (human, ppr) and cut-off.
+    intervals : tuple of IntervalCoverage
+        One for each ranking.
+    fallbacks : int
+        Repeats in which too few votes in some pair put another weighting in place.
+    warnings : tuple of str
+        What the estimates warned of on any repeat.
+    """
+
+    plan: SimulationPlan
+    repeats: int
+    rank_sets: tuple[RankSetCoverage, ...]
+    intervals: tuple[IntervalCoverage, ...]
+    fallbacks: int
+    warnings: tuple[str, ...]
+
+
+def simulate(plan: SimulationPlan, track: Track = iter) -> Simulation:
+    """Draw votes and verdicts from a known truth, and count how often estimates cover it.
+
+    Parameters
+    ----------
+    plan : SimulationPlan
+    track : callable
+        As in `resample`.
+
+    Raises
+    ------
+    ValueError
+        `track` passed no repeat on.
+    """
+    outcomes = [_repeat(plan, repeat) for repeat in track(range(plan.repeats))]
+    if not outcomes:
+        raise ValueError("No repeat was finished.")
+    bounds = np.stack([one.bounds for one in outcomes])
+    estimated = np.stack([one.estimated for one in outcomes])
+    return Simulation(
+        plan=plan,
+        repeats=len(outcomes),
+        rank_sets=_rank_set_coverage(plan, bounds),
+        intervals=tuple(
+            _interval_coverage(plan.world, ranking, estimated[:, place])
+            for place, ranking in enumerate(_RANKINGS)
+        ),
+        fallbacks=sum(one.fallback for one in outcomes),
+        warnings=tuple(dict.fromkeys(w for one in outcomes for w in one.warnings)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """What one repeat found.
+
+    `bounds` are the rank-sets, shape (rankings, cutoffs, 2, k); `estimated` holds estimate, low
+    and high, shape (rankings, 3, k).
+    """
+
+    bounds: IntArray
+    estimated: FloatArray
+    fallback: bool
+    warnings: tuple[str, ...]
+
+
+def _repeat(plan: SimulationPlan, repeat: int) -> _Outcome:
+    drawn = plan.world.draw(np.random.default_rng([plan.seed, repeat]))
+    estimates = [_estimate(plan, drawn, ranking) for ranking in _RANKINGS]
+    models = plan.world.models
+    bounds: list[list[IntArray]] = []
+    for one in estimates:
+        separation = Separation(one, plan.draws)
+        bounds.append(
+            [rank_bounds(separation, one.models, models, plan.alpha, c) for c in plan.cutoffs]
+        )
+    return _Outcome(
+        bounds=np.array(bounds),
+        estimated=np.stack([_intervals(one, plan) for one in estimates]),
+        fallback=any(one.weighting is not plan.weighting for one in estimates),
+        warnings=tuple(w for one in estimates for w in one.warnings),
+    )
+
+
+def _estimate(plan: SimulationPlan, drawn: JudgedCounts | Rankings, ranking: Ranking) -> Estimate:
+    settings = plan.weighting, plan.covariance
+    if not isinstance(drawn, Rankings) or plan.covariance is Covariance.PUBLISHED:
+        counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
+        return _of_counts(counts, ranking, *settings)
+    prompts = drawn.prompts(by_order=plan.weighting is Weighting.POSITION)
+    found = _of_counts(drawn.counts(), ranking, *settings, prompts)
+    rows = drawn.of(found.models)
+    gram, products = rows.gram(found.influence), rows.products(found.influence)
+    return found.clustered(gram, rows.clusters, products)
+
+
+def _of_counts(
+    counts: JudgedCounts,
+    ranking: Ranking,
+    weighting: Weighting,
+    kind: Covariance,
+    prompts: PairPrompts | None = None,
+) -> Estimate:
+    if ranking is Ranking.HUMAN:
+        return estimate_from_votes(counts.votes, weighting, kind, prompts)
+    return estimate(counts, weighting, kind, prompts)
+
+
+def _intervals(one: Estimate, plan: SimulationPlan) -> FloatArray:
+    """Return estimate, low and high, shape (3, k); anything is possible without votes."""
+    models = plan.world.models
+    found = np.tile(np.array([[np.nan], [0.0], [1.0]]), len(models))
+    places = [models.index(model) for model in one.models]
+    found[:, places] = one.theta, *intervals(one, plan.alpha)
+    return found
+
+
+def _rank_set_coverage(plan: SimulationPlan, bounds: IntArray) -> tuple[RankSetCoverage, ...]:
+    low, high = plan.world.ranks
+    held: NDArray[np.bool_] = (bounds[..., 0, :] <= low) & (high <= bounds[..., 1, :])
+    shares = held.all(-1).mean(0)
+    sizes = (bounds[..., 1, :] - bounds[..., 0, :] + 1).mean((0, -1))
+    return tuple(
+        RankSetCoverage(
+            ranking=ranking,
+            cutoff=cutoff,
+            coverage=float(shares[i, j]),
+            coverage_error=binomial_error(float(shares[i, j]), len(bounds)),
+            size=float(sizes[i, j]),
+        )
+        for i, ranking in enumerate(_RANKINGS)
+        for j, cutoff in enumerate(plan.cutoffs)
+    )
+
+
+def _interval_coverage(world: World, ranking: Ranking, found: FloatArray) -> IntervalCoverage:
+    theta = world.theta
+    low, high = found[:, 1], found[:, 2]
+    return IntervalCoverage(
+        ranking=ranking,
+        coverage=((low <= theta) & (theta <= high)).mean(0),
+        bias=found[:, 0].mean(0) - theta,
+        width=float((high - low).mean()),
+    )

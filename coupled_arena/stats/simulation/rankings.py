@@ -1,0 +1,129 @@
+"""Comparisons that come in clusters, such as the pairs of rankings that share a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.ranking.prompts import PairPrompts
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """Comparisons that come in clusters, one entry each.
+
+    Attributes
+    ----------
+    models : tuple of str
+    prompt, first, second, vote, verdict : ndarray of int64, shape (n,)
+        The cluster; the models shown first and second; codes as in `OUTCOMES`.
+    shown : ndarray of bool, shape (n,)
+        Whether the vote is known.
+    """
+
+    models: tuple[str, ...]
+    prompt: IntArray
+    first: IntArray
+    second: IntArray
+    vote: IntArray
+    verdict: IntArray
+    shown: NDArray[np.bool_]
+
+    @classmethod
+    def apart(cls, counts: JudgedCounts) -> Self:
+        """Return the comparisons behind counts, each in a cluster of its own."""
+        full = np.concatenate([counts.labelled, counts.unlabelled[..., None, :]], axis=2)
+        first, second, vote, verdict = np.nonzero(full)
+        times = full[first, second, vote, verdict]
+        first, second, vote, verdict = (np.repeat(x, times) for x in (first, second, vote, verdict))
+        shown = vote < len(OUTCOMES)
+        vote = np.where(shown, vote, 0)
+        return cls(counts.models, np.arange(len(shown)), first, second, vote, verdict, shown)
+
+    def of(self, models: Sequence[str]) -> Rankings:
+        """Return the comparisons between some of the models, in this order."""
+        place = np.full(len(self.models), -1)
+        place[[self.models.index(model) for model in models]] = np.arange(len(models))
+        first, second = place[self.first], place[self.second]
+        kept = (first >= 0) & (second >= 0)
+        vote, verdict, shown = self.vote[kept], self.verdict[kept], self.shown[kept]
+        return Rankings(
+            tuple(models), self.prompt[kept], first[kept], second[kept], vote, verdict, shown
+        )
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters have a comparison with a vote."""
+        return len(np.unique(self.prompt[self.shown]))
+
+    def counts(self) -> JudgedCounts:
+        """Return how many there are of each kind."""
+        k, outcomes = len(self.models), len(OUTCOMES)
+        labelled = np.zeros((k, k, outcomes, outcomes), dtype=np.int64)
+        unlabelled = np.zeros((k, k, outcomes), dtype=np.int64)
+        a, b, h, g = (x[self.shown] for x in (self.first, self.second, self.vote, self.verdict))
+        np.add.at(labelled, (a, b, h, g), 1)
+        a, b, g = (x[~self.shown] for x in (self.first, self.second, self.verdict))
+        np.add.at(unlabelled, (a, b, g), 1)
+        return JudgedCounts(self.models, labelled, unlabelled)
+
+    def gram(self, influence: Influence) -> FloatArray:
+        """Return the sum over clusters of s sᵀ, s being what the cluster adds to the error.
+
+        Parameters
+        ----------
+        influence : Influence
+            Of an estimate of all the models.
+
+        Returns
+        -------
+        ndarray of float64, shape (k, k)
+        """
+        k = len(self.models)
+        added = self._added(influence)
+        cells = np.concatenate([self.prompt * k + self.first, self.prompt * k + self.second])
+        clusters = int(self.prompt.max()) + 1
+        sums = np.bincount(cells, added.T.ravel(), clusters * k).reshape(-1, k)
+        return np.asarray(sums.T @ sums, dtype=np.float64)
+
+    def products(self, influence: Influence) -> PairProducts:
+        """Return the part of each pair in `gram`."""
+        k, added = len(self.models), self._added(influence)
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        turned = (self.first > self.second)[:, None]
+        kinds, of = np.unique(np.stack([low, high, self.prompt]), axis=1, return_inverse=True)
+        sums = [np.bincount(of, x) for x in np.where(turned, added[:, ::-1], added).T]
+        own, cross = np.zeros((k, k)), np.zeros((k, k))
+        np.add.at(own, (kinds[0], kinds[1]), sums[0] ** 2)
+        np.add.at(own, (kinds[1], kinds[0]), sums[1] ** 2)
+        np.add.at(cross, (kinds[0], kinds[1]), sums[0] * sums[1])
+        return PairProducts(own, cross + cross.T)
+
+    def prompts(self, *, by_order: bool = False) -> PairPrompts:
+        """Return on how many clusters each pair has comparisons, in each order if wanted."""
+        votes, alone = (self._clusters_of(at, by_order) for at in (self.shown, ~self.shown))
+        return PairPrompts(self.models, votes, alone)
+
+    def _clusters_of(self, at: NDArray[np.bool_], by_order: bool) -> IntArray:
+        first, second = self.first[at], self.second[at]
+        found = np.zeros((len(self.models), len(self.models)), dtype=np.int64)
+        if by_order:
+            kinds = np.unique(np.stack([first, second, self.prompt[at]]), axis=1)
+            np.add.at(found, (kinds[0], kinds[1]), 1)
+            return found
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        kinds = np.unique(np.stack([low, high, self.prompt[at]]), axis=1)
+        np.add.at(found, (kinds[0], kinds[1]), 1)
+        return found + found.T
+
+    def _added(self, influence: Influence) -> FloatArray:
+        """Return what each comparison adds to the errors of its two models, shape (n, 2)."""
+        known = influence.labelled[self.first, self.second, self.vote, self.verdict]
+        alone = influence.unlabelled[self.first, self.second, self.verdict]
+        return np.where(self.shown[:, None], known, alone)

@@ -1,0 +1,136 @@
+"""Random subsets of comparisons, drawn from their counts without looking at a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+
+from coupled_arena.stats.counts import IntArray, JudgedCounts
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """Comparisons with a vote and a verdict, to draw from without replacement.
+
+    Attributes
+    ----------
+    models : tuple of str
+    labelled : ndarray of int64, shape (k, k, 4, 4)
+        As in `JudgedCounts`.
+    groups : tuple of ndarray of int64
+        Indices into the flat counts: each group gets the same part of every draw.
+    """
+
+    models: tuple[str, ...]
+    labelled: IntArray
+    groups: tuple[IntArray, ...]
+
+    @classmethod
+    def of(cls, counts: JudgedCounts, sizes: Sequence[int], *, balanced: bool) -> Self:
+        """Prepare draws of several sizes, the largest one first.
+
+        Parameters
+        ----------
+        counts : JudgedCounts
+        sizes : sequence of int
+            Later ones are drawn from what the first one drew.
+        balanced : bool
+            The same number in every pair, whichever is shown first; otherwise as they fall.
+
+        Raises
+        ------
+        ValueError
+            There are too few comparisons, or a size does not divide by the pairs of a balanced
+            draw.
+        """
+        labelled = counts.labelled
+        if not labelled.any():
+            raise ValueError("There are no comparisons that have both a vote and a verdict.")
+        if (there := int(labelled.sum())) < sizes[0]:
+            raise ValueError(
+                f"Only {there} comparisons have both a vote and a verdict: {sizes[0]} cannot be "
+                "drawn from them."
+            )
+        index = np.arange(labelled.size).reshape(labelled.shape)
+        if not balanced:
+            return cls(counts.models, labelled, (index.ravel(),))
+        _check_pairs(counts, sizes)
+        groups = tuple(
+            np.concatenate([index[a, b].ravel(), index[b, a].ravel()])
+            for a, b in combinations(range(len(counts.models)), 2)
+        )
+        return cls(counts.models, labelled, groups)
+
+    def draw(self, rng: np.random.Generator, cells: IntArray, n: int) -> IntArray:
+        """Draw n comparisons from `cells`, which has the shape of `labelled`."""
+        flat, drawn = cells.ravel(), np.zeros(cells.size, dtype=np.int64)
+        for group in self.groups:
+            drawn[group] = rng.multivariate_hypergeometric(
+                flat[group], n // len(self.groups), method="marginals"
+            )
+        return drawn.reshape(cells.shape)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many comparisons to draw, and how many of them keep their vote."""
+
+    total: int
+    human: int
+    balanced: bool
+
+
+def fitting_sizes(
+    counts: JudgedCounts, *, balanced: bool | None = None, total: int | None = None
+) -> Sizes:
+    """Return sizes that there are comparisons for: four fifths, of which one in five is kept.
+
+    In a balanced draw five of each pair are kept where there are ten, for the sake of
+    `coupled_arena.stats.ranking.estimates.MINIMUM_PER_PAIR`.
+
+    Parameters
+    ----------
+    balanced : bool, optional
+        The same number in every pair; by default wherever each pair has two.
+    total : int, optional
+        How many to draw, if that is decided.
+
+    Raises
+    ------
+    ValueError
+        No comparison has both a vote and a verdict, or some pair has none of a balanced draw.
+    """
+    met = counts.votes.comparisons[np.triu_indices(len(counts.models), 1)]
+    if not met.any():
+        raise ValueError("There are no comparisons that have both a vote and a verdict.")
+    least = int(met.min())
+    if balanced is None:
+        balanced = least >= 2
+    if balanced and not least:
+        raise ValueError("Some of the models never met: a balanced draw needs every pair.")
+    groups, there = (len(met), least) if balanced else (1, int(met.sum()))
+    drawn = max(there * 4 // 5, 1) if total is None else max(total // groups, 1)
+    kept = max(drawn // 5, min(5, drawn // 2), 1)
+    return Sizes(groups * drawn if total is None else total, groups * kept, balanced)
+
+
+def _check_pairs(counts: JudgedCounts, sizes: Sequence[int]) -> None:
+    first, second = np.triu_indices(len(counts.models), 1)
+    for n in sizes:
+        if n % len(first):
+            raise ValueError(
+                f"{n} comparisons cannot be the same number in each of {len(first)} pairs."
+            )
+    met = counts.labelled.sum((2, 3))
+    there = (met + met.T)[first, second]
+    wanted, least = sizes[0] // len(first), int(there.argmin())
+    if there[least] < wanted:
+        raise ValueError(
+            f"A balanced draw needs {wanted} comparisons in every pair, but "
+            f"{counts.models[first[least]]} and {counts.models[second[least]]} have only "
+            f"{there[least]}."
+        )

@@ -1,0 +1,262 @@
+"""Made-up worlds whose true ranking is known, and votes and verdicts drawn from them.
+
+Of two models with strengths s and t, the first is preferred with probability
+(1 - ties) / (1 + exp(t - s)), whichever is shown first: the model of Bradley and Terry with ties.
+A world says nothing of how rankings are estimated; `coupled_arena.stats.simulation.coverage`
+holds the estimates against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.simulation.rankings import Rankings
+
+_FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
+_SAME = 1e-9  # win rates as near as this are equal: the error of `World.theta` is smaller
+_NODES = 200
+RANKED = 4  # models of a clustered battle
+VOTES = 10  # rankings of one prompt in the clustered design
+
+
+class Design(StrEnum):
+    """Who meets whom, and what comparisons share."""
+
+    BALANCED = "balanced"  # every ordered pair as often as every other
+    RANDOM = "random"  # a pair at random for each comparison
+    UNBALANCED = "unbalanced"  # likewise, but the strongest nine times as often as the weakest
+    CLUSTERED = "clustered"  # ten rankings of four models to a prompt, which favours some of them
+    VOTERS = "voters"  # several votes on each battle of two, whose prompt favours one of them
+
+
+@dataclass(frozen=True)
+class World:
+    """A truth, and how comparisons come about.
+
+    Attributes
+    ----------
+    strengths : tuple of float
+        One for each of the k models, in log-odds.
+    ties : float
+        Probability that a vote is a tie.
+    human : int
+        Comparisons with a vote and a verdict. The clustered design rounds it up to whole
+        rankings, the one of several voters to as many battles of every pair.
+    judge_only : int
+        Comparisons with a verdict alone; likewise.
+    judge_quality : float
+        Probability that the verdict repeats the vote. Otherwise the judge judges by itself, by
+        the same law (in the clustered design, as another voter on the same prompt).
+    toward_first, toward_last : float
+        Probability that the verdict, whatever else it would be, goes to the model shown first;
+        then, that it goes to the last one in `strengths` if it takes part.
+    design : Design
+    prompt_effect : float
+        Standard deviation, in log-odds, of what a prompt adds to each strength in the clustered
+        design and in that of several voters.
+    voters : int
+        How many vote on each battle in the design of several voters.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range.
+    """
+
+    strengths: tuple[float, ...]
+    human: int
+    judge_only: int
+    ties: float = 0.2
+    judge_quality: float = 0.5
+    toward_first: float = 0.0
+    toward_last: float = 0.0
+    design: Design = Design.BALANCED
+    prompt_effect: float = 1.0
+    voters: int = 10
+
+    def __post_init__(self) -> None:
+        if len(self.strengths) < 2:
+            raise ValueError("There must be two models at least.")
+        if self.human < 1 or self.judge_only < 0:
+            raise ValueError("There must be a human comparison, and no negative number of others.")
+        for name in ("ties", "judge_quality", "toward_first", "toward_last"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is a probability, not {getattr(self, name)}.")
+        if self.ties == 1:
+            raise ValueError("Where all comparisons are ties there is nothing to rank.")
+        if self.prompt_effect < 0:
+            raise ValueError("The prompt effect is a standard deviation, never negative.")
+        if self.voters < 1:
+            raise ValueError("There must be a voter at least.")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(f"model {i + 1}" for i in range(len(self.strengths)))
+
+    @property
+    def theta(self) -> FloatArray:
+        """Probability to be preferred, mean over opponents, shape (k,).
+
+        Where prompts have an effect it is integrated out by Gauss-Hermite
+        quadrature, with an error below 1e-9 up to a `prompt_effect` of 2.
+        """
+        preferred = self._preferred()
+        np.fill_diagonal(preferred, 0)
+        return preferred.sum(1) / (len(preferred) - 1)
+
+    @property
+    def ranks(self) -> IntArray:
+        """Best and worst true position of each model, shape (2, k): equal models share them."""
+        theta = self.theta
+        ahead = theta[:, None] - theta > _SAME
+        return np.stack([1 + ahead.sum(0), len(theta) - ahead.sum(1)]).astype(np.int64)
+
+    def draw(self, rng: np.random.Generator) -> JudgedCounts | Rankings:
+        """Draw votes and verdicts: counts, or where prompts are shared comparisons in clusters."""
+        if self.design is Design.CLUSTERED:
+            return _draw_rankings(self, rng)
+        if self.design is Design.VOTERS:
+            return _draw_battles(self, rng)
+        law = self._law()
+        labelled = rng.multinomial(self._sizes(rng, self.human), law)
+        unlabelled = rng.multinomial(self._sizes(rng, self.judge_only), law)
+        shape = (*law.shape[:2], len(OUTCOMES), len(OUTCOMES))
+        return JudgedCounts(self.models, labelled.reshape(shape), unlabelled.reshape(shape).sum(2))
+
+    def _preferred(self) -> FloatArray:
+        """Return the probability that the row is preferred to the column, shape (k, k)."""
+        strengths = np.asarray(self.strengths, dtype=np.float64)
+        gaps = strengths[:, None] - strengths
+        if self.design not in (Design.CLUSTERED, Design.VOTERS):
+            return (1 - self.ties) / (1 + np.exp(-gaps))
+        nodes, weights = hermegauss(_NODES)
+        shifts = np.sqrt(2) * self.prompt_effect * nodes
+        preferred = 1 / (1 + np.exp(-gaps[..., None] - shifts))
+        return (1 - self.ties) * np.average(preferred, axis=-1, weights=weights)
+
+    def _law(self) -> FloatArray:
+        """Return the joint law of vote and verdict, shape (k, k, 16)."""
+        vote = np.zeros((*self._preferred().shape, len(OUTCOMES)))
+        vote[..., _FIRST] = self._preferred()
+        vote[..., _SECOND] = vote[..., _FIRST].T
+        vote[..., _TIE] = self.ties
+        repeated = vote[..., :, None] * np.eye(len(OUTCOMES))
+        apart = vote[..., :, None] * vote[..., None, :]
+        joint = self.judge_quality * repeated + (1 - self.judge_quality) * apart
+        joint = _biased(joint, self.toward_first, _FIRST)
+        joint[:-1, -1] = _biased(joint[:-1, -1], self.toward_last, _SECOND)
+        joint[-1, :-1] = _biased(joint[-1, :-1], self.toward_last, _FIRST)
+        return joint.reshape(*vote.shape[:2], -1)
+
+    def _sizes(self, rng: np.random.Generator, n: int) -> IntArray:
+        """Return how many comparisons each ordered pair gets, shape (k, k)."""
+        k = len(self.strengths)
+        first, second = np.nonzero(~np.eye(k, dtype=np.bool_))
+        sizes = np.zeros((k, k), dtype=np.int64)
+        if self.design is Design.BALANCED:
+            extra = rng.permutation(len(first))[: n % len(first)]
+            sizes[first, second] = n // len(first)
+            sizes[first[extra], second[extra]] += 1
+            return sizes
+        weight = np.ones(k)
+        if self.design is Design.UNBALANCED:
+            weight[np.argsort(self.strengths, kind="stable")] = np.geomspace(1, 3, k)
+        share = weight[first] * weight[second]
+        sizes[first, second] = rng.multinomial(n, share / share.sum())
+        return sizes
+
+
+def evenly(k: int, spread: float) -> tuple[float, ...]:
+    """Return k strengths at equal distances, best first; they span `spread` log-odds."""
+    return tuple(float(x) for x in np.linspace(spread / 2, -spread / 2, k))
+
+
+def _biased(joint: FloatArray, share: float, verdict: int) -> FloatArray:
+    """Move a share of every vote's verdicts to one of them."""
+    moved = (1 - share) * joint
+    moved[..., verdict] += share * joint.sum(-1)
+    return moved
+
+
+def _draw_rankings(world: World, rng: np.random.Generator) -> Rankings:
+    """Draw ten rankings to a prompt; which of them show their vote is up to chance."""
+    k = len(world.strengths)
+    ranked = min(RANKED, k)
+    pairs = np.array(list(combinations(range(ranked), 2))).T
+    known, alone = (-(-n // pairs.shape[1]) for n in (world.human, world.judge_only))
+    battles = known + alone
+    prompt = np.arange(battles, dtype=np.int64) // VOTES
+    models = rng.permuted(np.tile(np.arange(k), (battles, 1)), axis=1)[:, :ranked]
+    effects = rng.normal(0, world.prompt_effect, (-(-battles // VOTES), k))
+    merit = np.asarray(world.strengths)[models] + effects[prompt[:, None], models]
+    vote, own = (_rank(rng, merit, pairs, world.ties) for _ in range(2))
+    verdict = np.where(rng.random(vote.shape) < world.judge_quality, vote, own)
+    first, second = models[:, pairs[0]], models[:, pairs[1]]
+    verdict = np.where(rng.random(vote.shape) < world.toward_first, _FIRST, verdict)
+    favoured = rng.random(vote.shape) < world.toward_last
+    verdict = np.where(favoured & (first == k - 1), _FIRST, verdict)
+    verdict = np.where(favoured & (second == k - 1), _SECOND, verdict)
+    return Rankings(
+        models=world.models,
+        prompt=np.repeat(prompt, pairs.shape[1]),
+        first=first.ravel(),
+        second=second.ravel(),
+        vote=vote.ravel(),
+        verdict=verdict.ravel(),
+        shown=np.repeat(rng.permutation(battles) < known, pairs.shape[1]),
+    )
+
+
+def _rank(rng: np.random.Generator, merit: FloatArray, pairs: IntArray, ties: float) -> IntArray:
+    """Rank the models of each battle and return the outcomes of its pairs.
+
+    The order of merit plus Gumbel noise is Plackett and Luce's, in which every pair follows
+    Bradley and Terry.
+    """
+    score = merit + rng.gumbel(size=merit.shape)
+    outcome = np.where(score[:, pairs[0]] > score[:, pairs[1]], _FIRST, _SECOND)
+    return np.where(rng.random(outcome.shape) < ties, _TIE, outcome)
+
+
+def _draw_battles(world: World, rng: np.random.Generator) -> Rankings:
+    """Draw battles of two, each on its own prompt, with several votes or none, and a verdict."""
+    pairs = np.array(list(combinations(range(len(world.strengths)), 2)))
+    known = -(-world.human // (len(pairs) * world.voters))
+    alone = -(-world.judge_only // len(pairs))
+    first, second = rng.permuted(np.repeat(pairs, known + alone, axis=0), axis=1).T
+    shown = np.tile(np.arange(known + alone) < known, len(pairs))
+    gap = np.subtract(*np.asarray(world.strengths)[np.stack([first, second])])
+    gap = gap + rng.normal(0, 2**0.5 * world.prompt_effect, len(gap))
+    say = partial(_say, rng, gap, world.ties)
+    votes = np.stack([say() for _ in range(world.voters)], axis=1)
+    verdict = np.where(rng.random(len(gap)) < world.judge_quality, votes[:, 0], say())
+    verdict = np.where(rng.random(len(gap)) < world.toward_first, _FIRST, verdict)
+    last, favoured = len(world.strengths) - 1, rng.random(len(gap)) < world.toward_last
+    verdict = np.where(favoured & (first == last), _FIRST, verdict)
+    verdict = np.where(favoured & (second == last), _SECOND, verdict)
+    times = np.where(shown, world.voters, 1)
+    battle = np.repeat(np.arange(len(gap), dtype=np.int64), times)
+    voter = np.arange(len(battle)) - np.repeat(np.cumsum(times) - times, times)
+    return Rankings(
+        models=world.models,
+        prompt=battle,
+        first=first[battle],
+        second=second[battle],
+        vote=votes[battle, voter],
+        verdict=verdict[battle],
+        shown=shown[battle],
+    )
+
+
+def _say(rng: np.random.Generator, gap: FloatArray, ties: float) -> IntArray:
+    """Return an outcome for each gap in log-odds between the model shown first and the other."""
+    outcome = np.where(rng.random(len(gap)) < 1 / (1 + np.exp(-gap)), _FIRST, _SECOND)
+    return np.where(rng.random(len(gap)) < ties, _TIE, outcome)

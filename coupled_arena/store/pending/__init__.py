@@ -1,0 +1,1 @@
+"""What waits to be asked of people and judges."""

@@ -1,0 +1,1 @@
+"""What the analyses read, summed up in SQL."""

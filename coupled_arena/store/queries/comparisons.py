@@ -1,0 +1,235 @@
+"""What the statistics read: counts of comparisons, from SQL.
+
+All functions work on a cursor that somebody else opened; in one transaction they agree.
+
+A comparison is what one voter, or nobody, said of one pair of a battle's models, and what one
+judge, or none, said of the same pair. The table `comparisons` follows from battles, votes and
+verdicts: `coupled_arena.store.upkeep` sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.records import Mode, Outcome
+
+Cursor = duckdb.DuckDBPyConnection
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_OUTCOMES = [outcome.value for outcome in Outcome]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which comparisons to count; None selects all.
+
+    Attributes
+    ----------
+    judge : str or None
+        The judge whose verdicts count; None: people's votes alone.
+    models : tuple of str or None
+        Only comparisons between these.
+    voter : str or None
+        Only this person's votes.
+    """
+
+    judge: str | None = None
+    mode: Mode | None = None
+    models: tuple[str, ...] | None = None
+    category: str | None = None
+    language: str | None = None
+    voter: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many comparisons there are of each kind.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names of the k models, sorted.
+    votes : ndarray of int64, shape (3, 2, k, k, 4)
+        ``[mode, identical, a, b, h]``: a, shown before b, got the vote h. Modes and outcomes are
+        in the order of `records.Mode` and `records.Outcome`; "identical" are ties of equal
+        replies, which nobody was asked about.
+    labelled : ndarray of int64, shape (3, k, k, 4, 4)
+        ``[mode, a, b, h, g]``: those that have the verdict g of the selected judge too.
+    unlabelled : ndarray of int64, shape (3, k, k, 4)
+        ``[mode, a, b, g]``: a verdict and no vote.
+    left_out : int
+        Comparisons in none of these: votes that rank two answers apart that have the same words.
+    """
+
+    models: tuple[str, ...]
+    votes: IntArray
+    labelled: IntArray
+    unlabelled: IntArray
+    left_out: int
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The models that people, or the selected judge, compared with another one."""
+        met = self.votes.sum((0, 1, 4)) + self.labelled.sum((0, 3, 4)) + self.unlabelled.sum((0, 3))
+        np.fill_diagonal(met, 0)
+        there = (met + met.T).any(axis=1)
+        return tuple(m for m, known in zip(self.models, there, strict=True) if known)
+
+    def of(self, models: Sequence[str]) -> Counts:
+        """Return the counts of some of the models, in this order."""
+        at = [self.models.index(model) for model in models]
+        rows, columns = np.ix_(at, at)
+        return replace(
+            self,
+            models=tuple(models),
+            votes=self.votes[:, :, rows, columns],
+            labelled=self.labelled[:, rows, columns],
+            unlabelled=self.unlabelled[:, rows, columns],
+        )
+
+
+LEFT_OUT = "human is null and voter is not null"
+
+
+def count(cursor: Cursor, selection: Selection) -> Counts:
+    """Count the selected comparisons, in one pass over the table.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge or model.
+    """
+    known = model_numbers(cursor, selection)
+    where, values = condition_of(cursor, selection, known)
+    rows = cursor.execute(
+        f"""
+        select
+            judge_no, identical, model_a, model_b, count(*) as n,
+            {CODES["mode"]} as mode, {CODES["human"]} as human, {CODES["verdict"]} as verdict
+        from comparisons
+        where {where}
+        group by all
+        """,
+        values,
+    ).fetchnumpy()
+    where, values = condition_of(cursor, replace(selection, judge=None), known, counted=False)
+    query = f"select count(*) from comparisons where {where}"
+    ((left_out,),) = cursor.execute(query, values).fetchall()
+    return _tabulate({name: np.asarray(column) for name, column in rows.items()}, known, left_out)
+
+
+CODES = {
+    "mode": "enum_code(mode)",
+    "human": "coalesce(enum_code(human)::tinyint, -1)",
+    "verdict": "coalesce(enum_code(verdict)::tinyint, -1)",
+}
+
+
+def model_numbers(cursor: Cursor, selection: Selection) -> dict[str, int]:
+    """Return the numbers of the selected models, by name in order.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such model.
+    """
+    known = dict(cursor.execute("select model, model_no from models order by model").fetchall())
+    if selection.models is None:
+        return known
+    if unknown := [model for model in selection.models if model not in known]:
+        raise StoreError(
+            f"No battle has {', '.join(unknown)}. Known models: {', '.join(known) or 'none yet'}."
+        )
+    return {model: known[model] for model in sorted(set(selection.models))}
+
+
+def condition_of(
+    cursor: Cursor, selection: Selection, known: dict[str, int], *, counted: bool = True
+) -> tuple[str, dict[str, object]]:
+    """Return the SQL condition of a selection, and its values.
+
+    It selects what the statistics count, or what they leave out.
+    """
+    judges = [0]
+    if selection.judge is not None:
+        judges.append(judge_number(cursor, selection.judge))
+    conditions = [f"judge_no in ({', '.join(map(str, judges))})"]
+    conditions.append(f"not ({LEFT_OUT})" if counted else LEFT_OUT)
+    values: dict[str, object] = {}
+    for name in ("mode", "category", "language", "voter"):
+        if (wanted := getattr(selection, name)) is not None:
+            conditions.append(f"{name} = ${name}")
+            values[name] = str(wanted)
+    if selection.models is not None:
+        numbers = ", ".join(map(str, known.values()))
+        conditions += [f"model_a in ({numbers})", f"model_b in ({numbers})"]
+    return " and ".join(conditions), values
+
+
+def judge_number(cursor: Cursor, judge: str) -> int:
+    """Return the number of a judge.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge.
+    """
+    judges = dict(cursor.execute("select judge, judge_no from judges order by judge").fetchall())
+    if judge not in judges:
+        raise StoreError(
+            f"There is no judge {judge!r}. Judges here: {', '.join(judges) or 'none yet'}."
+        )
+    return judges[judge]
+
+
+def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int) -> Counts:
+    k, outcomes = len(known), len(_OUTCOMES)
+    places = np.full(max(known.values(), default=0) + 1, -1)
+    places[list(known.values())] = np.arange(k)
+    a, b, n = places[rows["model_a"]], places[rows["model_b"]], rows["n"]
+    mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
+    votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
+    labelled = np.zeros((len(Mode), k, k, outcomes, outcomes), dtype=np.int64)
+    unlabelled = np.zeros((len(Mode), k, k, outcomes), dtype=np.int64)
+    judged, voted = rows["judge_no"] > 0, human >= 0
+    at = ~judged & voted
+    np.add.at(votes, (mode[at], rows["identical"][at].astype(int), a[at], b[at], human[at]), n[at])
+    at = judged & voted
+    np.add.at(labelled, (mode[at], a[at], b[at], human[at], verdict[at]), n[at])
+    at = judged & ~voted
+    np.add.at(unlabelled, (mode[at], a[at], b[at], verdict[at]), n[at])
+    return Counts(tuple(known), votes, labelled, unlabelled, left_out)
+
+
+def judges(cursor: Cursor) -> list[str]:
+    """Return the names of the judges of pairs that the store knows, sorted: no graders."""
+    return _column(
+        cursor,
+        """select judge from judges where sampling not like '%"grades": true%' order by judge""",
+    )
+
+
+def categories(cursor: Cursor) -> list[str]:
+    """Return the categories that comparisons have, sorted."""
+    return _column(
+        cursor, "select distinct category from comparisons where category <> '' order by category"
+    )
+
+
+def languages(cursor: Cursor) -> list[str]:
+    """Return the languages that comparisons have, sorted."""
+    return _column(
+        cursor, "select distinct language from comparisons where language <> '' order by language"
+    )
+
+
+def _column(cursor: Cursor, query: str) -> list[str]:
+    return [value for (value,) in cursor.execute(query).fetchall()]

@@ -1,0 +1,81 @@
+"""Casting votes, on a cursor that somebody else opened."""
+
+from __future__ import annotations
+
+import duckdb
+
+from coupled_arena.core.errors import VoteError
+from coupled_arena.core.records import Vote
+
+
+def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None:
+    """Write a vote, and that its battle is revealed to its voter.
+
+    Raises
+    ------
+    VoteError
+        The vote is refused; see `Store.cast`.
+    """
+    if not _is_stored(cursor, vote):
+        _check_ranks(vote, _count_models(cursor, vote.battle))
+        _check_blind(cursor, vote)
+        _insert(cursor, vote)
+    if reveal:
+        cursor.execute(
+            "insert into reveals values (?, ?, now()) on conflict do nothing",
+            [vote.battle, vote.voter],
+        )
+
+
+def _is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:
+    row = cursor.execute(
+        "select battle, voter, ranks, both_bad from votes where vote = ?", [vote.id]
+    ).fetchone()
+    if row is None:
+        return False
+    # The retry of a client that missed the answer says the same again; a different vote under
+    # the same id must not be acknowledged, for it would be lost.
+    if (row[0], row[1], tuple(row[2]), row[3]) != (
+        *(vote.battle, vote.voter, vote.ranks, vote.both_bad),
+    ):
+        raise VoteError("Another vote was already cast under this id. Vote again with a new id.")
+    return True
+
+
+def _count_models(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> int:
+    row = cursor.execute("select len(models) from battles where battle = ?", [battle_id]).fetchone()
+    if row is None:
+        raise VoteError(f"There is no battle {battle_id!r} to vote on. Start a new one.")
+    return int(row[0])
+
+
+def _check_ranks(vote: Vote, models: int) -> None:
+    if len(vote.ranks) != models:
+        raise VoteError(f"The vote ranks {len(vote.ranks)} models, the battle has {models}.")
+    if min(vote.ranks) != 1:
+        raise VoteError("The best rank of a vote must be 1, and ranks count upwards from there.")
+    if vote.both_bad and max(vote.ranks) != 1:
+        raise VoteError("A vote that finds all replies bad cannot rank one above another.")
+
+
+def _check_blind(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+    if cursor.execute(
+        "select 1 from reveals where battle = ? and voter = ?", [vote.battle, vote.voter]
+    ).fetchone():
+        raise VoteError(
+            "This battle was already revealed to you, so a vote would not be blind. "
+            "Start a new battle to vote again."
+        )
+
+
+def _insert(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+    cursor.execute(
+        """
+        insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
+        values (?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+            *(vote.id, vote.battle, vote.voter, list(vote.ranks)),
+            *(vote.both_bad, vote.source.value, vote.early, vote.cast_at),
+        ],
+    )

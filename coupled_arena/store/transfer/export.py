@@ -1,0 +1,262 @@
+"""Taking data out: exports for analysis."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+
+from coupled_arena.core.errors import StoreError
+from coupled_arena.store.database import Store
+from coupled_arena.store.files import quoted, reason
+
+Format = Literal["parquet", "jsonl", "csv", "arena"]
+Hidden = Literal["nothing", "rounds", "stored"]
+
+MAY_BE_TOLD: dict[Hidden, str] = {
+    "nothing": "true",
+    "rounds": "origin <> 'arena' or battle in (select battle from reveals)",
+    "stored": "origin = 'arena' and battle in (select battle from reveals)",
+}
+
+# Every query reads only battles that may be told. Seeds are hex, since JavaScript, and all that
+# reads JSON as JavaScript does, has no 64-bit integers. `seq` counts what is told: numbers of the
+# store have gaps, and would not come back by an import.
+_QUERIES = {
+    "battles": """
+        select
+            told.battle, created_at, origin, mode,
+            printf('%016x', seed) as seed,
+            lower(hex(nonce)) as nonce,
+            commitment, models, prompts, prompt_id, category, language, system, prefixes,
+            temperature, top_k, top_p, max_new_tokens, coupling,
+            experiment, repetition, arithmetic,
+            prompt_ids, categories, languages, systems
+        from told
+        left join asked using (battle)
+    """,
+    "replies": """
+        select battle, turn, place, model, text, tokens, finish
+        from replies
+        where battle in (select battle from told)
+    """,
+    "votes": """
+        select
+            row_number() over (order by seq) as seq,
+            vote, battle, voter, ranks, both_bad, source, early, cast_at,
+            seq in (select seq from current_votes) as current,
+            models, revealed_at
+        from votes
+        join told using (battle)
+        left join reveals using (battle, voter)
+    """,
+    "verdicts": """
+        select
+            row_number() over (order by seq) as seq,
+            verdict, battle, judge, first_place, second_place,
+            outcome, raw, probability, judged_at, model, prompt_hash, sampling
+        from verdicts
+        left join judges using (judge)
+        where battle in (select battle from told)
+    """,
+    "scores": """
+        select
+            battle, turn, place, models[place + 1] as model, metric, score, answer,
+            higher_is_better, source
+        from scores
+        join metrics using (metric)
+        join told using (battle)
+    """,
+    "grades": """
+        select
+            dense_rank() over (order by seq) as seq,
+            grade, battle, place, given.judge, correct, raw, probability, graded_at,
+            judges.model as judge_model, prompt_hash, sampling
+        from grades as given
+        join benchmark_answers using (answer_key)
+        left join judges using (judge)
+        where battle in (select battle from told)
+    """,
+}
+# Like the published rows of Chatbot Arena, one for each pair that a vote compares. What follows
+# `tstamp` lets an import meet the same battles and votes.
+_ARENA = """
+    select
+        coalesce(prompt_id, battle) as question_id,
+        models[i] as model_a,
+        models[j] as model_b,
+        case
+            when both_bad then 'tie (bothbad)'
+            when ranks[i] = ranks[j] then 'tie'
+            when ranks[i] < ranks[j] then 'model_a'
+            else 'model_b'
+        end as winner,
+        voter as judge,
+        conversation(said, i) as conversation_a,
+        conversation(said, j) as conversation_b,
+        len(said) as turn,
+        true as anony,
+        category,
+        language,
+        epoch(cast_at) as tstamp,
+        vote, battle, mode,
+        printf('%016x', seed) as seed,
+        source, early, models, ranks,
+        i - 1 as place_a,
+        j - 1 as place_b
+    from current_votes
+    join (
+        select *, unnest(range(i + 1, len(models) + 1)) as j
+        from (select *, unnest(range(1, len(models))) as i from told)
+    ) using (battle)
+    left join asked using (battle)
+    left join (
+        select
+            battle, list({'prompt': prompt, 'replies': replies} order by turn) as said
+        from turns
+        left join (
+            select battle, turn, map(list(place + 1), list(prefix || text)) as replies
+            from replies
+            join turns using (battle, turn)
+            group by all
+        ) using (battle, turn)
+        group by battle
+    ) using (battle)
+"""
+_CONVERSATION = """
+create or replace temp macro conversation(said, place) as
+    list_filter(
+        flatten(list_transform(said, lambda turn: [
+            {'role': 'user', 'content': turn.prompt},
+            {'role': 'assistant', 'content': turn.replies[place]}
+        ])),
+        lambda message: message.content is not null
+    )
+"""
+_ORDER = {
+    "battles": "created_at, battle",
+    "replies": "battle, turn, place",
+    "votes": "seq",
+    "verdicts": "seq",
+    "scores": "battle, turn, place, metric",
+    "grades": "seq, battle, place",
+    "arena": "tstamp, battle, judge, place_a, place_b",
+}
+_TIMES = {
+    "battles": ["created_at"],
+    "votes": ["cast_at", "revealed_at"],
+    "verdicts": ["judged_at"],
+    "grades": ["graded_at"],
+}
+_NESTED = {
+    "battles": [
+        *("models", "prompts", "prefixes", "arithmetic"),
+        *("prompt_ids", "categories", "languages", "systems"),
+    ],
+    "replies": ["tokens"],
+    "votes": ["ranks", "models"],
+}
+_OPTIONS = {
+    "parquet": "format parquet",
+    "jsonl": "format json",
+    "csv": "format csv, header",
+    "arena": "format json",
+}
+
+
+def export(store: Store, out: Path, format: Format, *, hidden: Hidden = "nothing") -> list[Path]:
+    """Write the store's tables as files of one moment, or votes as one file.
+
+    Parameters
+    ----------
+    store : Store
+    out : Path
+        Folder; created if missing. Files of the same names are replaced, each at once.
+    format : {"parquet", "jsonl", "csv", "arena"}
+        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. ``arena`` are rows
+        as of Chatbot Arena, one for each pair that a current vote compares. All of them can be
+        imported, see `importing.import_files`; ``arena`` alone does not hold everything.
+    hidden : {"nothing", "rounds", "stored"}
+        What to leave out. ``rounds``: battles of the battle tab that nobody has been shown the
+        names of. ``stored``: also all other battles, which anybody may be asked to vote on, and
+        of which one seed can tell another.
+
+    Returns
+    -------
+    list of Path
+        ``battles``, ``replies``, ``votes``, ``verdicts``, ``scores``, ``grades``; or ``arena``.
+
+    Raises
+    ------
+    StoreError
+        The folder cannot be made or written.
+    """
+    targets = [out / _file_name(table, format) for table in _tables(format)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as partial:
+            _copy_tables(store, Path(partial), format, hidden=hidden)
+            for target in targets:
+                (Path(partial) / target.name).replace(target)
+    except (OSError, duckdb.IOException) as error:
+        raise StoreError(
+            f"Nothing can be written to {out}: {reason(error)}. Choose another folder."
+        ) from error
+    return targets
+
+
+def _tables(format: Format) -> dict[str, str]:
+    return {"arena": _ARENA} if format == "arena" else _QUERIES
+
+
+def _file_name(table: str, format: Format) -> str:
+    return f"{table}.{'jsonl' if format == 'arena' else format}"
+
+
+def _copy_tables(store: Store, folder: Path, format: Format, *, hidden: Hidden) -> None:
+    with store.cursor() as cursor:
+        cursor.execute(_CONVERSATION)
+        cursor.execute("begin")  # one transaction, so that the files agree
+        for table in _tables(format):
+            target = quoted(str(folder / _file_name(table, format)))
+            query = _select(table, format, hidden=hidden)
+            cursor.execute(f"copy ({query}) to {target} ({_OPTIONS[format]})")
+        cursor.execute("commit")
+
+
+def _select(table: str, format: Format, *, hidden: Hidden) -> str:
+    replaced = [] if format == "parquet" else [_iso(column) for column in _TIMES.get(table, [])]
+    if format == "csv":
+        replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]
+    return f"""
+        with told as (
+            select *
+            from battles
+            where {MAY_BE_TOLD[hidden]}
+        ),
+        asked as (
+            select
+                battle,
+                list(prompt order by turn) as prompts,
+                list(prefix order by turn) as prefixes,
+                list(prompt_id order by turn) as prompt_ids,
+                list(category order by turn) as categories,
+                list(language order by turn) as languages,
+                list(system order by turn) as systems,
+                any_value(system) filter (where turn = 0) as system,
+                any_value(prompt_id) filter (where turn = 0) as prompt_id,
+                any_value(category) filter (where turn = 0) as category,
+                any_value(language) filter (where turn = 0) as language
+            from turns
+            group by battle
+        )
+        select * {f"replace ({', '.join(replaced)})" if replaced else ""}
+        from ({_tables(format)[table]})
+        order by {_ORDER[table]}
+    """
+
+
+def _iso(column: str) -> str:
+    return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"

@@ -1,0 +1,227 @@
+"""Claims into battles, votes and verdicts: what is not in the store yet."""
+
+from __future__ import annotations
+
+import duckdb
+
+from coupled_arena.store.transfer.staged_rows import reject
+
+Cursor = duckdb.DuckDBPyConnection
+
+BINDING = ("imported", "", "")
+"""Model, prompt hash and sampling of a judge whose verdicts come from a file, which has none."""
+
+# Rows that only share a hash are told apart by the window.
+_REPEATED = """
+create or replace temp table repeated as
+with named as (
+    select
+        n, file, battle, voter, n % 2 as half,
+        if(
+            {in_order} and keyed,
+            [first, second],
+            [least(first, second), greatest(first, second)]
+        ) as pair
+    from claims
+    where not own
+),
+hashed as (select *, hash(file, battle, voter, half, pair) as h from named)
+select n, nth
+from (
+    select
+        n, row_number() over (partition by file, battle, voter, half, pair order by n) - 1 as nth
+    from hashed
+    where h in (select h from hashed group by h having count(*) > 1)
+)
+where nth > 0
+"""
+_SEPARATE = """
+update claims set battle = md5(claims.battle || '/' || nth)
+from repeated
+where claims.n = repeated.n
+"""
+
+_SHOWN = """
+create or replace temp table shown as
+select
+    battle, n, said_at,
+    coalesce(models, [first, second]) as models,
+    coalesce(battles.mode, told.mode, 'unknown') as mode,
+    coalesce(battles.seed, told.seed, 0) as seed,
+    models is null as fresh
+from (
+    select
+        battle,
+        min(n) as n,
+        min(said_at) as said_at,
+        arg_min(first, n) as first,
+        arg_min(second, n) as second,
+        arg_min(mode, n) as mode,
+        arg_min(seed, n) as seed
+    from claims
+    group by battle
+) as told
+left join battles using (battle)
+"""
+
+_OTHERS = """
+select
+    claims.n,
+    case
+        when [first, second] <> models and [second, first] <> models then if(
+            own,
+            'its battle is of ' || array_to_string(models, ', ') || ' here',
+            'its key is of ' || models[1] || ' and ' || models[2]
+                || ' in this dataset already: use another --dataset'
+        )
+        when claims.mode <> shown.mode then 'its battle is ' || shown.mode || ' here'
+        when claims.seed <> shown.seed then 'its battle has another seed here'
+    end as reason
+from claims
+join shown using (battle)
+where reason is not null
+"""
+
+# What is not known of the sampling is written as what would change nothing.
+_BATTLES = """
+insert into battles (
+    battle, created_at, origin, mode, seed, nonce, commitment, models,
+    temperature, top_k, top_p, max_new_tokens, coupling, arithmetic
+)
+select battle, said_at, 'import', mode, seed, '', '', models, 1, 0, 1, 0, 'unknown', map {}
+from shown
+where fresh
+order by n
+"""
+_TURNS = """
+insert into turns (battle, turn, prompt, prompt_id, category, language)
+select battle, turn, coalesce(prompts[turn + 1], ''), question, category, language
+from (
+    select *, unnest(range(greatest(coalesce(len(prompts), 0), 1))) as turn
+    from shown
+    join claims using (battle, n)
+    where fresh
+)
+order by battle  -- an index takes a million random keys faster in their order
+"""
+_REPLIES = """
+insert into replies
+select battle, turn, {place}, {model}, replies[turn + 1], [], 'stop'
+from (
+    select battle, {model}, {replies} as replies, unnest(range(len({replies}))) as turn
+    from shown
+    join claims using (battle, n)
+    where fresh
+)
+where replies[turn + 1] is not null
+"""
+
+
+def separate(cursor: Cursor, judge: str | None) -> None:
+    """Make battles of their own of a voter's rows with one key.
+
+    It comes before rows are left out, so that those of people and judge still match in order.
+    """
+    # A judge on one `num` in both orders gave two halves of one judgement. Without `num` the
+    # order tells nothing, for people are shown models in any order.
+    cursor.execute(_REPEATED.format(in_order=judge is not None))
+    cursor.execute(_SEPARATE)
+
+
+def add_battles(cursor: Cursor) -> int:
+    """Write the battles that are not there yet; return their number."""
+    cursor.execute(_SHOWN)
+    reject(cursor, _OTHERS)
+    (added,) = _row(cursor, _BATTLES)
+    cursor.execute(_TURNS)
+    cursor.execute(_REPLIES.format(place=0, model="first", replies="replies_a"))
+    cursor.execute(_REPLIES.format(place=1, model="second", replies="replies_b"))
+    return added
+
+
+_SAID = """
+create or replace temp table said as
+select
+    claims.n, battle, voter, source, claims.said_at, raw, said, first <> models[1] as turned,
+    md5(concat_ws('/', battle, {kind}, voter)) as id
+from claims
+join shown using (battle)
+"""
+_NEW = """
+create or replace temp table new as
+select *
+from said
+where n in (select min(n) from said group by id) and {absent}
+"""
+_TOUCHED = """
+create or replace temp table touched as
+select battle from shown where fresh union select battle from new
+"""
+_ADD_VOTES = """
+insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
+select
+    id, battle, voter,
+    case
+        when said in ('tie', 'both_bad') then [1, 1]
+        when (said = 'first') <> turned then [1, 2]
+        else [2, 1]
+    end,
+    said = 'both_bad', source, false, said_at
+from new
+order by n
+"""
+_OTHER_VOTES = """
+select n, said.voter || ' has voted otherwise on this already' as reason
+from said
+join current_votes using (battle, voter)
+where said is distinct from case
+    when both_bad then 'both_bad'
+    when ranks[1] = ranks[2] then 'tie'
+    when (ranks[1] < ranks[2]) <> turned then 'first'
+    else 'second'
+end
+"""
+_ADD_VERDICTS = """
+insert into verdicts (
+    verdict, battle, judge, first_place, second_place, outcome, raw, judged_at
+)
+select id, battle, voter, turned::integer, 1 - turned::integer, said, raw, said_at
+from new
+order by n
+"""
+_OTHER_VERDICTS = """
+select n, said.voter || ' has judged otherwise on this already' as reason
+from said
+join verdicts on verdict = id
+where said is distinct from outcome
+"""
+
+
+def add_votes(cursor: Cursor) -> int:
+    """Write the votes that are not there yet; return their number."""
+    cursor.execute(_SAID.format(kind="'vote'"))
+    cursor.execute(_NEW.format(absent="(battle, voter) not in (select (battle, voter) from votes)"))
+    cursor.execute(_TOUCHED)
+    (added,) = _row(cursor, _ADD_VOTES)
+    reject(cursor, _OTHER_VOTES)
+    return added
+
+
+def add_verdicts(cursor: Cursor, judge: str) -> int:
+    """Write the verdicts that are not there yet; return their number."""
+    cursor.execute(_SAID.format(kind="'verdict', first <> models[1]"))
+    cursor.execute(_NEW.format(absent="id not in (select verdict from verdicts)"))
+    cursor.execute(_TOUCHED)
+    (added,) = _row(cursor, _ADD_VERDICTS)
+    reject(cursor, _OTHER_VERDICTS)
+    if added:
+        cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) values (?, ?, ?, ?) "
+            "on conflict do nothing",
+            [judge, *BINDING],
+        )
+    return added
+
+
+def _row(cursor: Cursor, query: str) -> tuple[int, ...]:
+    return cursor.execute(query).fetchall()[0]

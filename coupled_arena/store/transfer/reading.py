@@ -1,0 +1,210 @@
+"""Any file of rows as numbered JSON objects in a table, whatever way it is written.
+
+The form is told by the content. All parsing is DuckDB's, in bounded memory; a line that cannot be
+read keeps its number and gets a reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import duckdb
+
+from coupled_arena.core.errors import StoreError
+
+Cursor = duckdb.DuckDBPyConnection
+
+_HEAD = 1 << 16
+_LONGEST_LINE = 16 << 20  # one row; conversations of a hundred turns have a tenth of it
+
+# A raw control character cannot be part of valid JSON, so no line is split at it.
+_LINES = """
+    select row_number() over () as line, row, 0 as breaks
+    from read_csv(
+        {path}, columns = {{'row': 'varchar'}}, delim = '\x1f', quote = '', escape = '',
+        header = false, {options}
+    )
+"""
+
+# Fields may hold line breaks, so records are not lines. Blank lines are not counted.
+_TABLE = """
+    select
+        1 + row_number() over () as line,
+        to_json(t)::varchar as row,
+        len(concat_ws('', *columns(*))) - len(replace(concat_ws('', *columns(*)), chr(10), ''))
+            as breaks
+    from read_csv(
+        {path}, columns = {{{columns}}}, delim = ',', quote = '"', escape = '"',
+        header = true, {options}
+    ) as t
+"""
+_OPTIONS = (
+    "auto_detect = false, strict_mode = {strict}, allow_quoted_nulls = {quoted}, "
+    "ignore_errors = true, "
+    f"rejects_table = 'unread', rejects_scan = 'unread_scan', max_line_size = {_LONGEST_LINE}"
+)
+
+_ARRAY = """
+    select row_number() over () as line, json::varchar as row, 0 as breaks
+    from read_json_objects({path}, format = 'array')
+"""
+
+_PARQUET = """
+    select row_number() over () as line, to_json(t)::varchar as row, 0 as breaks
+    from read_parquet({path}) as t
+"""
+
+_STAGE = """
+create or replace temp table staged as
+select
+    line,
+    row,
+    breaks,
+    case
+        when not json_valid(row) then 'not valid JSON'
+        when json_type(row) <> 'OBJECT' then 'not a JSON object'
+    end as reason
+from ({rows})
+where trim(row, E' \t\r') <> ''
+"""
+
+# DuckDB numbers the records it could read; each unread one before a record moves it on by one.
+_NUMBER = (
+    """
+    create or replace temp table gaps as
+    select line, breaks, reason, row_number() over (order by line) as nth
+    from (
+        select
+            any_value(line) as line,
+            any_value(len(csv_line) - len(replace(csv_line, chr(10), ''))) as breaks,
+            any_value(
+                if(error_type = 'INVALID ENCODING', 'not valid UTF-8', lower(error_message))
+            ) as reason
+        from unread
+        group by byte_position
+    )
+    """,
+    """
+    update staged set line = staged.line + moved.by
+    from (
+        select s.rowid as id, g.by
+        from staged as s
+        asof join (select line - nth + 1 as line, max(nth) as by from gaps group by all) as g
+        on s.line >= g.line
+    ) as moved
+    where staged.rowid = moved.id
+    """,
+    "insert into staged select line, null, breaks, reason from gaps",
+)
+_COUNT_BREAKS = """
+update staged set line = staged.line + before
+from (
+    select
+        line,
+        sum(breaks) over (order by line rows between unbounded preceding and 1 preceding) as before
+    from staged
+) as counted
+where staged.line = counted.line and before > 0
+"""
+
+
+def stage(
+    cursor: Cursor, path: Path, exact: Callable[[Collection[str]], object] = lambda _: None
+) -> None:
+    """Fill the temporary table ``staged`` with a file's rows.
+
+    Parameters
+    ----------
+    exact : callable
+        Says of the columns of a CSV file whether this program has written it: what is in quotes is
+        then a text, if an empty one, and may hold anything.
+
+    Its columns: ``line`` counts from 1 (elements of a JSON array or rows of Parquet, which have
+    no lines); ``row`` is a JSON object, or ``reason`` says why it is none. Blank lines are left
+    out.
+
+    Raises
+    ------
+    StoreError
+        The file as a whole cannot be read.
+    """
+    cursor.execute("drop table if exists unread; drop table if exists unread_scan")
+    try:
+        rows, by_line = _source(path, exact)
+        cursor.execute(_STAGE.format(rows=rows))
+        if by_line:
+            _number(cursor)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
+    except duckdb.Error as error:
+        raise StoreError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def columns(cursor: Cursor) -> set[str]:
+    """Return the fields of the first thousand staged rows."""
+    rows: list[tuple[str]] = cursor.execute(
+        """
+        select distinct unnest(json_keys(row))
+        from (select row from staged where reason is null limit 1000)
+        """
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
+def count(cursor: Cursor) -> int:
+    """Return the number of staged rows."""
+    return cursor.execute("select count(*) from staged").fetchall()[0][0]
+
+
+def quote(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str, bool]:
+    """Return the query that reads a file, and whether it may leave lines unread."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    text = head.decode("utf-8-sig", errors="replace")
+    file_name = quote(_literal(path))
+    if head.startswith(b"PAR1"):
+        return _PARQUET.format(path=file_name), False
+    if text.lstrip().startswith("["):
+        return _ARRAY.format(path=file_name), False
+    # Not `splitlines`: a text in JSON may hold any of Unicode's other line breaks.
+    lines = [line for line in re.split("[\r\n]+", text) if line.strip()]
+    ours = bool(lines and exact(_header(lines[0])))
+    # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
+    objects = sum(line.lstrip().startswith("{") for line in lines)
+    if not ours and (b"\0" in head or objects * 2 >= len(lines)):
+        options = _OPTIONS.format(strict="false", quoted="true")
+        return _LINES.format(path=file_name, options=options), True
+    named = ", ".join(f"{quote(name)}: 'varchar'" for name in _header(lines[0]))
+    options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
+    return _TABLE.format(path=file_name, columns=named, options=options), True
+
+
+def _literal(path: Path) -> str:
+    """Return the path with the characters escaped that DuckDB would expand."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def _header(line: str) -> list[str]:
+    """Return the column names of a CSV file, made unique."""
+    names: list[str] = []
+    for place, name in enumerate(next(csv.reader([line]))):
+        taken = name.lower() in (known.lower() for known in names)
+        names.append(f"column{place}" if taken or not name else name)
+    return names
+
+
+def _number(cursor: Cursor) -> None:
+    """Turn numbers of readable records into numbers of lines."""
+    if cursor.execute("select count(*) from unread").fetchall()[0][0]:
+        for statement in _NUMBER:
+            cursor.execute(statement)
+    if cursor.execute("select coalesce(max(breaks), 0) from staged").fetchall()[0][0]:
+        cursor.execute(_COUNT_BREAKS)

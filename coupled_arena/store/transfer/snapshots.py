@@ -1,0 +1,238 @@
+"""Copies of a whole database: for other processes to read, and to restore a lost one from.
+
+There are three generations: the newest, one of about an hour ago, one of about a day ago. None is
+ever replaced by a database that lacks something of it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+from coupled_arena.core.errors import StoreBusyError, StoreError
+from coupled_arena.store.database import CONFIG, Store
+from coupled_arena.store.files import quoted, reason
+from coupled_arena.store.transfer.holdings import Holdings, goes_on_from, holdings
+
+_OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it
+
+
+def snapshot(
+    store: Store, path: Path, copying: Callable[[duckdb.DuckDBPyConnection], None] | None = None
+) -> None:
+    """Copy the whole database, as of one moment, to a file that any process may open.
+
+    What the file held becomes an older generation where that is due.
+
+    Parameters
+    ----------
+    copying : callable, optional
+        Told the cursor that copies, so that somebody else can interrupt it.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written, or holds what the database does not: then it is kept.
+    """
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with store.snapshotting, store.cursor() as cursor:
+            if copying:
+                copying(cursor)
+            _check_nothing_is_lost(cursor, path)
+            remove(partial)
+            _copy_database(cursor, partial)
+            _keep_older(path)
+            partial.replace(path)
+    except (OSError, duckdb.IOException) as error:
+        raise StoreError(f"No snapshot can be written to {path}: {reason(error)}.") from error
+
+
+def snapshot_path(db: Path) -> Path:
+    """Return where the newest snapshot of a database lies: ``arena.snapshot.duckdb``."""
+    return db.with_name(f"{db.stem}.snapshot{db.suffix}")
+
+
+def generations(db: Path) -> tuple[Path, ...]:
+    """Return the snapshots of a database that there are, the last written first."""
+    newest = snapshot_path(db)
+    paths = [newest, *(_generation(newest, name) for name, _ in _OLDER)]
+    return tuple(sorted(filter(Path.exists, paths), key=_written, reverse=True))
+
+
+def holdings_of(path: Path) -> Holdings:
+    """Return what a database file of any schema holds.
+
+    Raises
+    ------
+    StoreError
+        It is no whole database, or another process owns it.
+    """
+    try:
+        with duckdb.connect(str(path), read_only=True, config=CONFIG) as connection:
+            return holdings(connection)
+    except duckdb.Error as error:
+        raise StoreError(f"{path} cannot be read: {reason(error)}") from error
+
+
+def open_for_writing(db: Path, *, create: bool = True) -> Store:
+    """Open a database to own it; a new one only where none has been lost.
+
+    Parameters
+    ----------
+    db : Path
+    create : bool
+        Make the database where there is neither it nor a snapshot.
+
+    Raises
+    ------
+    StoreBusyError
+        Another process owns it.
+    StoreError
+        It is missing, damaged or another one, and its snapshots hold what it lacks.
+    """
+    way_back = _way_back(db)
+    if way_back and not db.exists():
+        raise StoreError(f"{db} is missing. {way_back}")
+    if not create and not db.exists():
+        raise StoreError(f"{db} does not exist: make battles with `generate` first.")
+    store = _open(db, way_back, read_only=False)
+    with store.cursor() as cursor:
+        lacking = next((path for path in generations(db) if lacks(cursor, path)), None)
+    if lacking:
+        store.close()
+        raise StoreError(f"{db} lacks what its snapshot {lacking} holds. {way_back}")
+    return store
+
+
+def open_for_reading(db: Path) -> tuple[Store, float | None]:
+    """Open a database, or its newest snapshot while another process owns it.
+
+    Returns
+    -------
+    store : Store
+        Opened for reading only.
+    age : float or None
+        Age of the snapshot in seconds; None if the database itself was opened.
+
+    Raises
+    ------
+    StoreBusyError
+        Another process owns the database and there is no snapshot.
+    StoreError
+        The database cannot be opened.
+    """
+    try:
+        return _open(db, _way_back(db), read_only=True), None
+    except StoreBusyError as busy:
+        copy = snapshot_path(db)
+        if not copy.exists():
+            raise StoreBusyError(f"{busy} There is no snapshot {copy} to read instead.") from busy
+        return Store.open(copy, read_only=True), time.time() - copy.stat().st_mtime
+
+
+def remove(db: Path) -> None:
+    """Remove a database that nobody needs, with its write-ahead log."""
+    db.unlink(missing_ok=True)
+    write_ahead_log(db).unlink(missing_ok=True)
+
+
+def write_ahead_log(db: Path) -> Path:
+    """Return where DuckDB keeps what a database's file does not hold yet."""
+    return db.with_name(f"{db.name}.wal")
+
+
+def _open(db: Path, way_back: str, *, read_only: bool) -> Store:
+    try:
+        return Store.open(db, read_only=read_only)
+    except StoreBusyError:
+        raise
+    except StoreError as error:
+        if not way_back:
+            raise
+        raise StoreError(f"{error} {way_back}") from error
+
+
+def _way_back(db: Path) -> str:
+    """Return how to restore a database from its fullest snapshot; empty if none holds anything."""
+    for path in generations(db):
+        try:
+            held = holdings_of(path)
+        except StoreError:
+            continue  # an older generation may be whole; `restore` says what is wrong with this one
+        if held:
+            return (
+                f"Its snapshot {path} holds {held}: `coupled-arena restore --db {db}` brings them "
+                "back. To begin anew, move the snapshots elsewhere."
+            )
+    return ""
+
+
+def lacks(cursor: duckdb.DuckDBPyConnection, path: Path) -> bool:
+    """Tell whether a snapshot, if it can be read, holds what a database does not."""
+    try:
+        return not goes_on_from(cursor, holdings_of(path))
+    except StoreError:
+        return False
+
+
+def _check_nothing_is_lost(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+    if not path.is_file():
+        return
+    try:
+        held = holdings_of(path)
+    except StoreError:
+        # Nothing can be restored from it as it is, but somebody might want to try.
+        path.replace(_generation(path, "unreadable"))
+        return
+    if not goes_on_from(cursor, held):
+        raise StoreError(
+            f"The snapshot {path} holds {held}, more than the database or other ones: it is kept, "
+            "and no snapshot is made until it is moved elsewhere."
+        )
+
+
+def _keep_older(newest: Path) -> None:
+    """Hand snapshots down to the older generations that are due, before the newest is replaced."""
+    names = [newest, *(_generation(newest, name) for name, _ in _OLDER)]
+    steps = [(names[n], names[n + 1], apart) for n, (_, apart) in enumerate(_OLDER)]
+    for younger, older, apart in reversed(steps):
+        if younger.is_file() and (
+            not older.exists() or _written(younger) - _written(older) >= apart
+        ):
+            kept = older.with_name(f"{older.name}.partial")
+            kept.unlink(missing_ok=True)
+            _link(younger, kept)
+            kept.replace(older)
+
+
+def _link(path: Path, other: Path) -> None:
+    """Give a file a second name, so that it is never without its first; else copy it."""
+    try:
+        os.link(path, other)
+    except OSError:  # a file system without hard links
+        shutil.copy2(path, other)
+
+
+def _copy_database(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+    name = cursor.execute("select current_database()").fetchall()[0][0]
+    source = '"' + name.replace('"', '""') + '"'
+    cursor.execute(f"attach {quoted(str(path))} as snapshot_copy")
+    try:
+        cursor.execute(f"copy from database {source} to snapshot_copy")
+    finally:
+        # Detaching also folds the write-ahead log into the file.
+        cursor.execute("detach snapshot_copy")
+
+
+def _generation(newest: Path, name: str) -> Path:
+    return newest.with_name(f"{newest.stem}-{name}{newest.suffix}")
+
+
+def _written(path: Path) -> float:
+    return path.stat().st_mtime

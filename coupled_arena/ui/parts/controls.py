@@ -1,0 +1,50 @@
+"""Controls that several tabs have, and what they are read as."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.core.records import Mode
+
+MODES = [
+    ("All battles", ""),
+    ("Coupled", Mode.COUPLED.value),
+    ("Independent", Mode.INDEPENDENT.value),
+]
+IS_DARK = "() => document.body.classList.contains('dark')"
+"""Script that says which background figures have."""
+
+_LOWEST_ALPHA, _HIGHEST_ALPHA = 0.01, 0.4
+
+
+def alpha_slider(elem_id: str, **options: Any) -> gr.Slider:
+    """Return a slider for an error level; read it with `error_level`."""
+    return gr.Slider(
+        _LOWEST_ALPHA,
+        _HIGHEST_ALPHA,
+        value=0.05,
+        step=0.01,
+        label="Error level alpha",
+        min_width=280,
+        elem_id=elem_id,
+        **options,
+    )
+
+
+def error_level(value: float) -> float:
+    """Return the level of a slider, within its range: a request may hold any number."""
+    return min(max(float(value), _LOWEST_ALPHA), _HIGHEST_ALPHA)
+
+
+def dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dropdown:
+    """Return a choice of (label, value), the first one chosen."""
+    return gr.Dropdown(
+        choices, value=choices[0][1], label=label, elem_id=elem_id, min_width=220, filterable=False
+    )
+
+
+def with_any(what: str, values: list[str]) -> list[tuple[str, str]]:
+    """Return choices that begin with one for all of them."""
+    return [(f"Any {what}", ""), *((value, value) for value in values)]

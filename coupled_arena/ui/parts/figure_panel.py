@@ -1,0 +1,76 @@
+"""A figure on the page, with how to read it and buttons that save it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+import plotly.graph_objects as go
+from gradio.components.plot import PlotData
+
+from coupled_arena.core.settings import resource
+
+NARROW = 340
+"""Pixels; below twice this, figures stand one above the other."""
+
+_KINDS = ("png", "svg", "csv")
+
+
+def figure_rows(
+    prefix: str, rows: Sequence[Sequence[str]], how_to_read: Mapping[str, str]
+) -> dict[str, gr.Plot]:
+    """Lay out empty figures in rows inside the current Blocks and return them by name.
+
+    Parameters
+    ----------
+    prefix : str
+        A figure's id is this, a hyphen, and its name.
+    rows : sequence of sequences of str
+        Names of the figures, row by row.
+    how_to_read : mapping of str to str
+        See `figure_panel`.
+    """
+    plots: dict[str, gr.Plot] = {}
+    for names in rows:
+        with gr.Row():
+            for name in names:
+                with gr.Column(min_width=NARROW):
+                    plots[name] = figure_panel(f"{prefix}-{name}", how_to_read[name])
+    return plots
+
+
+def figure_panel(elem_id: str, how_to_read: str) -> gr.Plot:
+    """Lay out an empty figure inside the current Blocks and return it.
+
+    Parameters
+    ----------
+    elem_id : str
+    how_to_read : str
+        Plain text of the program's own: it becomes part of a template.
+    """
+    plot = gr.Plot(show_label=False, elem_id=elem_id, elem_classes=["figure"])
+    buttons = "".join(
+        f'<button type="button" data-kind="{kind}" aria-label="Save as {kind.upper()}">'
+        f"{kind.upper()}</button>"
+        for kind in _KINDS
+    )
+    gr.HTML(
+        html_template=(
+            '<div class="figure-foot">'
+            f"<details><summary>How to read this</summary><p>{how_to_read}</p></details>"
+            f'<div class="save" data-figure="{elem_id}">{buttons}</div></div>'
+        ),
+        js_on_load=resource("assets/figures.js").read_text(encoding="utf-8"),
+        apply_default_css=False,
+        elem_id=f"{elem_id}-foot",
+    )
+    return plot
+
+
+def drawn(figure: go.Figure) -> PlotData:
+    """Return a figure for the page, without plotly's own buttons: they would cover the title."""
+    content: dict[str, Any] = json.loads(figure.to_json() or "{}")
+    content["config"] = {"displayModeBar": False, "doubleClick": False}
+    return PlotData(type="plotly", plot=json.dumps(content))

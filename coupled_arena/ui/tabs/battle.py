@@ -1,0 +1,178 @@
+"""The battle tab: ask, watch anonymous answers grow, vote, see who it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.battles.arena import Arena
+from coupled_arena.battles.visible import RoundView
+from coupled_arena.core.prompts import Library
+from coupled_arena.core.records import Prompt
+from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.round_panel import cast, round_panel, show
+from coupled_arena.ui.parts.visitor import visitor
+
+Views = AsyncIterator[tuple[Any, ...]]
+_ANY = "any category"
+_INTRO = (
+    "Ask anything. Anonymous models answer side by side; you say which answer is better, "
+    "then you see who they were."
+)
+
+
+class BattleTab:
+    """Components and handlers of the tab.
+
+    Parameters
+    ----------
+    arena : Arena
+    library : Library
+    size : int
+        How many models answer unless the visitor chooses otherwise.
+    """
+
+    def __init__(self, arena: Arena, library: Library, size: int) -> None:
+        self._arena = arena
+        self._library = library
+        self._most = min(4, len(arena.models))
+        self._size = size
+
+    def build(self, page: gr.Blocks) -> None:
+        """Lay out the tab inside the current Blocks, which are those of the page."""
+        round_id = gr.State(None)
+        gr.Markdown(_INTRO)
+        with gr.Row(equal_height=True):
+            question = gr.Textbox(
+                label="Your question",
+                placeholder="Ask anything. Enter sends, Shift+Enter breaks the line.",
+                lines=1,  # with more, Gradio sends on Shift+Enter; it grows by itself
+                max_lines=8,
+                scale=6,
+                elem_id="question",
+            )
+            ask = gr.Button("Ask", variant="primary", scale=1, min_width=110, elem_id="ask")
+        with gr.Accordion("Question library and number of models", open=False):
+            category, chosen = self._library_picker()
+            size = gr.Radio(
+                [(f"{n} models", n) for n in range(2, self._most + 1)],
+                value=self._size,
+                label="Answers side by side",
+                elem_id="size",
+            )
+        panel = round_panel()
+        with gr.Row(visible=False, equal_height=True) as continuing:
+            more = gr.Textbox(
+                label="Follow-up question",
+                lines=1,
+                max_lines=6,
+                scale=6,
+                elem_id="follow-up",
+            )
+            send = gr.Button("Continue", scale=1, min_width=110, elem_id="continue")
+
+        category.change(self._of_category, category, chosen, **QUIET)
+        chosen.input(lambda text: text, chosen, question, **QUIET)
+        shown = [round_id, panel, continuing]
+        # Not in the queue: its events come over one stream, which closes with the last of them. A
+        # question asked just then was lost, three in a hundred where packets were late.
+        page.load(self._resume, None, shown, queue=False, **QUIET)
+        resumed = panel.resume(self._watch, round_id, shown, **FREE)
+        again = panel.again(self._again, [round_id, size], shown, **FREE)
+        following = panel.next(self._next, [category, size], shown, **FREE)
+        continued = gr.on(
+            [send.click, more.submit],
+            self._follow_up,
+            [round_id, more],
+            [panel, continuing],
+            trigger_mode="multiple",  # the server says why it does not take another one yet
+            **FREE,
+        )
+        gr.on(
+            [ask.click, question.submit],
+            self._ask,
+            [question, size],
+            shown,
+            cancels=[resumed, again, following, continued],
+            **FREE,
+        )
+        panel.stop(self._stop, round_id, None, **FREE)
+        panel.vote(self._vote, round_id, [panel, continuing], **FREE)
+
+    def _library_picker(self) -> tuple[gr.Dropdown, gr.Dropdown]:
+        with gr.Row():
+            category = gr.Dropdown(
+                [_ANY, *self._library.categories], value=_ANY, label="Category", scale=1
+            )
+            chosen = gr.Dropdown(
+                self._texts(_ANY), value=None, label="Question", scale=4, elem_id="library"
+            )
+        return category, chosen
+
+    def _texts(self, category: str) -> list[str]:
+        prompts = self._library.prompts if category == _ANY else self._library.of(category)
+        return [prompt.text for prompt in prompts]
+
+    def _of_category(self, category: str) -> gr.Dropdown:
+        return gr.Dropdown(choices=self._texts(category), value=None)
+
+    async def _ask(self, question: str, size: int, request: gr.Request) -> Views:
+        with told():
+            prompt = self._library.identify(question or "")
+            async for shown in self._asked(prompt, size, request):
+                yield shown
+
+    async def _next(self, category: str, size: int, request: gr.Request) -> Views:
+        with told():
+            prompt = self._library.identify(random.choice(self._texts(category)))
+            async for shown in self._asked(prompt, size, request):
+                yield shown
+
+    async def _again(self, round_id: str, size: int, request: gr.Request) -> Views:
+        with told():
+            view = self._arena.view(visitor(request), round_id or "")
+            prompt = self._library.identify(view.turns[0].prompt)
+            async for shown in self._asked(prompt, size, request):
+                yield shown
+
+    async def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Views:
+        round_id = self._arena.ask(visitor(request), prompt, size)
+        async for view in self._arena.watch(visitor(request), round_id):
+            yield round_id, show(view), gr.Row(visible=_may_continue(view))
+
+    def _resume(self, request: gr.Request) -> tuple[Any, ...]:
+        owner = visitor(request)
+        if (round_id := self._arena.newest(owner)) is None:
+            return (gr.skip(),) * 3
+        with told():
+            return _resumed(round_id, self._arena.view(owner, round_id))
+
+    async def _watch(self, round_id: str, request: gr.Request) -> Views:
+        with told():
+            async for view in self._arena.watch(visitor(request), round_id or ""):
+                yield _resumed(round_id, view)
+
+    async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Views:
+        with told():
+            self._arena.follow_up(visitor(request), round_id or "", question or "")
+            async for view in self._arena.watch(visitor(request), round_id):
+                yield show(view), gr.Row(visible=_may_continue(view))
+
+    def _stop(self, round_id: str, request: gr.Request) -> None:
+        with told():
+            self._arena.stop(visitor(request), round_id or "")
+
+    def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        return cast(self._arena, round_id, request, event), gr.Row(visible=False)
+
+
+def _resumed(round_id: str, view: RoundView) -> tuple[Any, ...]:
+    return round_id, show(view, resumed=True), gr.Row(visible=_may_continue(view))
+
+
+def _may_continue(view: RoundView) -> bool:
+    """While answers are written the row stays, so that nobody loses the box they write in."""
+    return not (view.reveal or view.error)

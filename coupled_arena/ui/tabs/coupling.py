@@ -1,0 +1,219 @@
+"""The coupling tab: how many samples coupled generation saves, and would save."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.analysis.coupling.files import read_score_table
+from coupled_arena.analysis.coupling.read import StoredScores, curves_of, read_protocol_scores
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.stats.coupling.score_tables import PairSavings, compare_scores
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import scores
+from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
+from coupled_arena.ui.parts.events import QUIET, told
+from coupled_arena.ui.parts.figure_panel import drawn, figure_rows
+from coupled_arena.views.figures.coupling import (
+    covariance_figure,
+    curve_figure,
+    savings_figure,
+    variance_figure,
+)
+from coupled_arena.views.figures.reading import COUPLING
+from coupled_arena.views.markup import paragraph
+from coupled_arena.views.tables.coupling import calculator_said, savings_said, savings_table
+
+_TITLE = "Coupling"
+_LAYOUT = (("savings", "curve"), ("variance", "covariance"))
+_MOST_SCORES = 2_000_000  # of one page; else the command line
+# A bootstrap and a thousand sub-samplings take a core for a second.
+_ONE: dict[str, Any] = {
+    "concurrency_limit": 1,
+    "concurrency_id": "coupling",
+    "api_visibility": "private",
+}
+_EMPTY = (
+    '<p class="hint">No answers here have scores under both protocols. Run '
+    "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
+)
+_UPLOAD = (
+    "A CSV file with a column Noise, which says Coupled or Independent, and a column of scores for "
+    "each model. The prompts follow each other, each with all its repetitions."
+)
+_CALCULATOR = (
+    "## What would coupling save me\n"
+    "If more prompts are like these, as a pilot: how many it takes to know the difference of the "
+    "two models."
+)
+
+
+class CouplingTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        self._dark = gr.Checkbox(visible=False)
+        self._uploaded, self._shown = gr.State(None), gr.State(None)
+        with gr.Row():
+            self._metric = gr.Dropdown([], label="Scores", elem_id="coupling-metric", min_width=200)
+            self._category = dropdown([("Any category", "")], "Category", "coupling-category")
+            self._temperature = gr.Dropdown(
+                [], label="Temperature", elem_id="coupling-temperature", visible=False
+            )
+            self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", scale=2)
+            self._alpha = alpha_slider("coupling-alpha")
+        self._said = gr.HTML(elem_id="coupling-said", apply_default_css=False)
+        with gr.Column(visible=False) as self._body:
+            self._plots = figure_rows("coupling", _LAYOUT, COUPLING)
+            self._build_calculator()
+            self._table = gr.HTML(elem_id="coupling-table", apply_default_css=False)
+        with gr.Accordion("A table of scores from elsewhere", open=False):
+            gr.Markdown(_UPLOAD)
+            with gr.Row():
+                self._seeds = gr.Number(
+                    10, label="Repetitions of each prompt", precision=0, minimum=2
+                )
+                self._file = gr.File(
+                    label="Scores", file_types=[".csv"], height=120, elem_id="coupling-file"
+                )
+        self._bind()
+
+    def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Read the store whenever the tab is selected."""
+        page.load(None, None, self._dark, js=IS_DARK, **QUIET)
+        tabs.select(self._show, self._inputs, self._outputs, **_ONE, show_progress="hidden")
+
+    def _build_calculator(self) -> None:
+        gr.Markdown(_CALCULATOR)
+        with gr.Row():
+            self._error = gr.Number(
+                0.02, label="Half the width of the interval", step=0.005, elem_id="coupling-error"
+            )
+            self._repetitions = gr.Number(1, label="Answers to each prompt", precision=0, minimum=1)
+        self._needed = gr.HTML(elem_id="coupling-needed", apply_default_css=False)
+
+    def _bind(self) -> None:
+        calm: dict[str, Any] = {**_ONE, "trigger_mode": "always_last", "show_progress": "hidden"}
+        chosen = [*(each.input for each in self._chosen), self._alpha.release]
+        gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
+        asked = [self._error.change, self._repetitions.change]
+        gr.on(asked, self._calculate, self._asked, self._needed, **calm)
+        self._file.upload(self._open, self._inputs, self._outputs, **_ONE)
+        self._file.clear(self._close, self._inputs, self._outputs, **_ONE)
+
+    @property
+    def _inputs(self) -> set[Any]:
+        return {*self._chosen, self._uploaded, self._dark, self._seeds, self._file, *self._asked}
+
+    @property
+    def _chosen(self) -> list[Any]:
+        return [self._metric, self._category, self._temperature, self._pair]
+
+    @property
+    def _asked(self) -> set[Any]:
+        return {self._shown, self._error, self._repetitions, self._alpha}
+
+    @property
+    def _outputs(self) -> list[Any]:
+        shown = [
+            self._shown,
+            self._said,
+            self._body,
+            *self._plots.values(),
+            self._needed,
+            self._table,
+        ]
+        return [*self._chosen, self._uploaded, *shown]
+
+    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+        return self._refresh(values) if event.value == _TITLE else {self._said: gr.skip()}
+
+    def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told():
+            path = Path(values[self._file])
+            table = read_score_table(path, int(values[self._seeds] or 0), name=path.name)
+            if 2 * table.coupled.size > _MOST_SCORES:
+                raise ScoreError(
+                    f"A page takes {_MOST_SCORES:,} scores at most; the command line takes more: "
+                    "coupled-arena coupling --scores FILE."
+                )
+        stored = StoredScores(path.name, table)
+        return {**self._refresh({**values, self._uploaded: stored}), self._uploaded: stored}
+
+    def _close(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        return {**self._refresh({**values, self._uploaded: None}), self._uploaded: None}
+
+    def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with told():
+            stored, offered = self._read(values)
+        if stored is None:
+            return {self._said: _EMPTY, self._body: gr.Column(visible=False), **offered}
+        alpha, dark = error_level(values[self._alpha]), bool(values[self._dark])
+        pairs = compare_scores(stored.table, alpha)
+        names = [_name(pair) for pair in pairs]
+        at = names.index(values[self._pair]) if values[self._pair] in names else 0
+        pair = pairs[at]
+        models = [stored.table.models.index(name) for name in (pair.model_a, pair.model_b)]
+        figures = {
+            "savings": savings_figure(stored, pairs, alpha, dark=dark),
+            "curve": curve_figure(curves_of(stored.table.of(models)), 0, dark=dark),
+            "variance": variance_figure(pair, dark=dark),
+            "covariance": covariance_figure(pair, dark=dark),
+        }
+        return {
+            **offered,
+            self._pair: gr.Dropdown(names, value=names[at]),
+            self._shown: pair,
+            self._said: savings_said(pair, alpha, stored.left_out),
+            self._body: gr.Column(visible=True),
+            **{plot: drawn(figures[name]) for name, plot in self._plots.items()},
+            self._needed: self._calculate({**values, self._shown: pair}),
+            self._table: savings_table(pairs),
+        }
+
+    def _read(self, values: dict[Any, Any]) -> tuple[StoredScores | None, dict[Any, Any]]:
+        """Return the scores that are asked for, and what may be chosen instead."""
+        if values[self._uploaded] is not None:
+            return values[self._uploaded], {}
+        with self._store.cursor() as cursor:
+            known = [name for name in scores.metrics(cursor) if scores.scored_models(cursor, name)]
+            if not known:
+                return None, {}
+            metric = values[self._metric] if values[self._metric] in known else known[0]
+            categories = scores.categories(cursor, metric)
+            temperatures = scores.temperatures(cursor, metric)
+        category = values[self._category] if values[self._category] in categories else ""
+        temperature = values[self._temperature]
+        if temperature not in temperatures:
+            temperature = next(iter(temperatures), None)
+        offered = {
+            self._metric: gr.Dropdown(known, value=metric),
+            self._category: gr.Dropdown(with_any("category", categories), value=category),
+            self._temperature: gr.Dropdown(
+                temperatures, value=temperature, visible=len(temperatures) > 1
+            ),
+        }
+        found = read_protocol_scores(
+            self._store, metric, category=category or None, temperature=temperature
+        )
+        return found, offered
+
+    def _calculate(self, values: dict[Any, Any]) -> str:
+        pair: PairSavings | None = values[self._shown]
+        if pair is None:
+            return ""
+        error, repetitions = values[self._error] or 0, int(values[self._repetitions] or 0)
+        try:
+            return calculator_said(pair, error, repetitions, error_level(values[self._alpha]))
+        except ValueError as refused:
+            return paragraph(str(refused), "hint")
+
+
+def _name(pair: PairSavings) -> str:
+    return f"{pair.model_a} | {pair.model_b}"

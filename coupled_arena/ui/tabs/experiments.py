@@ -1,0 +1,270 @@
+"""The experiments tab: what fewer votes and a judge would have said of the stored votes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.ranking.estimates import Covariance
+from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.simulation.resampling import (
+    RankSetQuality,
+    Resampling,
+    ResamplingPlan,
+    resample,
+)
+from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
+from coupled_arena.views.figures.resampling import (
+    position_figure,
+    rank_set_figure,
+    trade_off_figure,
+    votes_figure,
+)
+
+_TITLE = "Experiments"
+_MOST_REPEATS = 1000
+_ALPHAS = (0.4, 0.3, 0.2, 0.1, 0.05, 0.025, 0.01)
+_INTRO = (
+    "Random subsets of the comparisons that have both a vote and a verdict. On each subset the "
+    "models are ranked four times: by all its votes (the baseline), by the judge alone, by a few "
+    "votes alone, and by those few votes with the judge's verdicts on the rest. Small rank-sets "
+    "that still meet the baseline's are good; small ones that miss it are false certainty."
+)
+_READ = {
+    "trade-off": (
+        "A dot is an error level. To the right the rank-sets agree with those of all votes more "
+        "often; lower, they are narrower. Good methods lie to the lower right."
+    ),
+    "votes": (
+        "The same for few votes with the judge, a line for each number of votes: what more votes "
+        "would bring."
+    ),
+    "positions": (
+        "How often a model's rank-set has each position: the larger the dot, the more often. A "
+        "column whose dots lie elsewhere than the baseline's is wrong, however narrow."
+    ),
+    "rank-sets": (
+        "How often each model got which rank-set. Tall bars are stable rank-sets; bars of other "
+        "colours in other places disagree with all votes together."
+    ),
+}
+_OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
+_PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
+
+
+class ExperimentsTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store, live: LiveEvidence) -> None:
+        self._store = store
+        self._live = live
+        self._stops: dict[str, threading.Event] = {}  # by session, while its experiment runs
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        gr.Markdown(_INTRO)
+        with gr.Row():
+            self._judge = gr.Dropdown([], label="Judge", elem_id="experiment-judge")
+            self._human = gr.Textbox(label="Votes that are kept, one or more numbers: 66, 198")
+            self._total = gr.Number(precision=0, label="Comparisons of each subset")
+            repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label="Repeats")
+        with gr.Row():
+            self._balanced = gr.Checkbox(True, label="As many in every pair")
+            papers = gr.Checkbox(
+                False, label="As published: count weighting, published covariance, chi2 cut-off"
+            )
+        with gr.Row():
+            run = gr.Button("Run", variant="primary", elem_id="run-experiment")
+            stop = gr.Button("Stop", elem_id="stop-experiment")
+        self._offered = gr.State(None)  # sizes that fit the store, until they are changed
+        said = gr.Markdown(elem_id="experiment-said")
+        figures: list[Any] = []
+        for name, how_to_read in _READ.items():
+            with gr.Column(visible=False) as panel:
+                figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
+        gr.on(
+            [run.click, self._human.submit, self._total.submit],
+            self._run,
+            [self._judge, self._human, self._total, repeats, self._balanced, papers],
+            [said, *figures],
+            api_visibility="private",
+            concurrency_limit=1,  # each takes a core for seconds
+        )
+        stop.click(self._stop, None, None, **FREE)
+        self._judge.input(self._fit, self._sized, self._sized[1:], **FREE)
+
+    @property
+    def _sized(self) -> list[Any]:
+        return [self._judge, self._human, self._total, self._balanced, self._offered]
+
+    def offer_when_shown(self, tabs: gr.Tabs) -> None:
+        """Fill the choice of judges and the sizes whenever the tab is selected."""
+        tabs.select(self._offer, self._sized, self._sized, **QUIET)
+
+    def _offer(
+        self,
+        chosen: str | None,
+        human: str,
+        total: float | None,
+        balanced: bool,
+        offered: Sizes | None,
+        event: gr.SelectData,
+    ) -> Any:
+        if event.value != _TITLE:
+            return [gr.skip()] * len(self._sized)
+        with self._store.cursor() as cursor:
+            names = comparisons.judges(cursor)
+        judge = chosen if chosen in names else next(iter(names), None)
+        return [
+            gr.Dropdown(names, value=judge),
+            *self._fit(judge, human, total, balanced, offered),
+        ]
+
+    def _fit(
+        self,
+        judge: str | None,
+        human: str,
+        total: float | None,
+        balanced: bool,
+        offered: Sizes | None,
+    ) -> list[Any]:
+        """Offer sizes that there are comparisons for, unless somebody has chosen others."""
+        untouched = not (human or total)
+        if offered:
+            there = str(offered.human), offered.total, offered.balanced
+            untouched = (human, total, balanced) == there
+        if not (judge and untouched):
+            return [gr.skip()] * 4
+        try:
+            fitting = fitting_sizes(self._judged(judge))
+        except ValueError:  # said when it is run
+            return [gr.skip()] * 4
+        return [str(fitting.human), fitting.total, fitting.balanced, fitting]
+
+    def _judged(self, judge: str) -> JudgedCounts:
+        return self._live.get(Selection(judge=judge)).judged.with_both
+
+    def _stop(self, request: gr.Request) -> None:
+        if event := self._stops.get(request.session_hash or ""):
+            event.set()
+
+    def _run(
+        self,
+        judge: str | None,
+        human: str,
+        total: float,
+        repeats: float,
+        balanced: bool,
+        papers: bool,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008  (how Gradio hands it in)
+    ) -> list[Any]:
+        with told(), self._stoppable(request.session_hash or "") as stopped:
+            if not judge:
+                raise ArenaError("There are no verdicts here: let a judge judge, or import some.")
+            judged = self._judged(judge)
+            weighting, covariance, cutoff = _PAPERS if papers else _OURS
+
+            def track(numbers: range) -> Iterator[int]:
+                for number in numbers:
+                    progress((number, len(numbers)), unit="repeats")
+                    yield number
+                    if stopped.is_set():
+                        return
+
+            try:
+                plan = ResamplingPlan(
+                    total=int(total or 0),
+                    human=_numbers(human),
+                    repeats=min(int(repeats), _MOST_REPEATS),
+                    alphas=_ALPHAS,
+                    balanced=balanced,
+                    weighting=weighting,
+                    covariance=covariance,
+                    cutoff=cutoff,
+                )
+                result = resample(judged, plan, track)
+            except ValueError as error:
+                raise ArenaError(str(error)) from error
+            return [_words(result), *_figures(result)]
+
+    @contextmanager
+    def _stoppable(self, session: str) -> Iterator[threading.Event]:
+        event = self._stops[session] = threading.Event()
+        try:
+            yield event
+        finally:
+            self._stops.pop(session, None)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(item) for item in text.replace(",", " ").split())
+    except ValueError:
+        raise ArenaError(f"{text!r} are not whole numbers separated by commas.") from None
+
+
+def _figures(result: Resampling) -> list[Any]:
+    """Return, for each figure, whether to show it and what to show."""
+    votes = result.plan.human[0]
+    qualities, sets = _quality_table(result), _set_table(result)
+    made = [
+        (trade_off_figure(result, votes), qualities),
+        (votes_figure(result) if len(result.plan.human) > 1 else None, qualities),
+        (position_figure(result, votes), sets),
+        (rank_set_figure(result, votes), sets),
+    ]
+    shown: list[Any] = []
+    for name, (figure, numbers) in zip(_READ, made, strict=True):
+        shown.append(gr.Column(visible=figure is not None))
+        if figure is None:
+            shown.append(gr.skip())
+            continue
+        figure.update_layout(meta={"paper": [], "file": f"experiment-{name}", "csv": numbers})
+        shown.append(drawn(figure))
+    return shown
+
+
+def _quality_table(result: Resampling) -> str:
+    names = [field.name for field in fields(RankSetQuality)]
+    return _csv(names, ([getattr(one, name) for name in names] for one in result.qualities))
+
+
+def _set_table(result: Resampling) -> str:
+    rows = (
+        [run.ranking.value, run.human, alpha, model, low, high, share]
+        for run in result.runs
+        for index, alpha in enumerate(result.plan.alphas)
+        for place, model in enumerate(result.models)
+        for (low, high), share in run.sets(index, place).items()
+    )
+    return _csv(["ranking", "human", "alpha", "model", "low", "high", "probability"], rows)
+
+
+def _csv(names: list[str], rows: Iterable[list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _words(result: Resampling) -> str:
+    wanted, done = result.plan.repeats, result.repeats
+    return f"Stopped after {done} of {wanted} repeats." if done < wanted else f"{done} repeats."

@@ -1,0 +1,168 @@
+"""The leaderboard tab: who wins how often, live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+from gradio.components.plot import PlotData
+
+from coupled_arena.analysis.leaderboard.read import BoardSource, Evidence, LiveEvidence
+from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
+from coupled_arena.store.database import Store
+from coupled_arena.ui.parts.board_controls import BoardControls, Choice
+from coupled_arena.ui.parts.controls import IS_DARK
+from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
+from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
+from coupled_arena.views.figures.modes import mode_figure
+from coupled_arena.views.figures.reading import BOARD
+from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.views.words.leaderboard import board_table, is_empty, judge_words, mode_words
+
+_TITLE = "Leaderboard"
+_REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
+
+
+class LeaderboardTab:
+    """Components and handlers of the tab."""
+
+    def __init__(self, store: Store, live: LiveEvidence) -> None:
+        self._store = store
+        self._live = live
+        self._controls = BoardControls(store)
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        # (choice, version, what was counted, what was drawn) on show in this session
+        self._seen = gr.State(None)
+        self._timer = gr.Timer(_REFRESH, active=False)
+        self._controls.build()
+        self._table = gr.HTML(elem_id="board", apply_default_css=False)
+        with gr.Column(visible=False) as self._pictures:
+            with gr.Row():
+                with gr.Column(min_width=NARROW):
+                    self._ranks = figure_panel("board-ranks", BOARD["ranks"])
+                with gr.Column(min_width=NARROW):
+                    self._rates = figure_panel("board-rates", BOARD["rates"])
+            with gr.Row():
+                with gr.Column(min_width=NARROW):
+                    self._pairs = figure_panel("board-pairs", BOARD["pairs"])
+                with gr.Column(min_width=NARROW, visible=False) as self._judge:
+                    self._sizes = figure_panel("board-sizes", BOARD["sizes"])
+                    self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
+        with gr.Column(visible=False) as self._modes:
+            gr.Markdown("## Coupled against independent")
+            self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
+            with gr.Row():
+                with gr.Column(min_width=NARROW):
+                    self._mode_models = figure_panel("board-modes", BOARD["modes"])
+                with gr.Column(min_width=NARROW):
+                    self._mode_pairs = figure_panel("board-mode-pairs", BOARD["mode_pairs"])
+        wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
+        self._timer.tick(self._refresh, **wiring, **FREE)
+        gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
+
+    @property
+    def _inputs(self) -> set[Any]:
+        return {self._seen, *self._controls.inputs}
+
+    @property
+    def _outputs(self) -> list[Any]:
+        return [
+            *(self._seen, self._table, self._pictures, self._ranks, self._rates, self._pairs),
+            *(self._judge, self._sizes, self._saved),
+            *(self._modes, self._changes, self._mode_models, self._mode_pairs),
+        ]
+
+    def live_only_while_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Let the timer run only while this tab is the one on show."""
+        page.load(None, None, self._controls.dark, js=IS_DARK, **QUIET)
+        tabs.select(_timer_for_tab, None, self._timer, **QUIET)
+        offered = self._controls.offered
+        tabs.select(self._offer, self._controls.inputs, offered, **FREE)
+
+    def _offer(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+        if event.value != _TITLE:
+            return {self._controls.judged: gr.skip()}
+        return self._controls.offer(values)
+
+    # One function for two events would share one queue.
+    def _redraw(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
+        yield from self._refresh(values, request)
+
+    def _refresh(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
+        """Yield the table as soon as it is known, then the figures."""
+        with told():
+            choice = self._controls.read(values, request)
+            seen = values[self._seen]
+            if seen and seen[:2] == (choice, self._store.version()):
+                yield {self._seen: gr.skip()}
+                return
+            evidence = self._live.get(
+                choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
+            )
+            counted = _counted(evidence)
+            if seen and (seen[0], seen[2]) == (choice, counted):
+                yield {self._seen: (choice, evidence.version, *seen[2:])}
+                return
+            board = leaderboard(
+                evidence, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
+            )
+            yield {self._table: board_table(board)}
+            drawing = self._drawn(board, choice)
+            if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
+                drawing |= self._drawn_of_counts(board, choice)
+            figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
+            before = seen[3] if seen else {}
+            for plot, _ in _figures(drawing):
+                if figures[plot.elem_id] == before.get(plot.elem_id):
+                    drawing[plot] = gr.skip()
+            yield {self._seen: (choice, evidence.version, counted, before | figures), **drawing}
+
+    def _drawn(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+        """Return what depends on the error level."""
+        changed: dict[Any, Any] = {self._pictures: gr.Column(visible=not is_empty(board))}
+        if not is_empty(board):
+            changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
+            changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))
+        powered = BoardSource.PPR in board.evidence.estimates and choice.selection.judge is not None
+        changed[self._judge] = gr.Column(visible=powered)
+        if powered:
+            changed[self._saved] = judge_words(board)
+            changed[self._sizes] = drawn(size_figure(board, dark=choice.dark))
+        return changed
+
+    def _drawn_of_counts(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+        """Return what is the same at every error level."""
+        changed: dict[Any, Any] = {}
+        if not is_empty(board):
+            changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
+        compared = board.evidence.modes is not None
+        changed[self._modes] = gr.Column(visible=compared)
+        if compared:
+            changed[self._changes] = mode_words(board)
+            changed[self._mode_models] = drawn(mode_figure(board, dark=choice.dark))
+            changed[self._mode_pairs] = drawn(mode_pairs_figure(board, dark=choice.dark))
+        return changed
+
+
+def _timer_for_tab(event: gr.SelectData) -> gr.Timer:
+    return gr.Timer(_REFRESH, active=event.value == _TITLE)
+
+
+def _figures(drawing: dict[Any, Any]) -> list[tuple[gr.Plot, PlotData]]:
+    return [(plot, value) for plot, value in drawing.items() if isinstance(value, PlotData)]
+
+
+def _counted(evidence: Evidence) -> int:
+    """Return a number that changes with what is shown: few new battles without votes do."""
+    votes, judged = evidence.votes, evidence.judged
+    arrays = (votes.counts, evidence.identical.counts, judged.labelled, judged.unlabelled)
+    return hash(
+        (
+            *(votes.models, evidence.idle, evidence.mixed, evidence.left_out),
+            *(array.tobytes() for array in arrays),
+        )
+    )

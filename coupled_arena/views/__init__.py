@@ -1,0 +1,1 @@
+"""How results are said and drawn, the same on every face."""

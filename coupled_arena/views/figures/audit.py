@@ -1,0 +1,245 @@
+"""Figures of a judge's audit, with a line for each model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from coupled_arena.analysis.audit.read import Truth
+from coupled_arena.analysis.audit.result import Audit, ModelAudit
+from coupled_arena.views.figures.caption import audit_caption
+from coupled_arena.views.figures.rows import (
+    Row,
+    axis_title,
+    bar_lines,
+    interval_dots,
+    marks,
+    rate_axis,
+    row_figure,
+)
+from coupled_arena.views.figures.theme import Head, key, theme_for
+
+_CEILING = 20  # what ten votes are worth at most where the judge is no better than the model
+_DOT, _RING = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
+_ARROW = "\N{RIGHTWARDS ARROW}"
+_BAR, _LINE = "\N{BLACK RECTANGLE}", "\N{BOX DRAWINGS LIGHT VERTICAL}"
+
+
+def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
+    """Draw how much more often the judge prefers each model than people do."""
+    theme = theme_for(dark)
+    known = _known(audit, lambda row: row.judge_bias)
+    dots = interval_dots(
+        [(at, _of(row.judge_bias), _of(row.bias_low), _of(row.bias_high)) for at, row in known],
+        theme,
+    )
+    dots["hovertext"] = [
+        f"<b>{escape(row.model)}</b><br>judge {_of(row.judge_score):.1%}, "
+        f"{audit.terms.source} {_of(row.b):.1%}"
+        for _, row in known
+    ]
+    reach = max([0.05, *(abs(_of(end)) for _, r in known for end in (r.bias_low, r.bias_high))])
+    head = Head(
+        file="judge-bias",
+        title="Bias of the judge",
+        lines=(
+            *audit_caption(audit),
+            key((_DOT, theme.accent, "bias"), (_BAR, theme.pale, f"{_level(audit)} interval")),
+        ),
+        columns=("model", "judge_bias", "low", "high", "people", "judge", "comparisons"),
+        rows=[
+            (r.model, r.judge_bias, r.bias_low, r.bias_high, r.b, r.judge_score, r.n)
+            for r in audit.models
+        ],
+    )
+    said = _said(audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}")
+    axis = {
+        "range": [-1.08 * reach, 1.08 * reach],
+        "tickformat": "+.0%",
+        "title": axis_title(f"Judge below {audit.terms.source}, above", theme),
+    }
+    return row_figure([_rule(0, audit, theme.faint), dots], said, theme, head, axis)
+
+
+def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
+    """Draw what ten votes are worth with the judge, against the ceiling of twenty."""
+    theme = theme_for(dark)
+    known = _known(audit, lambda row: row.tau_max)
+    dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
+    dots["hovertext"] = [
+        f"<b>{escape(row.model)}</b><br>correlation with {audit.terms.source} "
+        f"{_of(row.rho):.2f}<br>"
+        f"agrees {_of(row.agreement):.1%}, balanced {_of(row.balanced_agreement):.1%}"
+        for _, row in known
+    ]
+    now = marks(
+        [10 * _of(row.tau) for _, row in known if row.tau is not None],
+        [at for at, row in known if row.tau is not None],
+        "rgba(0,0,0,0)",
+        line={"width": 2.5, "color": theme.other},
+    )
+    now["hovertext"] = [f"now {10 * row.tau:.1f}" for _, row in known if row.tau is not None]
+    head = Head(
+        file="judge-efficiency",
+        title=f"Worth of 10 {audit.terms.label}s",
+        lines=(
+            *audit_caption(audit),
+            key(
+                (_RING, theme.other, "with the verdicts there are"),
+                (_DOT, theme.accent, "at most"),
+            ),
+            key(
+                (_BAR, theme.pale, f"{_level(audit)} interval"),
+                (_LINE, theme.text, "ceiling at the frontier"),
+            ),
+        ),
+        columns=("model", "tau", "tau_max", "low", "high", "rho_squared", "at_frontier"),
+        rows=[
+            (r.model, r.tau, r.tau_max, r.tau_max_low, r.tau_max_high, r.rho_squared, r.at_frontier)
+            for r in audit.models
+        ],
+    )
+    said = _said(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
+    widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
+    axis = {
+        "range": [9.6, 1.1 * widest],
+        "title": axis_title(f"{audit.terms.label.capitalize()}s without the judge", theme),
+    }
+    traces = [_rule(_CEILING, audit, theme.text), dots, now]
+    return row_figure(traces, said, theme, head, axis)
+
+
+def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
+    """Draw agreement beside balanced agreement, which guessing cannot raise above one half."""
+    theme = theme_for(dark)
+    known = _known(audit, lambda row: row.balanced_agreement)
+    pairs = [(at, _of(row.balanced_agreement), _of(row.agreement)) for at, row in known]
+    balanced = marks([x for _, x, _ in pairs], [at for at, _, _ in pairs], theme.accent)
+    agreed = marks(
+        [x for _, _, x in pairs],
+        [at for at, _, _ in pairs],
+        "rgba(0,0,0,0)",
+        line={"width": 2.5, "color": theme.other},
+    )
+    balanced["hovertext"] = [
+        f"balanced agreement {x:.1%}<br>p {_of(row.p):.1%}, q {_of(row.q):.1%}"
+        for (_, x, _), (_, row) in zip(pairs, known, strict=True)
+    ]
+    agreed["hovertext"] = [f"agreement {x:.1%}" for _, _, x in pairs]
+    head = Head(
+        file="judge-agreement",
+        title="Agreement",
+        lines=(
+            *audit_caption(audit),
+            key(
+                (_DOT, theme.accent, "balanced agreement"),
+                (_RING, theme.other, "agreement"),
+                (_LINE, theme.faint, "guessing"),
+            ),
+        ),
+        columns=("model", "agreement", "balanced_agreement", "p", "q", "b"),
+        rows=[(r.model, r.agreement, r.balanced_agreement, r.p, r.q, r.b) for r in audit.models],
+    )
+    said = _said(
+        audit,
+        lambda row: row.balanced_agreement,
+        lambda row: f"{_of(row.balanced_agreement):.0%} | {_of(row.agreement):.0%}",
+    )
+    traces = [
+        _rule(0.5, audit, theme.faint),
+        bar_lines(pairs, theme.grid, 4, round_ends=False),
+        agreed,
+        balanced,
+    ]
+    axis = {**rate_axis(theme), "title": axis_title(f"Same as {audit.terms.source}", theme)}
+    return row_figure(traces, said, theme, head, axis)
+
+
+def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
+    """Draw win-rates by people alone, and corrected by the verdicts on other comparisons."""
+    theme = theme_for(dark)
+    known = _known(audit, lambda row: row.b)
+    alone, powered = (
+        bar_lines(
+            [(at + shift, _of(low(row)), _of(high(row))) for at, row in known],
+            colour,
+            6,
+            round_ends=False,
+        )
+        for shift, colour, low, high in (
+            (-0.08, theme.other, lambda row: row.b_low, lambda row: row.b_high),
+            (0.12, theme.accent, lambda row: row.powered_low, lambda row: row.powered_high),
+        )
+    )
+    voted = audit.evidence.truth is Truth.VOTES
+    alone_too = [f"{audit.judge_only:,} more comparisons with a verdict alone"] if voted else []
+    head = Head(
+        file="judge-win-rates",
+        title=f"{audit.terms.rate} with the judge",
+        lines=(
+            *audit_caption(audit),
+            *alone_too,
+            key(
+                (_BAR, theme.other, f"{audit.terms.source} alone"),
+                (_BAR, theme.accent, "with the judge"),
+            ),
+        ),
+        columns=("model", "people", "low", "high", "powered", "powered_low", "powered_high"),
+        rows=[
+            (r.model, r.b, r.b_low, r.b_high, r.powered, r.powered_low, r.powered_high)
+            for r in audit.models
+        ],
+    )
+    said = _said(
+        audit,
+        lambda row: row.b,
+        lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
+    )
+    axis = {**rate_axis(theme), "title": axis_title(audit.terms.rate, theme)}
+    return row_figure([alone, powered], said, theme, head, axis)
+
+
+def _worth_of_ten(row: ModelAudit) -> tuple[float, float, float]:
+    most = _of(row.tau_max)
+    return 10 * most, 10 * _of(row.tau_max_low, most), 10 * _of(row.tau_max_high, most)
+
+
+def _known(
+    audit: Audit, value: Callable[[ModelAudit], float | None]
+) -> list[tuple[int, ModelAudit]]:
+    """Return the rows that have a value, with their places."""
+    return [(at, row) for at, row in enumerate(audit.models) if value(row) is not None]
+
+
+def _said(
+    audit: Audit, value: Callable[[ModelAudit], float | None], text: Callable[[ModelAudit], str]
+) -> Sequence[Row]:
+    return [
+        Row(row.model, "<i>unknown</i>", known=False)
+        if value(row) is None
+        else Row(row.model, f"<b>{text(row)}</b>")
+        for row in audit.models
+    ]
+
+
+def _rule(at: float, audit: Audit, colour: str) -> dict[str, Any]:
+    """Return a vertical line over all rows."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [at, at],
+        "y": [-0.75, len(audit.models) - 0.6],
+        "line": {"width": 1.5, "color": colour, "dash": "dot"},
+        "hoverinfo": "skip",
+    }
+
+
+def _of(value: float | None, otherwise: float = 0.0) -> float:
+    return otherwise if value is None else value
+
+
+def _level(audit: Audit) -> str:
+    return f"{100 * (1 - audit.alpha):.4g}%"

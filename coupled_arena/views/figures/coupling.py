@@ -1,0 +1,248 @@
+"""Figures of what coupled generation saves on a benchmark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from coupled_arena.analysis.coupling.read import StoredScores
+from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.coupling.error_curves import ErrorCurves
+from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.views.figures.matrices import FULL, matrix_figure
+from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+
+_SQUARE, _BAR = "\N{BLACK SQUARE}", "\N{BLACK RECTANGLE}"
+_BINS = 16
+_HEIGHT = 300  # pixels
+
+
+def savings_figure(
+    stored: StoredScores, pairs: Sequence[PairSavings], alpha: float, *, dark: bool = False
+) -> go.Figure:
+    """Draw the share of samples that coupling saves for each pair of models.
+
+    Bold where the interval does not reach zero.
+    """
+    theme, names = theme_for(dark), list(stored.table.models)
+    found = {(pair.model_a, pair.model_b): pair for pair in pairs}
+    found |= {(pair.model_b, pair.model_a): pair for pair in pairs}
+    grid = [[found.get((a, b)) for b in names] for a in names]
+    largest = max([0.05, *(abs(p.savings) for p in pairs if math.isfinite(p.savings))])
+    cells = {
+        "z": [[_number(pair and pair.savings) for pair in row] for row in grid],
+        "text": [[_share(pair, len(names)) for pair in row] for row in grid],
+        "hovertext": [["" if pair is None else _described(pair) for pair in row] for row in grid],
+        "zmin": -largest,
+        "zmid": 0,
+        "zmax": largest,
+        "textfont": {"size": 13 if len(names) <= 12 else 10},
+    }
+    head = Head(
+        file="sample-savings",
+        title="Samples saved by coupling",
+        lines=(
+            *_caption(stored),
+            f"In percent; bold: the {100 * (1 - alpha):.4g}% interval misses 0",
+            key((_SQUARE, theme.ahead, "saves samples"), (_SQUARE, theme.behind, "costs samples")),
+        ),
+        columns=("model_a", "model_b", "savings", "low", "high", "mean_covariance"),
+        rows=[
+            (p.model_a, p.model_b, p.savings, p.savings_low, p.savings_high, p.mean_covariance)
+            for p in pairs
+        ],
+    )
+    unmet = [(i, j) for i, row in enumerate(grid) for j, pair in enumerate(row) if _unknown(pair)]
+    return matrix_figure(names, cells, unmet, theme, head)
+
+
+def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
+    """Draw how the variance of the score difference is spread over prompts, by protocol."""
+    theme = theme_for(dark)
+    spreads = {"coupled": pair.variances_coupled, "independent": pair.variances_independent}
+    columns = np.column_stack(list(spreads.values())).tolist()
+    head = Head(
+        file="score-difference-variance",
+        title="Variance of the difference",
+        lines=(
+            *_names(pair),
+            f"within each of {len(pair.covariances):,} prompts, {pair.repetitions} answers each",
+            *(
+                key((_BAR, colour, f"{name}, mean {spreads[name].mean():.3f}"))
+                for name, colour in (("coupled", theme.accent), ("independent", theme.other))
+            ),
+        ),
+        columns=("prompt", "variance_coupled", "variance_independent"),
+        rows=[(prompt, *values) for prompt, values in enumerate(columns)],
+    )
+    edges = _edges(np.concatenate(list(spreads.values())))
+    traces = [
+        _histogram(values, edges, colour, name)
+        for (name, values), colour in zip(spreads.items(), (theme.accent, theme.other), strict=True)
+    ]
+    return finish(traces, theme, head, height=_HEIGHT, layout=_bars("Variance", theme))
+
+
+def covariance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
+    """Draw how the covariance of the two scores under coupling is spread over prompts."""
+    theme = theme_for(dark)
+    head = Head(
+        file="score-covariance",
+        title="Covariance under coupling",
+        lines=(
+            *_names(pair),
+            f"mean {pair.mean_covariance:+.4f} ± {pair.mean_covariance_error:.4f} (standard error)",
+            f"independent {pair.mean_covariance_independent:+.4f}: chance alone",
+        ),
+        columns=("prompt", "covariance"),
+        rows=list(enumerate(pair.covariances.tolist())),
+    )
+    traces = [
+        _histogram(pair.covariances, _edges(pair.covariances), theme.accent, "coupled"),
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [pair.mean_covariance] * 2,
+            "y": [0, 1],
+            "yaxis": "y2",
+            "line": {"color": theme.text, "width": 1.5, "dash": "dot"},
+            "hoverinfo": "skip",
+        },
+    ]
+    layout = _bars("Covariance", theme)
+    layout["yaxis2"] = {"overlaying": "y", "range": [0, 1], "visible": False}
+    return finish(traces, theme, head, height=_HEIGHT, layout=layout)
+
+
+def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) -> go.Figure:
+    """Draw how the error of the score difference falls with the number of samples."""
+    theme = theme_for(dark)
+    a, b = curves.pairs[pair_index]
+    sizes = curves.sizes.tolist()
+    traces: list[dict[str, Any]] = []
+    protocols = ((1, "independent", theme.other), (0, "coupled", theme.accent))
+    for at, name, colour in protocols:
+        low, high, mean = (
+            values[at, pair_index].tolist() for values in (curves.low, curves.high, curves.mean)
+        )
+        traces += [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [*sizes, *sizes[::-1]],
+                "y": [*high, *low[::-1]],
+                "fill": "toself",
+                "fillcolor": colour,
+                "opacity": 0.14,
+                "line": {"width": 0},
+                "hoverinfo": "skip",
+            },
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": sizes,
+                "y": mean,
+                "line": {"color": colour, "width": 2.2},
+                "hovertemplate": f"{name}: %{{x:,}} samples, error %{{y:.4f}}<extra></extra>",
+            },
+        ]
+    head = Head(
+        file="error-by-samples",
+        title="Error by number of samples",
+        lines=(
+            f"{shortened(a)} against",
+            shortened(b),
+            "mean error; bands: 95% of sub-samplings",
+            key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
+        ),
+        columns=("samples", "protocol", "mean", "standard_error", "low", "high"),
+        rows=[
+            (
+                size,
+                name,
+                *(
+                    float(values[at, pair_index, i])
+                    for values in (curves.mean, curves.mean_error, curves.low, curves.high)
+                ),
+            )
+            for at, name, _ in protocols
+            for i, size in enumerate(sizes)
+        ],
+    )
+    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    layout = {
+        "xaxis": {**common, "title": axis_title("Samples of each model", theme)},
+        "yaxis": {**common, "title": axis_title("Absolute error", theme), "rangemode": "tozero"},
+    }
+    return finish(traces, theme, head, height=_HEIGHT, layout=layout)
+
+
+def _caption(stored: StoredScores) -> tuple[str, ...]:
+    prompts, seeds, _ = stored.table.coupled.shape
+    category = f", category {escape(stored.category)}" if stored.category else ""
+    return (f"{escape(stored.metric)}: {prompts:,} prompts, {seeds} answers each{category}",)
+
+
+def _names(pair: PairSavings) -> tuple[str, str]:
+    return f"{shortened(pair.model_a)} against", shortened(pair.model_b)
+
+
+def _described(pair: PairSavings) -> str:
+    return (
+        f"<b>{escape(pair.model_a)}</b> and <b>{escape(pair.model_b)}</b><br>"
+        f"saves {_percent(pair.savings)} ({_percent(pair.savings_low)} to "
+        f"{_percent(pair.savings_high)})<br>covariance {pair.mean_covariance:+.4f}"
+    )
+
+
+def _share(pair: PairSavings | None, k: int) -> str:
+    if pair is None or _unknown(pair) or k > FULL:
+        return ""
+    text = f"{100 * pair.savings:.0f}"
+    return f"<b>{text}</b>" if pair.savings_low > 0 or pair.savings_high < 0 else text
+
+
+def _unknown(pair: PairSavings | None) -> bool:
+    return pair is None or not math.isfinite(pair.savings)
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1%}" if math.isfinite(value) else "unknown"
+
+
+def _edges(values: FloatArray) -> FloatArray:
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, _BINS + 1)
+
+
+def _histogram(values: FloatArray, edges: FloatArray, colour: str, name: str) -> dict[str, Any]:
+    counts, _ = np.histogram(values, edges)
+    return {
+        "type": "bar",
+        "x": ((edges[:-1] + edges[1:]) / 2).tolist(),
+        "y": (counts / len(values)).tolist(),
+        "marker": {"color": colour},
+        "hovertemplate": f"{name}: %{{y:.1%}} of prompts near %{{x:.3f}}<extra></extra>",
+    }
+
+
+def _bars(title: str, theme: Theme) -> dict[str, Any]:
+    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    return {
+        "barmode": "group",
+        "bargap": 0.12,
+        "xaxis": {**common, "title": axis_title(title, theme)},
+        "yaxis": {**common, "tickformat": ".0%", "title": axis_title("Prompts", theme)},
+    }

@@ -1,0 +1,66 @@
+"""Coupled against independent generation, model by model."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.stats.coupling.modes import stars
+from coupled_arena.views.figures.caption import mode_caption
+from coupled_arena.views.figures.matrices import number
+from coupled_arena.views.figures.rows import Row, bar_lines, marks, rate_axis, row_figure
+from coupled_arena.views.figures.theme import Head, key, theme_for
+
+
+def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
+    """Draw each model's win rate under both protocols; for a board that compares the modes."""
+    theme = theme_for(dark)
+    modes = board.evidence.modes
+    assert modes is not None, "the board does not compare the modes"
+    averages = modes.averages
+    places = {model: i for i, model in enumerate(modes.models)}
+    order = [places[s.model] for s in board.standings]
+    coupled = [number(averages.coupled[i]) for i in order]
+    independent = [number(averages.independent[i]) for i in order]
+    p_values = [number(averages.p_value[i]) for i in order]
+    found = [
+        (row, c, i)
+        for row, (c, i) in enumerate(zip(coupled, independent, strict=True))
+        if c is not None and i is not None
+    ]
+    rows = [row for row, _, _ in found]
+    traces = [
+        bar_lines([(row, i, c) for row, c, i in found], theme.grid, 4, round_ends=False),
+        marks(
+            [i for _, _, i in found],
+            rows,
+            "rgba(0,0,0,0)",
+            line={"width": 2.5, "color": theme.other},
+        ),
+        marks([c for _, c, _ in found], rows, theme.accent),
+    ]
+    for trace, name, values in ((traces[1], "independent", 2), (traces[2], "coupled", 1)):
+        trace["hovertext"] = [f"{name} {each[values]:.1%}" for each in found]
+    models = [s.model for s in board.standings]
+    said = [Row(model, "<i>too few in both</i>", known=False) for model in models]
+    for row, c, i in found:
+        p = p_values[row]
+        starred = f"  {stars(p)}" if p is not None and stars(p) else ""
+        said[row] = Row(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
+    head = Head(
+        file="modes-models",
+        title="Win rates by mode",
+        lines=(
+            *mode_caption(board),
+            key(
+                ("\N{BLACK CIRCLE}", theme.accent, "coupled"),
+                ("\N{WHITE CIRCLE}", theme.other, "independent"),
+            ),
+        ),
+        columns=("model", "coupled", "independent", "difference", "p_value"),
+        rows=[
+            (model, c, i, None if c is None or i is None else c - i, p)
+            for model, c, i, p in zip(models, coupled, independent, p_values, strict=True)
+        ],
+    )
+    return row_figure(traces, said, theme, head, rate_axis(theme))

@@ -1,0 +1,253 @@
+"""Everything that a report says, read from a store of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from coupled_arena.analysis.audit.benchmark import read_benchmark_evidence
+from coupled_arena.analysis.audit.result import Audit, audit, read_audit
+from coupled_arena.analysis.coupling.read import StoredScores, curves_of, read_protocol_scores
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_evidence
+from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
+from coupled_arena.analysis.risk.read import read_stored_scores
+from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_report
+from coupled_arena.core.errors import ScoreError, StoreError
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.coupling.error_curves import ErrorCurves
+from coupled_arena.stats.coupling.score_tables import PairSavings, compare_scores
+from coupled_arena.store.database import Store
+from coupled_arena.store.migrations import schema_version
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.inventory import Inventory, inventory
+from coupled_arena.store.tables import scores
+from coupled_arena.store.tables.scores import Accuracy
+from coupled_arena.store.transfer.export import Hidden
+from coupled_arena.store.transfer.fingerprint import fingerprint
+
+SEED = 0
+"""Of what is drawn at random for the sections on scores."""
+SUB_SAMPLINGS = 1_000
+"""Behind each point of a curve."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a report is to be about; None is everything.
+
+    Attributes
+    ----------
+    judge, metric : str or None
+    models : tuple of str or None
+    mode : Mode or None
+        Which battles the leaderboards and audits count; savings always compare both modes.
+    alpha : float
+        Error level of all intervals.
+    hidden : {"nothing", "rounds", "stored"} or None
+        Whose seeds are not told, see `coupled_arena.store.queries.inventory.inventory`.
+    """
+
+    judge: str | None = None
+    metric: str | None = None
+    models: tuple[str, ...] | None = None
+    mode: Mode | None = None
+    alpha: float = 0.05
+    hidden: Hidden | None = None
+
+    def selection(self, judge: str | None = None) -> Selection:
+        """Return the comparisons that count."""
+        return Selection(judge=judge, mode=self.mode, models=self.models)
+
+
+@dataclass(frozen=True, eq=False)
+class MetricReport:
+    """One metric's scores, what coupling saves on it, and who fails least badly by it.
+
+    Attributes
+    ----------
+    metric : str
+    accuracies : tuple of Accuracy
+    stored : StoredScores or None
+        None where the protocols cannot be compared, for the reason `why_not`.
+    pairs : tuple of PairSavings
+    curves : ErrorCurves or None
+        Of the same pairs.
+    why_not : str
+    risk : RiskReport or None
+        None where models cannot be ranked by risk, for the reason `unranked`.
+    unranked : str
+    """
+
+    metric: str
+    accuracies: tuple[Accuracy, ...]
+    stored: StoredScores | None = None
+    pairs: tuple[PairSavings, ...] = ()
+    curves: ErrorCurves | None = None
+    why_not: str = ""
+    risk: RiskReport | None = None
+    unranked: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A report's content; what there is no data for is empty.
+
+    Attributes
+    ----------
+    store : str
+        Name of the database file, without its folder.
+    made : datetime
+        When, in UTC.
+    wanted : Wanted
+    schema : int
+    inventory : Inventory
+    fingerprint : str
+        SHA-256 of all that the store holds.
+    boards : tuple of Leaderboard
+        By people, then for each judge prediction-powered and by itself.
+    modes : Leaderboard or None
+        A board whose evidence compares coupled with independent battles.
+    metrics : tuple of MetricReport
+    audits, gradings : tuple of Audit
+        Judges against people's votes, and against benchmarks.
+    """
+
+    store: str
+    made: datetime
+    wanted: Wanted
+    schema: int
+    inventory: Inventory
+    fingerprint: str
+    boards: tuple[Leaderboard, ...]
+    modes: Leaderboard | None
+    metrics: tuple[MetricReport, ...]
+    audits: tuple[Audit, ...]
+    gradings: tuple[Audit, ...]
+
+
+def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
+    """Read everything that a report says.
+
+    The same store and wishes give the same numbers to the last digit.
+
+    Parameters
+    ----------
+    name : str
+        What to call the store.
+    made : datetime
+        In UTC.
+
+    Raises
+    ------
+    StoreError
+        A judge, metric or model is asked for that the store does not know.
+    ValueError
+        The error level is not between 0 and 1.
+    """
+    with store.cursor() as cursor:
+        cursor.execute("set threads to 1")  # sums of several threads differ in their last digits
+        counted = inventory(cursor, wanted.hidden)
+        schema = schema_version(cursor)
+        benchmarks = scores.benchmarks(cursor)
+    _check(wanted, counted)
+    boards = tuple(_boards(store, wanted, counted))
+    return Report(
+        store=name,
+        made=made,
+        wanted=wanted,
+        schema=schema,
+        inventory=counted,
+        fingerprint=fingerprint(store),
+        boards=boards,
+        modes=next((board for board in boards if board.evidence.modes), None),
+        metrics=tuple(
+            _metric(store, each.metric, wanted)
+            for each in counted.metrics
+            if wanted.metric in (None, each.metric)
+        ),
+        audits=tuple(
+            read_audit(store, wanted.selection(each.judge), alpha=wanted.alpha)
+            for each in counted.judges
+            if wanted.judge in (None, each.judge) and each.verdicts
+        ),
+        gradings=tuple(
+            audit(
+                read_benchmark_evidence(store, wanted.selection(each.judge), metric), wanted.alpha
+            )
+            for each in counted.judges
+            if wanted.judge in (None, each.judge) and each.grades
+            for metric in benchmarks
+            if wanted.metric in (None, metric)
+        ),
+    )
+
+
+def _check(wanted: Wanted, counted: Inventory) -> None:
+    """Refuse names that the store does not know."""
+    kinds: list[tuple[str, Sequence[str], list[str]]] = [
+        ("judge", _asked(wanted.judge), [each.judge for each in counted.judges]),
+        ("metric", _asked(wanted.metric), [each.metric for each in counted.metrics]),
+        ("model", wanted.models or (), [each.model for each in counted.models]),
+    ]
+    for kind, asked, known in kinds:
+        if absent := [name for name in asked if name not in known]:
+            raise StoreError(
+                f"There is no {kind} {', '.join(absent)} here; known: {', '.join(known) or 'none'}."
+            )
+
+
+def _asked(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
+
+
+def _boards(store: Store, wanted: Wanted, counted: Inventory) -> Iterator[Leaderboard]:
+    """Yield the boards that there are data for."""
+    judges = [
+        each.judge
+        for each in counted.judges
+        if wanted.judge in (None, each.judge) and each.verdicts
+    ]
+    wishes: list[tuple[str | None, tuple[BoardSource, ...]]] = [(None, (BoardSource.HUMAN,))]
+    wishes += [(judge, (BoardSource.PPR, BoardSource.JUDGE)) for judge in judges]
+    for judge, sources in wishes:
+        evidence = read_evidence(store, wanted.selection(judge))
+        for source in sources:
+            if source in evidence.estimates:
+                yield leaderboard(evidence, source=source, alpha=wanted.alpha)
+
+
+def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
+    with store.cursor() as cursor:
+        found = MetricReport(
+            metric,
+            tuple(
+                each
+                for each in scores.accuracies(cursor, metric)
+                if wanted.models is None or each.model in wanted.models
+            ),
+        )
+    return _with_risk(_with_savings(found, store, wanted), store, wanted)
+
+
+def _with_savings(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
+    try:
+        stored = read_protocol_scores(store, found.metric, wanted.models)
+    except ScoreError as error:
+        return replace(found, why_not=str(error))
+    return replace(
+        found,
+        stored=stored,
+        pairs=compare_scores(stored.table, wanted.alpha, seed=SEED),
+        curves=curves_of(stored.table, SUB_SAMPLINGS, SEED),
+    )
+
+
+def _with_risk(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
+    settings = RiskSettings(alpha=wanted.alpha, copula=None, seed=SEED)
+    try:
+        # A report may be read by those who vote on rounds that are still blind.
+        table = read_stored_scores(store, wanted.selection(), [found.metric], revealed_only=True)
+        return replace(found, risk=risk_report(table, settings))
+    except ScoreError as error:
+        return replace(found, unranked=str(error))

@@ -1,0 +1,245 @@
+"""The results of a report, section by section; where there are none, what they would need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from coupled_arena.analysis.audit.result import Audit
+from coupled_arena.analysis.leaderboard.read import BoardSource
+from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.stats.risk.dominance import Order
+from coupled_arena.views.figures.audit import (
+    agreement_figure,
+    bias_figure,
+    efficiency_figure,
+    powered_figure,
+)
+from coupled_arena.views.figures.coupling import (
+    covariance_figure,
+    curve_figure,
+    savings_figure,
+    variance_figure,
+)
+from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
+from coupled_arena.views.figures.modes import mode_figure
+from coupled_arena.views.figures.reading import AUDIT, BOARD, COUPLING, RISK
+from coupled_arena.views.figures.risk import (
+    quantile_figure,
+    radar_figure,
+    tail_figure,
+    violation_figure,
+)
+from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.views.markup import Html, heading, joined, listed, paragraph, table
+from coupled_arena.views.report.collect import MetricReport, Report
+from coupled_arena.views.report.embed import figure, figures
+from coupled_arena.views.tables.audit import audit_table, difference_table, said
+from coupled_arena.views.tables.coupling import savings_table
+from coupled_arena.views.tables.risk import rank_table, risk_said
+from coupled_arena.views.words.leaderboard import board_table, judge_words, mode_words
+
+_AUDIT_FIGURES = {
+    "efficiency": efficiency_figure,
+    "bias": bias_figure,
+    "agreement": agreement_figure,
+    "powered": powered_figure,
+}
+_RISK_FIGURES = {
+    "tail": tail_figure,
+    "quantiles": quantile_figure,
+    "order2": partial(violation_figure, order=Order.SECOND),
+    "order1": partial(violation_figure, order=Order.FIRST),
+    "radar": radar_figure,
+}
+_CURVES = 3  # pairs of a metric that have curves; the table has all
+
+
+def leaderboards(report: Report) -> Html:
+    """Return who is better, by people and with each judge."""
+    if not report.boards:
+        return _needs(
+            "votes or verdicts on the battles selected: vote in the app, or on stored battles with "
+            "<code>serve --annotate</code>, or <code>import</code> votes."
+        )
+    return joined(part for board in report.boards for part in _board(board))
+
+
+def modes(report: Report) -> Html:
+    """Return how coupling changes win rates."""
+    board = report.modes
+    if board is None:
+        return _needs(
+            "votes, or verdicts, on coupled and on independent battles of the same models, and a "
+            "report on all modes."
+        )
+    return joined(
+        [
+            mode_words(board),
+            figures(
+                figure(partial(mode_figure, board), BOARD["modes"]),
+                figure(partial(mode_pairs_figure, board), BOARD["mode_pairs"]),
+            ),
+        ]
+    )
+
+
+def savings(report: Report) -> Html:
+    """Return accuracies, and the samples that coupling saves."""
+    if not report.metrics:
+        return _needs(
+            "scores: run <code>benchmark</code>, which scores the answers of all models under both "
+            "protocols."
+        )
+    return joined(part for each in report.metrics for part in _metric(each, report.wanted.alpha))
+
+
+def audits(report: Report) -> Html:
+    """Return what each judge's verdicts are worth beside people's votes."""
+    if not report.audits:
+        return _needs(
+            "a judge's verdicts: run <code>judge</code>, or take verdicts in with "
+            "<code>import FILE --judge NAME</code>."
+        )
+    return joined(part for each in report.audits for part in _audit(each, each.judge))
+
+
+def gradings(report: Report) -> Html:
+    """Return what each judge's grades are worth beside a benchmark's key."""
+    if not report.gradings:
+        return _needs(
+            "a judge's grades of answers that a benchmark has scored: run <code>benchmark</code>, "
+            "then <code>judge --grade</code>."
+        )
+    return joined(
+        part
+        for each in report.gradings
+        for part in _audit(each, f"{each.judge} on {each.evidence.benchmark}")
+    )
+
+
+def risk(report: Report) -> Html:
+    """Return which model fails least badly, by each metric."""
+    if not report.metrics:
+        return _needs("scores: run <code>benchmark</code>, or <code>import-scores</code>.")
+    return joined(part for each in report.metrics for part in _risk(each))
+
+
+SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
+    "leaderboard": ("Leaderboard", leaderboards),
+    "modes": ("Coupled against independent", modes),
+    "coupling": ("What coupling saves on benchmarks", savings),
+    "audit": ("Judges against people", audits),
+    "grades": ("Judges against benchmarks", gradings),
+    "risk": ("Which model fails least badly", risk),
+}
+
+
+def _needs(what: str) -> Html:
+    """Say what a section without results would need; markup of our own."""
+    return paragraph(Html(f"This needs {what}"))
+
+
+def _board(board: Leaderboard) -> Iterator[Html]:
+    judge = board.evidence.selection.judge or ""
+    yield heading(
+        {
+            BoardSource.HUMAN: "People's votes",
+            BoardSource.PPR: f"Votes with verdicts of {judge} (prediction-powered)",
+            BoardSource.JUDGE: f"Verdicts of {judge} alone",
+        }[board.source],
+        3,
+    )
+    yield board_table(board)
+    drawn = [
+        figure(partial(rank_figure, board), BOARD["ranks"]),
+        figure(partial(win_rate_figure, board), BOARD["rates"]),
+    ]
+    if board.source is BoardSource.PPR:
+        yield judge_words(board)
+        drawn.append(figure(partial(size_figure, board), BOARD["sizes"]))
+    else:
+        drawn.append(figure(partial(pair_heatmap, board), BOARD["pairs"]))
+    yield figures(*drawn)
+
+
+def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
+    yield heading(f"Scores by {found.metric}", 3)
+    yield table(
+        ("Model", "Mode", "Answers", "Mean score", "Without an answer"),
+        [
+            (each.model, each.mode, each.answers, f"{each.mean:.4f}", each.unread)
+            for each in found.accuracies
+        ],
+    )
+    if found.stored is None or found.curves is None:
+        yield paragraph(found.why_not, "hint")
+        return
+    prompts, seeds, _ = found.stored.table.coupled.shape
+    yield paragraph(
+        f"{_prompts(prompts)}, {seeds} answers of each model under each protocol. Intervals are "
+        f"clustered by prompt (alpha {alpha:g}). The last column is zero but for chance. "
+        f"Curves are those of the pairs that save most, {_CURVES} at most."
+    )
+    yield savings_table(found.pairs)
+    yield listed(_left_out(found), "hint")
+    yield figures(
+        figure(partial(savings_figure, found.stored, found.pairs, alpha), COUPLING["savings"])
+    )
+    for at in _largest(found.pairs):
+        pair = found.pairs[at]
+        yield heading(f"{pair.model_a} against {pair.model_b}", 4)
+        yield figures(
+            figure(partial(curve_figure, found.curves, at), COUPLING["curve"]),
+            figure(partial(variance_figure, pair), COUPLING["variance"]),
+            figure(partial(covariance_figure, pair), COUPLING["covariance"]),
+        )
+
+
+def _largest(pairs: Sequence[PairSavings]) -> list[int]:
+    """Return the places of the pairs that save most, of which curves are drawn."""
+    known = [at for at, pair in enumerate(pairs) if math.isfinite(pair.savings)]
+    return sorted(known, key=lambda at: -pairs[at].savings)[:_CURVES]
+
+
+def _left_out(found: MetricReport) -> Iterator[str]:
+    if found.stored and found.stored.left_out:
+        yield f"Left out, for they lack repetitions: {_prompts(found.stored.left_out)}."
+    still = [pair for pair in found.pairs if not math.isfinite(pair.savings)]
+    if unclear := [f"{pair.model_a} and {pair.model_b}" for pair in still]:
+        yield (
+            f"The scores of {'; '.join(unclear)} never differed under independent generation, so "
+            "that there is nothing to save."
+        )
+
+
+def _risk(found: MetricReport) -> Iterator[Html]:
+    yield heading(f"Ranks by {found.metric}", 3)
+    if found.risk is None or found.risk.view is None:
+        yield paragraph(found.unranked, "hint")
+        return
+    report, view = found.risk, found.risk.view
+    yield risk_said(report, view)
+    yield rank_table(report, view)
+    yield figures(
+        *(figure(partial(draw, report, view), RISK[name]) for name, draw in _RISK_FIGURES.items())
+    )
+
+
+def _prompts(n: int) -> str:
+    return f"{n:,} prompt{'s' * (n != 1)}"
+
+
+def _audit(audit: Audit, title: str) -> Iterator[Html]:
+    yield heading(title, 3)
+    yield said(audit)
+    if not audit.comparisons:
+        return
+    yield figures(
+        *(figure(partial(draw, audit), AUDIT[name]) for name, draw in _AUDIT_FIGURES.items())
+    )
+    yield audit_table(audit)
+    yield heading("Differences between neighbours", 4)
+    yield difference_table(audit)

@@ -1,0 +1,230 @@
+"""What coupling saves, from the store: against the rows, and by the command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import gradio as gr
+import numpy as np
+import pytest
+
+from coupled_arena.analysis.coupling.files import read_score_table
+from coupled_arena.analysis.coupling.read import curves_of, read_protocol_scores
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.records import Mode, Origin, Prompt, Score
+from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import scores
+from coupled_arena.ui.tabs.coupling import CouplingTab
+from coupled_arena.views.tables.coupling import calculator_said, savings_said
+from tests.store.conftest import make_battle
+
+MODELS = ("ann", "bob", "cat")
+RATES = (0.7, 0.6, 0.3)
+
+
+def fill(store, prompts=9, seeds=4, metric="quiz"):
+    """Store scores that models reach with one luck, or each with its own; return them by mode."""
+    rng = np.random.default_rng(8)
+    store.write(lambda cursor: scores.declare(cursor, metric, source="benchmark"))
+    shape = (prompts, seeds, len(MODELS))
+    drawn = {mode: np.zeros(shape) for mode in (Mode.COUPLED, Mode.INDEPENDENT)}
+    for q in range(prompts):
+        for s in range(seeds):
+            for mode, table in drawn.items():
+                luck = rng.random() if mode is Mode.COUPLED else rng.random(len(MODELS))
+                table[q, s] = np.asarray(luck) < RATES
+                order = rng.permutation(len(MODELS))
+                battle = make_battle(
+                    *(MODELS[m] for m in order),
+                    mode=mode,
+                    origin=Origin.GENERATE,
+                    prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
+                    repetition=s,
+                )
+                marks = [Score(0, i, metric, float(table[q, s, m])) for i, m in enumerate(order)]
+                store.add_battle(battle, marks)
+    return drawn
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    db = tmp_path_factory.mktemp("scores") / "arena.duckdb"
+    with Store.open(db) as store:
+        drawn = fill(store)
+        # An unfinished prompt, and battles that are no part of it.
+        late = make_battle(*MODELS, mode=Mode.COUPLED, prompts=(Prompt("Late?", "late", "rare"),))
+        store.add_battle(late, [Score(0, i, "quiz", 1.0) for i in range(3)])
+        store.add_battle(make_battle("ann", "bob", mode=Mode.COUPLED))
+    return db, drawn
+
+
+def by_prompt(table):
+    return sorted(map(str, table.tolist()))
+
+
+def test_the_table_is_that_of_the_rows(filled):
+    db, drawn = filled
+    with Store.open(db, read_only=True) as store:
+        stored = read_protocol_scores(store)
+        odd = read_protocol_scores(store, category="odd")
+        pair = read_protocol_scores(store, models=("cat", "ann"))
+    assert (stored.metric, stored.table.models, stored.left_out) == ("quiz", MODELS, 1)
+    assert by_prompt(stored.table.coupled) == by_prompt(drawn[Mode.COUPLED])
+    assert by_prompt(stored.table.independent) == by_prompt(drawn[Mode.INDEPENDENT])
+    assert by_prompt(odd.table.coupled) == by_prompt(drawn[Mode.COUPLED][::2])
+    assert by_prompt(pair.table.coupled) == by_prompt(drawn[Mode.COUPLED][..., [2, 0]])
+
+
+def test_the_command_and_its_file(filled, call, tmp_path):
+    db, drawn = filled
+    code, out, _ = call("coupling", "--db", db, "--by-category", "--json")
+    answer = json.loads(out)
+    assert (code, answer["metric"], answer["prompts_left_out"]) == (0, "quiz", 1)
+    differences = {mode: table[..., 0] - table[..., 1] for mode, table in drawn.items()}
+    pair = answer["pairs"][0]
+    assert (pair["model_a"], pair["model_b"], pair["prompts"], pair["seeds"]) == (
+        *("ann", "bob", 9, 4),
+    )
+    coupled, independent = (
+        differences[mode].var(ddof=1) for mode in (Mode.COUPLED, Mode.INDEPENDENT)
+    )
+    assert pair["savings"] == pytest.approx(1 - coupled / independent, abs=1e-12)
+    counted = {name: [p["prompts"] for p in pairs] for name, pairs in answer["by_category"].items()}
+    assert counted == {"even": [4] * 3, "odd": [5] * 3, "rare": []}
+    path = tmp_path / "scores.csv"
+    code, out, err = call("coupling", "--db", db, "--out", path)
+    assert (code, out) == (0, "")
+    assert "holds 72 rows" in err
+    table = read_score_table(path, 4)
+    assert by_prompt(table.coupled) == by_prompt(drawn[Mode.COUPLED])
+    code, out, _ = call("coupling", "--scores", path, "--seeds", 4, "--json")
+    assert json.loads(out)["pairs"] == answer["pairs"]
+    code, out, _ = call("coupling", "--db", db, "--by-category")
+    assert code == 0
+    assert "\neven, 4 prompts\n" in out
+    assert "Too few scores to compare in: rare." in out
+    assert "Left out, for they lack repetitions: 1 prompts." in out
+
+
+def test_categories_are_compared_as_each_by_itself(filled, call):
+    options = ("coupling", "--db", filled[0], "--alpha", 0.3, "--seed", 5, "--json")
+    _, out, _ = call(*options, "--by-category")
+    _, odd, _ = call(*options, "--category", "odd")
+    assert json.loads(out)["by_category"]["odd"] == json.loads(odd)["pairs"]
+
+
+def test_curves_need_no_more_than_half_of_the_samples(filled):
+    with Store.open(filled[0], read_only=True) as store:
+        table = read_protocol_scores(store).table
+    curves = curves_of(table, repeats=50)
+    assert curves.sizes[-1] == 18
+    assert curves.pairs[0] == ("ann", "bob")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--metric", "mmlu"], "Choose scores with --metric: quiz."),
+        (["--models", "ann,dan"], "dan has no score by quiz under both protocols"),
+        (["--category", "none"], "Choose other --models, or let the benchmark run on"),
+        (["--models", "ann"], "There must be two models"),
+        (["--alpha", "2"], "--alpha is an error level between 0 and 1"),
+        (["--out", "/nowhere/scores.csv"], "cannot be written"),
+    ],
+)
+def test_bad_input(filled, call, words, told):
+    code, out, err = call("coupling", "--db", filled[0], *words)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert told in err
+
+
+def test_a_store_without_scores():
+    with Store.in_memory() as store, pytest.raises(ScoreError, match="run the benchmark command"):
+        read_protocol_scores(store)
+
+
+def test_prompts_with_more_repetitions_count_as_the_others():
+    with Store.in_memory() as store:
+        fill(store, prompts=3, seeds=2)
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+            more = make_battle(*MODELS, mode=mode, prompts=(Prompt("Question 0?", "q0", "odd"),))
+            more = replace(more, repetition=2)
+            store.add_battle(more, [Score(0, i, "quiz", 1.0) for i in range(3)])
+        stored = read_protocol_scores(store)
+    assert stored.table.coupled.shape == (3, 2, 3)
+    assert stored.left_out == 0
+    assert len(compare_scores(stored.table)) == 3
+
+
+@pytest.fixture
+def two_temperatures(tmp_path):
+    db = tmp_path / "arena.duckdb"
+    with Store.open(db) as store:
+        for temperature in (0.7, 1.0):
+            for q, s, mode in product(range(3), range(2), (Mode.COUPLED, Mode.INDEPENDENT)):
+                battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
+                sampling = replace(battle.sampling, temperature=temperature)
+                battle = replace(battle, sampling=sampling, repetition=s)
+                if q == s == 0:
+                    store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
+                store.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+    return db
+
+
+def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
+    db = two_temperatures
+    code, out, err = call("coupling", "--db", db)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "drawn in different ways (temperature 0.7, " in err
+    code, out, _ = call("coupling", "--db", db, "--temperature", 1.0, "--json")
+    assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)
+
+
+def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
+    with Store.open(two_temperatures, read_only=True) as store, gr.Blocks():
+        tab = CouplingTab(store)
+        tab.build()
+        stored, offered = tab._read(dict.fromkeys(tab._inputs))
+        hot, _ = tab._read({**dict.fromkeys(tab._inputs), tab._temperature: 1.0})
+    shown = offered[tab._temperature]
+    assert ([value for _, value in shown.choices], shown.value) == ([0.7, 1.0], 0.7)
+    assert shown.visible
+    assert stored.table.coupled.shape == hot.table.coupled.shape == (3, 2, 3)
+
+
+def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(
+        "Noise,a,b,c\n" + "".join(f"{n},1,0,1\n{n},0,0,1\n" * 2 for n in ("Coupled", "Independent"))
+    )
+    table = ("coupling", "--scores", path, "--seeds", 2)
+    for words in (["--metric", "quiz"], ["--temperature", 1], ["--db", tmp_path / "x.duckdb"]):
+        code, out, err = call(*table, *words)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert "leave them out with --scores" in err
+    code, out, _ = call(*table, "--models", "c,a", "--json")
+    (pair,) = json.loads(out)["pairs"]
+    assert (code, pair["model_a"], pair["model_b"]) == (0, "c", "a")
+    code, _, err = call(*table, "--models", "c,dan")
+    assert code == 1
+    assert "The table has no dan. Its models: a, b, c." in err
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (-0.04, 0.31, "Too early to say whether coupling saves samples to compare a and b: 15.2%"),
+        (0.05, 0.25, "To compare a and b, coupling saves 15.2% of the samples (5.0% to 25.0%, 95%"),
+    ],
+)
+def test_savings_are_said_as_far_as_they_are_known(low, high, said):
+    rng = np.random.default_rng(0)
+    table = ScoreTable(("a", "b"), *rng.integers(0, 2, (2, 20, 4, 2)).astype(float))
+    (pair,) = compare_scores(table)
+    pair = replace(pair, savings=0.152, savings_low=low, savings_high=high)
+    assert said in savings_said(pair, 0.05)
+    share = "too early to say" in calculator_said(pair, 0.05, 4, 0.05)
+    assert share == (low < 0)

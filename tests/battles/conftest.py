@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import random
+from typing import ClassVar
+
+import pytest
+
+from coupled_arena.battles.arena import Arena, ArenaRules
+from coupled_arena.core.errors import PromptLengthError
+from coupled_arena.core.records import Sampling
+from coupled_arena.generation.lockstep import LockstepEngine
+from coupled_arena.generation.worker import EngineWorker
+from coupled_arena.store.database import Store
+from tests.generation.markov import MarkovModel, random_chain
+
+WORDS = ["go ", "left ", "right ", "up ", "down ", "end"]
+
+
+class TalkingModel(MarkovModel):
+    """A Markov chain that reads conversations: it begins where their length points."""
+
+    arithmetic: ClassVar = {"dtype": "float32"}
+
+    def encode(self, messages):
+        words = sum(len(message["content"].split()) for message in messages)
+        if words >= self.context_length:
+            raise PromptLengthError(f"{words} tokens are too many for {self.context_length}.")
+        return (words % (len(WORDS) - 1),) * words
+
+
+def talking(name, seed, **options):
+    plain = random_chain(WORDS, seed, name=name, stops=["end"], **options)
+    return TalkingModel(name, plain.table, WORDS, plain.vocabulary.stops, **options)
+
+
+@pytest.fixture
+def models():
+    return {name: talking(name, seed) for seed, name in enumerate(["ann", "bob", "cas", "dot"])}
+
+
+@pytest.fixture
+def store():
+    with Store.in_memory() as opened:
+        yield opened
+
+
+@pytest.fixture
+def worker(models):
+    running = EngineWorker(LockstepEngine(models))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def make_arena(models, worker, store):
+    def make(seed=0, coupled_share=0.5, max_new_tokens=12, **rules):
+        sampling = Sampling(temperature=1.0, top_p=1.0, max_new_tokens=max_new_tokens)
+        rules = ArenaRules(sampling, coupled_share=coupled_share, **rules)
+        return Arena(models, worker, store, rules, random.Random(seed))
+
+    return make

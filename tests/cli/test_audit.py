@@ -1,0 +1,183 @@
+"""`audit` and `plan` on the command line: real votes against the golden file, bad input."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.store.database import Store
+from tests.stats.real_votes import FOLDER, needs_real_votes
+from tests.stats.test_judge_audit import BOUNDS, CHECKED, GOLDEN, PLAIN, SECTIONS
+from tests.store.conftest import make_battle, make_vote
+from tests.store.test_comparisons import judge
+
+RENAMED = {"power_tuning_limit": "lambda_limit"}
+CONTRACT = {
+    *("model", "b", "p", "q", "agreement", "balanced_agreement", "judge_bias", "rho_squared"),
+    "tau_max",
+}
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """A database with all comparisons by people and by GPT-4, imported by the command line."""
+    from coupled_arena.cli import main
+
+    db = tmp_path_factory.mktemp("real") / "arena.duckdb"
+    for command in (
+        ["import", FOLDER / "human.json"],
+        ["import", FOLDER / "gpt-4-0125-preview.json", "--judge", "gpt-4"],
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main([*map(str, command), "--db", str(db)])
+        assert not stopped.value.code
+    return db
+
+
+@pytest.fixture
+def answer(call):
+    def ask(*arguments):
+        code, out, err = call(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return ask
+
+
+@needs_real_votes
+@pytest.mark.parametrize("section", SECTIONS)
+def test_all_real_votes(answer, real, section):
+    golden = json.loads(GOLDEN.read_text())
+    models = ",".join(golden["models"])
+    found = answer("audit", "--db", real, "--models", models, "--ties", SECTIONS[section].value)
+    assert found["judge"] == "gpt-4"
+    rows = {row["model"]: row for row in found["models"]}
+    assert set(rows) == set(golden["models"])
+    names = {**PLAIN, BOUNDS[0]: "rho_squared_least", BOUNDS[1]: "rho_squared_most"}
+    for model, row in rows.items():
+        assert set(row) >= CONTRACT
+        expected = {
+            name: value
+            for name, value in golden[section]["gpt4"][model].items()
+            if name not in (*CHECKED, "tau_ci90")
+        }
+        for name, value in expected.items():
+            ours = row[RENAMED.get(names[name], names[name])]
+            assert ours == pytest.approx(value, abs=1e-9), (model, name)
+    assert found["row_agreement"] == pytest.approx(0.569, abs=5e-4)
+    assert found["first_by_people"] == pytest.approx(0.359, abs=5e-4)
+    orders = found["orders"]
+    assert orders["first"] / 14_947 == pytest.approx(0.400, abs=5e-4)
+    assert len(found["differences"]) == 66
+    assert any("adds nothing yet" in warning for warning in found["warnings"])
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Two models, forty comparisons with both labels and thirty with a verdict alone."""
+    db = tmp_path_factory.mktemp("small") / "small.duckdb"
+    rng = np.random.default_rng(3)
+    with Store.open(db) as store:
+        for i in range(70):
+            battle = make_battle("a", "b", prompts=(), replies=())
+            store.add_battle(battle)
+            best = rng.random() < 0.6
+            if i < 40:
+                store.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
+            said = best if rng.random() < 0.8 else not best
+            judge(store, "gpt", battle, 0, 1, "first" if said else "second")
+    return db
+
+
+def test_a_small_store(call, answer, small):
+    found = answer("audit", "--db", small, "--alpha", "0.1")
+    assert (found["judge"], found["comparisons"], found["judge_only_comparisons"]) == (
+        "gpt",
+        40,
+        30,
+    )
+    for row in found["models"]:
+        assert 0 < row["lambda"] < row["lambda_limit"]
+        assert 1 < row["tau"] < row["tau_max"]
+    (lead,) = found["differences"]
+    assert lead["powered_low"] < lead["powered"] < lead["powered_high"]
+    code, out, _ = call("audit", "--db", small)
+    assert code == 0
+    assert "10 human votes with gpt are worth" in out
+    assert "ties loss, alpha 0.05" in out
+
+
+def test_a_plan(call, answer, small):
+    asked = ("plan", "a", "--db", small, "--width", "0.05", "--price", "0.002")
+    found = answer(*asked)
+    assert found["votes"] < found["votes_alone"]
+    assert found["cost"] == pytest.approx(0.002 * found["verdicts_to_buy"])
+    code, out, _ = call(*asked)
+    assert code == 0
+    assert out.splitlines() == found["words"]
+    apart = answer("plan", "a", "--against", "b", "--lead", "0.1", "--db", small)
+    assert apart["cost"] is None
+    assert (apart["lead"], apart["power"]) == (0.1, 0.8)
+    assert (apart["cutoff"], apart["board_models"]) == ("max-t", 2)
+    assert apart["critical_value"] == pytest.approx(1.96, abs=0.02)
+    assert (found["cutoff"], found["board_models"]) == (None, None)
+    assert found["critical_value"] == pytest.approx(1.96, abs=0.001)
+
+
+@needs_real_votes
+def test_a_plan_for_a_place_on_the_leaderboard_of_all_models(answer, real):
+    """Twenty models at once: a cut-off of 3.5, for which a test of two alone plans for 40 %."""
+    board = answer("leaderboard", "--db", real, "--source", "human")
+    found = answer("plan", "gpt-4", "--against", "claude-v1", "--db", real)
+    assert found["board_models"] == len(board["models"])
+    assert 3.2 < found["critical_value"] < 3.7
+    alone = ((found["critical_value"] + 0.8416) / (1.96 + 0.8416)) ** 2
+    assert alone > 2
+    rates = {row["model"]: row["win_rate"] for row in board["models"]}
+    assert found["lead"] == pytest.approx(rates["gpt-4"] - rates["claude-v1"])
+    assert "standard deviations) with probability 0.8" in found["words"][0]
+    assert 1 < found["tau_max"] < 1.2  # within pairs GPT-4 explains little
+
+
+def test_a_store_with_votes_alone(call, tmp_path):
+    db = tmp_path / "votes.duckdb"
+    Store.open(db).close()
+    code, _, err = call("audit", "--db", db)
+    assert code == 1
+    assert err == "Error: There are no verdicts here: let a judge judge, or import verdicts.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("audit", "--judge", "nobody"), "no judge 'nobody'"),
+        (("audit", "--alpha", "5"), "error level between 0 and 1"),
+        (("audit", "--models", "a,zeta"), "No battle has zeta"),
+        (("plan", "zeta"), "no verdict on 'zeta'"),
+        (("plan", "a", "--against", "a"), "from itself"),
+        (("plan", "a", "--width", "0"), "width"),
+        (("plan", "a", "--against", "b", "--power", "2"), "power"),
+        (("plan", "a", "--against", "b", "--ties", "drop"), "leave out --ties drop"),
+        (("plan", "a", "--verdicts-per-vote", "-1"), "verdicts for each vote"),
+        (("plan", "a", "--price", "-1"), "price"),
+    ],
+)
+def test_what_cannot_be_answered_is_told_in_one_line(call, small, arguments, message):
+    code, out, err = call(*arguments, "--db", small)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [("audit", "--ties", "win"), ("plan",)])
+def test_wrong_usage(call, small, arguments):
+    assert call(*arguments, "--db", small)[0] == 2
+
+
+def test_the_choices_are_those_of_the_statistics(call):
+    code, out, _ = call("audit", "--help")
+    assert code == 0
+    assert f"<{'|'.join(Ties)}>" in out

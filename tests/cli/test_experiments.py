@@ -1,0 +1,230 @@
+"""The commands that try the statistics out: answers, figures, interruption, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from coupled_arena.cli import shared as cli_shared
+from coupled_arena.stats.counts import OUTCOMES
+from coupled_arena.stats.ranking.estimates import Covariance
+from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.store.database import Store
+from tests.patience import PATIENCE
+from tests.stored import fill as fill_battles
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MODELS = ("x", "y", "z")
+
+
+def fill(db, judges=("gpt",)):
+    """Store about 1,500 comparisons with votes, each in a prompt of its own, and verdicts."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for (a, b), h, g in product([(0, 1), (1, 0), (0, 2), (2, 1)], range(4), range(4)):
+        rows += [(a, b, OUTCOMES[h], OUTCOMES[g])] * rng.poisson(40 if h == g else 15)
+    with Store.open(db) as store, store.cursor() as cursor:
+        for model in MODELS:
+            cursor.execute("insert into models (model) values (?)", [model])
+        for judge in judges:
+            cursor.execute(
+                "insert into judges values (?, nextval('judge_seq'), '', '', '')", [judge]
+            )
+        numbers = dict(cursor.execute("select model, model_no from models").fetchall())
+        number = np.array([numbers[model] for model in MODELS])
+        a, b, h, g = (np.array(column) for column in zip(*rows, strict=True))
+        table = {"i": np.arange(len(rows)), "a": number[a], "b": number[b], "h": h, "g": g}
+        cursor.register("rows", table)
+        cursor.execute(
+            f"""
+            insert into comparisons
+            select i, i, judge, 'coupled', a, b, h, if(judge > 0, g, null), false, 'ann',
+                'maths', 'en'
+            from rows cross join (select unnest(range({len(judges) + 1})) as judge)
+            """
+        )
+    return db
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    return fill(tmp_path_factory.mktemp("votes") / "arena.duckdb")
+
+
+def resampling(db, *more):
+    common = ["resample", "--human", "60,120", "--total", 600, "--repeats", 10, "--db", db]
+    return [str(x) for x in [*common, *more]]
+
+
+def test_resample_says_how_few_votes_and_a_judge_do(call, db):
+    code, out, _ = call(*resampling(db, "--balanced", "--alpha", "0.05,0.3", "--json"))
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["judge"], answer["models"], answer["repeats"]) == ("gpt", list(MODELS), 10)
+    keys = [(one["ranking"], one["human"], one["alpha"]) for one in answer["rankings"]]
+    rankings = [("baseline", None), ("judge", None)]
+    rankings += [(ranking, n) for n in (60, 120) for ranking in ("human", "ppr")]
+    assert keys == [(*one, alpha) for one in rankings for alpha in (0.05, 0.3)]
+    assert all(1 <= one["size"] <= 3 for one in answer["rankings"])
+    assert len(answer["positions"]) == len(keys) * 3
+    settings = ("total", "human", "alphas", "balanced", "covariance", "weighting", "cutoff", "seed")
+    assert [answer[name] for name in settings] == [
+        *(600, [60, 120], [0.05, 0.3], True, "corrected", "stratified", "max-t", 0)
+    ]
+    _, again, _ = call(*resampling(db, "--balanced", "--alpha", "0.05,0.3", "--json"))
+    assert json.loads(again) == answer
+
+
+def test_resample_takes_the_leaderboards_filters(call, db):
+    filters = ["--models", "x,y", "--category", "maths", "--language", "en", "--mode", "coupled"]
+    code, out, err = call(*resampling(db, *filters, "--judge", "gpt"))
+    assert code == 0
+    assert "ppr" in out
+    assert "10/10" in err
+    code, _, err = call(*resampling(db, "--mode", "independent"))
+    assert (code, "no comparisons that have both" in err) == (1, True)
+
+
+def test_figures_are_pages_of_their_own(call, db, tmp_path):
+    alphas = ["--alpha", "0.01,0.05,0.3", "--plots", tmp_path / "figures", "--json"]
+    code, out, _ = call(*resampling(db, *alphas))
+    assert code == 0
+    pages = [Path(path) for path in json.loads(out)["plots"] if path.endswith(".html")]
+    assert {page.stem for page in pages} == {
+        *("size-against-intersection", "positions", "rank-sets", "by-number-of-votes")
+    }
+    for page in pages:
+        text = page.read_text()
+        assert 'src="http' not in text
+        assert "Plotly.newPlot" in text
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_sizes_come_from_the_store(call, tmp_path, balanced):
+    """Beside 21 models of a benchmark, whose 253 pairs have nothing to draw."""
+    path = fill(tmp_path / "arena.duckdb")
+    with Store.open(path) as store:
+        fill_battles(store, ["Sum 1?", "Sum 2?"], models=[f"bench-{i:02}" for i in range(21)])
+    switch = ["--balanced"] if balanced else []
+    code, out, err = call("resample", "--db", path, "--repeats", 3, "--json", *switch)
+    assert code == 0, err
+    answer = json.loads(out)
+    assert answer["models"] == ["x", "y", "z"]
+    groups = 3 if balanced else 1
+    drawn, kept = (n // groups for n in (answer["total"], *answer["human"]))
+    assert (answer["total"], *answer["human"]) == (groups * drawn, groups * kept)
+    assert drawn > 200
+    assert kept == drawn // 5
+
+
+def test_some_sizes_can_be_chosen(call, db):
+    code, out, err = call("resample", "--db", db, "--total", 600, "--repeats", 2, "--json")
+    assert code == 0, err
+    assert (json.loads(out)["total"], json.loads(out)["human"]) == (600, [120])
+
+
+def test_simulate_counts_coverage(call):
+    size = ["--models", 3, "--human", 120, "--judge-only", 300, "--spread", 0]
+    code, out, _ = call("simulate", *size, "--repeats", 20, "--alpha", 0.1, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["true_ranks"] == [[1, 3]] * 3
+    assert answer["theta"] == pytest.approx([0.4] * 3)
+    found = [(one["ranking"], one["cutoff"]) for one in answer["rank_sets"]]
+    assert found == list(product(["human", "ppr"], ["max-t", "bonferroni", "chi2"]))
+    assert all(0.5 < one["coverage"] <= 1 for one in answer["rank_sets"])
+    assert [one["ranking"] for one in answer["intervals"]] == ["human", "ppr"]
+    assert (answer["alpha"], answer["repeats"], answer["world"]["design"]) == (0.1, 20, "balanced")
+
+
+def test_simulate_clusters(call):
+    code, out, _ = call("simulate", "--design", "clustered", "--repeats", 3, "--cutoff", "max-t")
+    assert code == 0
+    assert out.count("max-t") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--human", "601"], "Of 600 comparisons, 601 cannot keep their vote."),
+        (["--human", "some"], "'some' is not a list of numbers"),
+        (["--alpha", "5"], "alpha must lie between 0 and 1, not at 5.0."),
+        (["--alpha", ""], "at least one number of votes and one alpha"),
+        (["--total", "9000"], "9000 cannot be drawn"),
+        (["--total", "1350", "--balanced"], "x and z have only"),
+        (["--total", "602", "--balanced"], "602 comparisons cannot be the same number"),
+        (["--judge", "nobody"], "There is no judge 'nobody'. Judges here: gpt."),
+        (["--models", "x,q"], "No battle has q."),
+        (["--plots", "{db}"], "cannot be written"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(call, db, arguments, message):
+    code, _, err = call(*resampling(db, *(argument.format(db=db) for argument in arguments)))
+    assert code == 1
+    assert message in err
+    assert "Traceback" not in err
+    assert err.strip().splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--alpha", "1"], "alpha must lie"),
+        (["--ties", "1.5"], "ties is a probability"),
+        (["--human", "0"], "There must be a human comparison"),
+        (["--judge-quality", "-1"], "judge_quality is a probability"),
+    ],
+)
+def test_worlds_that_cannot_be(call, arguments, message):
+    code, _, err = call("simulate", "--repeats", 2, *arguments)
+    assert (code, len(err.strip().splitlines())) == (1, 1)
+    assert message in err
+
+
+def test_which_judge(call, tmp_path):
+    none = fill(tmp_path / "none.duckdb", judges=())
+    code, _, err = call(*resampling(none))
+    assert (code, "There are no verdicts here" in err) == (1, True)
+    two = fill(tmp_path / "two.duckdb", judges=("gpt", "claude"))
+    code, _, err = call(*resampling(two))
+    assert (code, err) == (1, "Error: Choose a judge with --judge: claude, gpt.\n")
+
+
+def test_ctrl_c_reports_what_is_finished():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coupled_arena", "simulate", "--repeats", "1000000", "--json"],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    seen = ""
+    while "repeats/s]" not in seen.partition("| 0/")[2]:
+        piece = process.stderr.read(20)
+        assert piece, seen
+        seen += piece
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    done = json.loads(out)["repeats"]
+    assert 0 < done < 1_000_000
+    assert err.strip().splitlines()[-1] == (
+        f"Error: Interrupted: the figures are of {done} of 1000000 repeats."
+    )
+
+
+def test_the_choices_of_the_command_line_are_those_of_the_statistics():
+    choices = (cli_shared.Weightings, cli_shared.Covariances, cli_shared.Cutoffs)
+    for literal, kinds in zip(choices, (Weighting, Covariance, Cutoff), strict=True):
+        assert get_args(literal) == tuple(kind.value for kind in kinds)

@@ -1,0 +1,63 @@
+"""Exports that come back, and copies that merge, by the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.fingerprint import fingerprint
+from tests.store.conftest import make_battle, make_vote
+
+
+@pytest.fixture
+def db(tmp_path):
+    path = tmp_path / "arena.duckdb"
+    with Store.open(path) as store:
+        battle = make_battle(turns=2)
+        store.add_battle(battle)
+        store.cast(make_vote(battle, 1, 2))
+    return path
+
+
+def fingerprint_of(path):
+    with Store.open(path, read_only=True) as store:
+        return fingerprint(store)
+
+
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
+@pytest.mark.parametrize("by_folder", [True, False])
+def test_an_export_is_imported_whole(call, tmp_path, db, format, by_folder):
+    out, copy = tmp_path / "out", tmp_path / "copy.duckdb"
+    assert call("export", "--out", out, "--format", format, "--db", db)[0] == 0
+    files = [out] if by_folder else sorted(out.iterdir())
+    code, printed, err = call("import", *files, "--db", copy, "--json")
+    assert code == 0, err
+    done = json.loads(printed)
+    assert (done["battles"], done["votes"], done["rejected"]) == (1, 1, [])
+    assert fingerprint_of(copy) == fingerprint_of(db)
+
+
+def test_several_copies_at_once(call, tmp_path, db):
+    """What two annotators send, in two formats, is one battle with three votes."""
+    folders = []
+    for voter, format in (("x", "csv"), ("y", "parquet")):
+        copy, out = tmp_path / f"{voter}.duckdb", tmp_path / voter
+        copy.write_bytes(db.read_bytes())
+        with Store.open(copy) as store, store.cursor() as cursor:
+            ((battle,),) = cursor.execute("select battle from battles").fetchall()
+            store.cast(make_vote(store.battle(battle), 2, 1, voter=voter))
+        assert call("export", "--out", out, "--format", format, "--db", copy)[0] == 0
+        folders.append(out)
+    code, out, _ = call("import", *folders, "--db", db)
+    assert code == 0
+    assert "0 new battles, 2 new votes" in out
+    code, out, _ = call("leaderboard", "--db", db, "--json")
+    assert {model["human_votes"] for model in json.loads(out)["models"]} == {3}
+
+
+def test_a_folder_that_holds_no_export(call, tmp_path):
+    code, _, err = call("import", tmp_path, "--db", tmp_path / "new.duckdb")
+    assert code == 1
+    assert "holds no export, such as battles.parquet" in err

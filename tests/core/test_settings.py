@@ -1,0 +1,83 @@
+"""Settings: where each value comes from, and what a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.records import Sampling
+from coupled_arena.core.settings import load_settings, preset_path, presets, resource
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch):
+    for name in ("CONFIG", "DB", "CACHE"):
+        monkeypatch.delenv(f"COUPLED_ARENA_{name}", raising=False)
+
+
+def write(tmp_path, text):
+    path = tmp_path / "arena.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults_serve_the_demo():
+    settings = load_settings()
+    assert settings.db == Path("arena.duckdb")
+    assert [spec.name for spec in settings.catalog.enabled] == [
+        "SmolLM2-135M",
+        "SmolLM2-135M-bnb-8bit",
+        "SmolLM2-135M-bnb-4bit",
+    ]
+    assert settings.sampling.sampling() == Sampling()
+
+
+def test_command_line_beats_environment_beats_file(tmp_path, monkeypatch):
+    config = write(tmp_path, 'db = "file.duckdb"\ncache = "file"\nport = 1\n')
+    monkeypatch.setenv("COUPLED_ARENA_CONFIG", str(config))
+    monkeypatch.setenv("COUPLED_ARENA_CACHE", "environment")
+    settings = load_settings(port=3, db=None)
+    assert (settings.db, settings.cache, settings.port) == (
+        Path("file.duckdb"),
+        Path("environment"),
+        3,
+    )
+
+
+def test_paths_of_a_catalog_start_from_its_file(tmp_path):
+    config = write(tmp_path, '[[models]]\nname = "x"\nfolder = "weights/x"\n')
+    assert load_settings(config).catalog["x"].folder == tmp_path / "weights" / "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("port = 70000", "port: Input should be less than or equal to 65535"),
+        ("[sampling]\ntemperature = -1", "sampling.temperature"),
+        ("[sampling]\ntop_p = 0", "sampling.top_p"),
+        ("[battle]\nmodels_at_once = 5", "battle.models_at_once"),
+        ("[battle]\ncoupled_share = 1.5", "battle.coupled_share"),
+        ("prot = 1", "there is no setting 'prot'"),
+        ("port = ", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, text, message):
+    with pytest.raises(SettingsError) as caught:
+        load_settings(write(tmp_path, text))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(tmp_path / "none.toml")
+    with pytest.raises(SettingsError, match="no preset 'none'"):
+        preset_path("none")
+    with pytest.raises(SettingsError, match="installation is incomplete"):
+        resource("data/none")
+
+
+def test_there_are_presets():
+    assert presets() == ["demo", "papers"]

@@ -1,0 +1,129 @@
+"""A store with everything that a report can show, under names that are no names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from coupled_arena.core.records import (
+    Mode,
+    Origin,
+    Outcome,
+    Prompt,
+    Sampling,
+    Score,
+    Source,
+    new_id,
+)
+from coupled_arena.core.verdicts import Grade, Verdict
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import scores, verdicts
+from coupled_arena.store.tables.grades import GradeDocket
+from coupled_arena.store.tables.judges import bind
+from coupled_arena.store.transfer.snapshots import snapshot
+from tests.store.conftest import make_battle, make_vote
+
+SCRIPT = "<script>document.title = 'run'</script>"
+ENDING = "</script><img src=x onerror=\"document.title = 'run'\"> & co/8-bit"
+PLAIN = "plain"
+MODELS = (SCRIPT, ENDING, PLAIN)
+JUDGE = "judge <b onmouseover=alert(1)>"
+METRIC = "quiz </style><script>document.title = 'run'</script>"
+SEED = "5eed0123456789ab"
+FOLDER = "/home/somebody/secret"
+RATES = dict(zip(MODELS, (0.8, 0.6, 0.3), strict=True))
+
+
+def fill(store, prompts=8, seeds=2):
+    """Store benchmark battles of all models under both modes, scored, judged and graded."""
+    rng = np.random.default_rng(5)
+    store.write(lambda cursor: scores.declare(cursor, METRIC, source="benchmark"))
+    bind(store, JUDGE, f"{FOLDER}/judge-8b", "ab" * 32, '{"temperature": 0}')
+    said = []
+    for q in range(prompts):
+        for seed in range(seeds):
+            for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+                battle = scored(store, rng, q, seed, mode)
+                said += [
+                    verdict(battle, a, b, rng.choice(["first", "second", "tie"]))
+                    for a, b in ((0, 1), (0, 2), (1, 2))
+                ]
+    verdicts.add(store, said)
+    with GradeDocket(store, JUDGE) as docket:
+        for page in docket.pages():
+            docket.add(
+                [
+                    Grade(
+                        new_id(),
+                        each.key,
+                        JUDGE,
+                        bool(("right" in each.answer) != (rng.random() < 0.2)),
+                        "raw",
+                    )
+                    for each in page
+                ]
+            )
+
+
+def made(path):
+    """Return a database file with all of it."""
+    with Store.in_memory() as store:
+        fill(store)
+        vote(store)
+        snapshot(store, path)
+    return path
+
+
+def scored(store, rng, q, seed, mode):
+    """Store one battle with an answer and a score of each model."""
+    luck = rng.random()
+    right = [(luck if mode is Mode.COUPLED else rng.random()) < RATES[model] for model in MODELS]
+    battle = make_battle(
+        *MODELS,
+        mode=mode,
+        origin=Origin.GENERATE,
+        experiment=SEED,
+        repetition=seed,
+        seed=int(rng.integers(2**60)),
+        sampling=Sampling(),
+        prompts=(Prompt(f"Question {q}?", f"q{q}", "sums", "en"),),
+        arithmetic={
+            f"{SCRIPT}/dtype": "float32",
+            f"{SCRIPT}/torch": "2.13.0",
+            f"{SCRIPT}/source": f"folder:{FOLDER}/weights",
+            f"{ENDING}/dtype": "bfloat16",
+            f"{ENDING}/commit": "c0ffee",
+            "turn 0/most battles at once": "8",
+        },
+    )
+    texts = ["right" if each else f"wrong {place} {seed}" for place, each in enumerate(right)]
+    replies = tuple(
+        replace(reply, text=text) for reply, text in zip(battle.replies, texts, strict=True)
+    )
+    marks = [Score(0, place, METRIC, float(each), "4") for place, each in enumerate(right)]
+    battle = replace(battle, replies=replies)
+    store.add_battle(battle, marks)
+    return battle
+
+
+def vote(store, times=20):
+    """Let people vote on rounds of the battle tab; a judge knows two thirds of them."""
+    rng, said = np.random.default_rng(6), []
+    for at in range(times):
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+            pair = [MODELS[i] for i in rng.permutation(3)[:2]]
+            battle = make_battle(*pair, mode=mode, prompts=(), replies=(), experiment=None)
+            store.add_battle(battle)
+            first = rng.random() < RATES[pair[0]] / (RATES[pair[0]] + RATES[pair[1]])
+            same = at % 10 == 0
+            source = Source.IDENTICAL if same else Source.HUMAN
+            ranks = (1, 1) if same else (1, 2) if first else (2, 1)
+            store.cast(make_vote(battle, *ranks, voter=f"voter {at % 7}", source=source))
+            if at % 3:
+                said.append(verdict(battle, 0, 1, "first" if first else "second"))
+    verdicts.add(store, said)
+
+
+def verdict(battle, first, second, outcome):
+    return Verdict(new_id(), battle.id, JUDGE, first, second, Outcome(outcome), "raw")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_evidence
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance, estimate
@@ -50,12 +50,13 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
         made = seconds(lambda: fill(store, votes, per_prompt))
         print(f"store of {votes:,} votes made in {made:.0f} s")
         taken = [seconds(lambda: show(store)) for _ in range(6)][1:]
-        evidence = read_evidence(store, Selection(judge="judge"), draws=LIVE_DRAWS)
+        estimates = read_estimates(store, Selection(judge="judge"), draws=LIVE_DRAWS)
         battle = make_battle("model-00", "model-01")
         added = seconds(lambda: store.add_battle(battle))
         cast = seconds(lambda: store.cast(make_vote(battle, 1, 2)))
         again = [
-            seconds(lambda a=a: leaderboard(evidence, alpha=a)) for a in (0.01, 0.02, 0.1, 0.2, 0.3)
+            seconds(lambda a=a: leaderboard(estimates, alpha=a))
+            for a in (0.01, 0.02, 0.1, 0.2, 0.3)
         ]
     print(
         f"board of {votes:,} votes, {per_prompt} a prompt: {statistics.median(taken):.3f} s "
@@ -66,9 +67,9 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
 
 def show(store: Store) -> None:
     selection = Selection(judge="judge")
-    evidence = read_evidence(store, selection, draws=LIVE_DRAWS, judge_alone=False)
+    estimates = read_estimates(store, selection, draws=LIVE_DRAWS, judge_alone=False)
     for source in (BoardSource.HUMAN, BoardSource.PPR):
-        leaderboard(evidence, source=source)
+        leaderboard(estimates, source=source)
 
 
 def draw(cursor: Cursor, battles: int, models: int) -> None:

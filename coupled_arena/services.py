@@ -27,7 +27,7 @@ from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_pa
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.read import LiveAudits
-    from coupled_arena.analysis.leaderboard.read import LiveEvidence
+    from coupled_arena.analysis.leaderboard.read import LiveEstimates
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
     from coupled_arena.generation.huggingface import HuggingFaceModel
@@ -46,7 +46,7 @@ class Services:
     store: Store
     snapshots: SnapshotThread
     arena: Arena | Annotation
-    evidence: LiveEvidence
+    estimates: LiveEstimates
     audits: LiveAudits
     live_judge: LiveJudge | None
 
@@ -73,13 +73,13 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         battle needs.
     """
     from coupled_arena.analysis.audit.read import LiveAudits
-    from coupled_arena.analysis.leaderboard.read import LiveEvidence
+    from coupled_arena.analysis.leaderboard.read import LiveEstimates
 
     with (
         open_store(settings, create=not annotate) as (store, snapshots),
         _annotation(store) if annotate else _arena(settings, store) as arena,
     ):
-        boards = LiveEvidence(store), LiveAudits(store)
+        boards = LiveEstimates(store), LiveAudits(store)
         with _live_judge(settings.judge, store) as live:
             yield Services(settings, store, snapshots, arena, *boards, live)
 

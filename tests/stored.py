@@ -6,7 +6,7 @@ import random
 import secrets
 from dataclasses import replace
 
-from coupled_arena.battles.batch import Plan
+from coupled_arena.battles.batch import BatchPlan
 from coupled_arena.core.records import Finish, Mode, Prompt, Reply, Sampling
 
 MODELS = ("ann-model", "bob-model", "cas-model")
@@ -15,7 +15,7 @@ EXPERIMENT = 0x5EED_0123_4567_89AB
 
 def plan(questions, models, modes=(Mode.COUPLED,), repetitions=1, **words):
     prompts = tuple(Prompt(text, category="small talk", **words) for text in questions)
-    return Plan(prompts, tuple(models), modes, repetitions, EXPERIMENT, Sampling())
+    return BatchPlan(prompts, tuple(models), modes, repetitions, EXPERIMENT, Sampling())
 
 
 def answered(battle, prompt, texts=None):

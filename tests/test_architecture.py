@@ -3,55 +3,27 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "coupled_arena"
 
-# Room -> rooms it may import from, besides itself.
-VALUES = {"records", "errors", "questions"}
-ARROWS = {
-    "errors": set(),
-    "records": set(),
-    "questions": {"records"},
-    "stats": VALUES,
-    "generation": VALUES,
-    "store": VALUES,
-    "judging": VALUES,
-    "tasks": VALUES | {"interrupts"},
-    "interrupts": set(),
-    "settings": VALUES | {"generation"},
-    "live": VALUES | {"store"},
-    "evidence": VALUES | {"stats", "store", "live"},
-    "score_files": VALUES | {"stats"},
-    "coupling": VALUES | {"stats", "store"},
-    "text_metrics": set(),
-    "risk": VALUES | {"stats", "store", "score_files", "text_metrics"},
-    "leaderboard": VALUES | {"stats", "store", "evidence"},
-    "audit": VALUES | {"stats", "store", "live", "evidence"},
-    "arena": VALUES | {"generation", "store"},
-    "prompt_files": VALUES,
-    "experiment": VALUES | {"generation", "store", "interrupts"},
-    "benchmark": VALUES | {"experiment", "generation", "store", "tasks"},
-    "replay": VALUES | {"generation"},
-    "court": VALUES | {"judging", "store", "interrupts"},
-    "services": VALUES
-    | {"settings", "generation", "store", "arena", "evidence", "audit", "judging", "court"},
-    "ui": VALUES
-    | {"settings", "generation", "stats", "store", "arena", "evidence", "leaderboard", "audit"}
-    | {"services", "court", "risk", "coupling", "score_files"},
-    "report": VALUES
-    | {"settings", "stats", "store", "evidence", "leaderboard", "audit", "coupling", "ui"}
-    | {"risk"},
-    "cli": VALUES
-    | {"settings", "generation", "stats", "store", "experiment", "evidence", "leaderboard"}
-    | {"audit", "services", "ui", "judging", "court"}
-    | {"score_files", "prompt_files", "replay", "benchmark", "tasks", "risk", "coupling"}
-    | {"report", "interrupts"},
-    "__init__": set(),
-    "__main__": {"cli"},
-}
+# From the faces down: a room may import what lies on floors below its own, and itself.
+FLOORS = (
+    {"__main__"},
+    {"cli"},
+    {"ui"},
+    {"views"},
+    {"services"},
+    {"battles"},
+    {"analysis"},
+    {"generation", "judging", "tasks", "store", "stats"},  # know nothing of each other
+    {"core"},
+    {"__init__"},
+)
 STATS_ALLOWED = {"numpy", "scipy", "numba", "evalica"}
 
 
@@ -64,6 +36,10 @@ def room(path):
     return first.removesuffix(".py")
 
 
+def floor(name):
+    return next(number for number, rooms in enumerate(FLOORS) if name in rooms)
+
+
 def imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -72,17 +48,54 @@ def imported(path):
             yield from (name.name for name in node.names)
 
 
+def reached_modules(path):
+    known = {".".join(p.with_suffix("").relative_to(PACKAGE.parent).parts) for p in modules()}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield from known & {node.module, *(f"{node.module}.{n.name}" for n in node.names)}
+
+
 def test_every_room_is_on_the_plan():
-    assert {room(path) for path in modules()} == set(ARROWS)
+    assert {room(path) for path in modules()} == set().union(*FLOORS)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_arrows(path):
+def test_arrows_run_downwards(path):
     reached = {name.split(".")[1] for name in imported(path) if name.startswith("coupled_arena.")}
-    assert reached - {room(path)} <= ARROWS[room(path)]
+    above = {other for other in reached - {room(path)} if floor(other) <= floor(room(path))}
+    assert not above
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "stats").glob("*.py")), ids=lambda p: p.name)
+def test_there_is_no_circle():
+    """Neither of modules nor of folders: what is below never asks what is above."""
+
+    def folder(module):
+        return module.rpartition(".")[0] if module.count(".") > 1 else module
+
+    for where in (str, folder):
+        graph = defaultdict(set)
+        for path in modules():
+            own = ".".join(path.with_suffix("").relative_to(PACKAGE.parent).parts)
+            for name in reached_modules(path):
+                if where(name) != where(own):
+                    graph[where(own)].add(where(name))
+        TopologicalSorter(graph).prepare()
+
+
+def test_only_the_command_line_starts_the_page():
+    visitors = {room(path) for path in modules() if any(".ui" in name for name in imported(path))}
+    assert visitors <= {"ui", "cli"}
+
+
+def test_results_are_shown_without_gradio():
+    assert not [
+        path
+        for path in modules()
+        if room(path) != "ui" and {name.split(".")[0] for name in imported(path)} & {"gradio"}
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "stats").rglob("*.py")), ids=lambda p: p.name)
 def test_statistics_know_only_arrays(path):
     outside = {name.split(".")[0] for name in imported(path)} - {"coupled_arena", "__future__"}
     standard = {"collections", "dataclasses", "typing", "math", "itertools", "functools", "enum"}
@@ -92,7 +105,7 @@ def test_statistics_know_only_arrays(path):
 
 def test_only_settings_reads_the_environment():
     readers = {room(path) for path in modules() if "environ" in path.read_text()}
-    assert readers <= {"settings", "cli"}  # cli sets what Gradio reads at import
+    assert readers <= {"core", "cli"}  # cli sets what Gradio reads at import
 
 
 def test_only_the_judge_talks_to_an_api():

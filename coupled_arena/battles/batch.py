@@ -23,7 +23,7 @@ from coupled_arena.store.database import Store
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """What a batch run is to make: every prompt, repetition and mode.
 
     Attributes
@@ -104,7 +104,7 @@ def _unmarked(_: Battle) -> Sequence[Score]:
 
 
 def generate(
-    plan: Plan,
+    plan: BatchPlan,
     models: Models,
     store: Store,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from coupled_arena.battles.batch import Generated, Plan, generate
+from coupled_arena.battles.batch import BatchPlan, Generated, generate
 from coupled_arena.core.records import Battle, Prompt, Score, seed_to_hex
 from coupled_arena.generation.turns import Models
 from coupled_arena.store.database import Store
@@ -50,7 +50,7 @@ class Scored:
 
 
 def run_benchmark(
-    plan: Plan,
+    plan: BatchPlan,
     marker: Marker,
     models: Models,
     store: Store,
@@ -75,7 +75,7 @@ def run_benchmark(
         return Scored(made, scores.accuracies(cursor, marker.task.name, plan.sampling))
 
 
-def _mark_stored(plan: Plan, marker: Marker, store: Store) -> None:
+def _mark_stored(plan: BatchPlan, marker: Marker, store: Store) -> None:
     """Score the plan's battles that another command has generated."""
     with store.cursor() as cursor:
         left = scores.unscored(cursor, marker.task.name, seed_to_hex(plan.seed))

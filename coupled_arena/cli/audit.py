@@ -22,7 +22,7 @@ from coupled_arena.core.settings import load_settings
 from coupled_arena.views.values import finite
 
 if TYPE_CHECKING:
-    from coupled_arena.analysis.audit.plan import Plan
+    from coupled_arena.analysis.audit.plan import VotePlan
     from coupled_arena.analysis.audit.result import Audit, ModelAudit
     from coupled_arena.stats.judges.differences import Difference
     from coupled_arena.store.queries.comparisons import Selection
@@ -64,7 +64,7 @@ def audit(
     check_level(alpha)
     if truth == "benchmark" and ties == "drop":
         raise ArenaError("--ties is about votes: leave it out with --truth benchmark.")
-    from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_evidence
+    from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_estimates
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.analysis.audit.result import read_audit
     from coupled_arena.stats.judges.model_counts import Ties
@@ -74,7 +74,7 @@ def audit(
             judge = judge or only_grader(store)
         selection = _selection(store, judge, mode, models, category, language)
         report = (
-            audited(read_benchmark_evidence(store, selection, metric), alpha)
+            audited(read_benchmark_estimates(store, selection, metric), alpha)
             if truth == "benchmark"
             else read_audit(store, selection, Ties(ties), alpha)
         )
@@ -111,21 +111,21 @@ def plan(
     """
     settings = load_settings(config, db=db)
     check_level(alpha)
-    from coupled_arena.analysis.audit.plan import Question, plan_interval, plan_separation
-    from coupled_arena.analysis.audit.read import read_audit_evidence
-    from coupled_arena.analysis.leaderboard.read import read_evidence
+    from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
+    from coupled_arena.analysis.audit.read import read_audit_estimates
+    from coupled_arena.analysis.leaderboard.read import read_estimates
     from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.words.audit import plan_words
 
     if against is not None and ties == "drop":
         raise ArenaError("The leaderboard keeps ties: leave out --ties drop with --against.")
-    question = Question(model, against, width, power, lead, alpha, verdicts_per_vote, price)
+    question = PlanGoal(model, against, width, power, lead, alpha, verdicts_per_vote, price)
     with reading(settings) as store:
         selection = _selection(store, judge, mode, None, category, language)
         made = (
-            plan_interval(read_audit_evidence(store, selection, Ties(ties)), question)
+            plan_interval(read_audit_estimates(store, selection, Ties(ties)), question)
             if against is None
-            else plan_separation(read_evidence(store, selection), question)
+            else plan_separation(read_estimates(store, selection), question)
         )
     show(plan_answer(made), as_json, lambda: "\n".join(plan_words(made)))
 
@@ -134,19 +134,19 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
     """Return an audit as JSON values."""
     from coupled_arena.views.words.audit import audit_words
 
-    evidence = audit.evidence
+    estimates = audit.estimates
     return {
         "judge": audit.judge,
-        "truth": evidence.truth.value,
-        "benchmark": evidence.benchmark,
+        "truth": estimates.truth.value,
+        "benchmark": estimates.benchmark,
         "models": [_row(row) for row in audit.models],
         "differences": [_difference(each) for each in audit.differences],
-        "ties": evidence.ties.value,
-        "mode": evidence.selection.mode.value if evidence.selection.mode else "all",
+        "ties": estimates.ties.value,
+        "mode": estimates.selection.mode.value if estimates.selection.mode else "all",
         "alpha": audit.alpha,
         "comparisons": audit.comparisons,
         "judge_only_comparisons": audit.judge_only,
-        "clusters": evidence.means.clusters,
+        "clusters": estimates.means.clusters,
         "tau_max_range": {ties.value: list(pair) for ties, pair in audit.tau_max_range.items()},
         "largest_bias": audit.largest_bias,
         "smallest_gap": audit.smallest_gap,
@@ -154,14 +154,14 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
         "row_agreement": audit.row_agreement,
         "row_agreement_strict": audit.row_agreement_strict,
         "first_by_people": audit.first_by_people,
-        "orders": asdict(evidence.orders),
-        "lengths": asdict(evidence.lengths),
+        "orders": asdict(estimates.orders),
+        "lengths": asdict(estimates.lengths),
         "words": list(audit_words(audit)),
         "warnings": list(audit.warnings),
     }
 
 
-def plan_answer(made: Plan) -> dict[str, Any]:
+def plan_answer(made: VotePlan) -> dict[str, Any]:
     """Return a plan as JSON values."""
     from coupled_arena.views.words.audit import plan_words
 
@@ -194,7 +194,7 @@ def audit_text(audit: Audit) -> str:
         f"rho2  Vote worth: now, at most {level}"
     ]
     lines += [f"{row.model:<{width}}{_cells(row)}" for row in audit.models]
-    ties = f"ties {audit.evidence.ties}, " if audit.evidence.judged else ""
+    ties = f"ties {audit.estimates.ties}, " if audit.estimates.judged else ""
     lines.append(f"{ties}alpha {audit.alpha:g}")
     return "\n".join([*lines, *audit_words(audit), *audit.warnings])
 

@@ -86,7 +86,7 @@ def leaderboard(
 
 def board_answer(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard as JSON values."""
-    evidence, estimate = board.evidence, board.estimate
+    estimates, estimate = board.estimates, board.estimate
     return {
         "models": [
             {
@@ -110,19 +110,19 @@ def board_answer(board: Leaderboard) -> dict[str, Any]:
         ],
         "without_votes": list(board.idle),
         "source": board.source.value,
-        "judge": evidence.selection.judge,
+        "judge": estimates.selection.judge,
         "mode": board.mode.value if board.mode else "all",
         "lambda": estimate.power_tuning if estimate else 0.0,
-        "human_comparisons": int(evidence.votes.comparisons.sum()) // 2,
-        "judge_only_comparisons": int(evidence.judged.unlabelled.sum()),
-        "left_out": evidence.left_out,
-        "human_votes_saved": evidence.votes_saved,
+        "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
+        "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
+        "left_out": estimates.left_out,
+        "human_votes_saved": estimates.votes_saved,
         "alpha": board.alpha,
-        "covariance": (estimate.kind if estimate else evidence.method.covariance).value,
-        "weighting": (estimate.weighting if estimate else evidence.method.weighting).value,
+        "covariance": (estimate.kind if estimate else estimates.method.covariance).value,
+        "weighting": (estimate.weighting if estimate else estimates.method.weighting).value,
         "cutoff": board.cutoff.value,
-        "coupled_against_independent": _modes_answer(evidence.modes, board.alpha)
-        if evidence.modes
+        "coupled_against_independent": _modes_answer(estimates.modes, board.alpha)
+        if estimates.modes
         else None,
         "warnings": list(board.messages),
     }
@@ -191,9 +191,9 @@ def _scores(board: Leaderboard) -> dict[str, Any]:
     from coupled_arena.analysis.leaderboard.read import BoardSource
     from coupled_arena.stats.ranking.bradley_terry import bradley_terry
 
-    evidence = board.evidence
+    estimates = board.estimates
     by_judge = board.source is BoardSource.JUDGE
-    scores = bradley_terry(evidence.judged.verdicts if by_judge else evidence.votes, board.alpha)
+    scores = bradley_terry(estimates.judged.verdicts if by_judge else estimates.votes, board.alpha)
     columns = zip(scores.models, scores.score, scores.low, scores.high, strict=True)
     return {
         "models": [

@@ -237,10 +237,10 @@ def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
     """Return the judge's name and the comparisons with votes and its verdicts."""
     from dataclasses import replace
 
-    from coupled_arena.analysis.leaderboard.read import read_evidence
+    from coupled_arena.analysis.leaderboard.read import read_estimates
 
     judge = selection.judge or only_judge(store)
-    judged = read_evidence(store, replace(selection, judge=judge)).judged
+    judged = read_estimates(store, replace(selection, judge=judge)).judged
     return judge, judged if selection.models else judged.with_both
 
 

@@ -17,7 +17,7 @@ from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.settings import Settings, load_settings, resource
 
 if TYPE_CHECKING:
-    from coupled_arena.battles.batch import Generated, Plan
+    from coupled_arena.battles.batch import BatchPlan, Generated
     from coupled_arena.battles.benchmark import Marker, Scored
     from coupled_arena.core.records import Mode, Prompt
     from coupled_arena.store.database import Store
@@ -155,7 +155,7 @@ def replay_battle(
     show(asdict(result), as_json, lambda: _replay_text(result))
 
 
-def _generated(settings: Settings, plan: Plan, at_once: int) -> Generated:
+def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
     from coupled_arena.battles.batch import generate
     from coupled_arena.services import load_named
 
@@ -163,7 +163,7 @@ def _generated(settings: Settings, plan: Plan, at_once: int) -> Generated:
         return generate(plan, load_named(settings, plan.models), store, at_once=at_once)
 
 
-def _scored(settings: Settings, plan: Plan, marker: Marker, at_once: int) -> Scored:
+def _scored(settings: Settings, plan: BatchPlan, marker: Marker, at_once: int) -> Scored:
     from coupled_arena.battles.benchmark import run_benchmark
     from coupled_arena.services import load_named
 
@@ -216,11 +216,11 @@ def _plan(
     seeds: int,
     seed: int,
     changes: dict[str, float],
-) -> Plan:
-    from coupled_arena.battles.batch import Plan
+) -> BatchPlan:
+    from coupled_arena.battles.batch import BatchPlan
 
     table = {**settings.sampling.model_dump(), **changes}
-    return Plan(
+    return BatchPlan(
         prompts=prompts,
         models=_names(models, settings),
         modes=_modes(mode),

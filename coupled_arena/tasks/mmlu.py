@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
-from coupled_arena.tasks.files import Row, csv_rows, rows
+from coupled_arena.tasks.files import TaskRow, csv_rows, rows
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _LETTERS = "ABCD"
@@ -86,7 +86,7 @@ def _from_rows(path: Path) -> Iterator[Item]:
         yield _item(subject, numbers[subject], row.text("question"), choices, _letter(row))
 
 
-def _letter(row: Row) -> str:
+def _letter(row: TaskRow) -> str:
     answer = row.value("answer")
     if isinstance(answer, str) and answer.strip() in tuple(_LETTERS):
         return answer.strip()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
-from coupled_arena.tasks.files import Row, rows
+from coupled_arena.tasks.files import TaskRow, rows
 from coupled_arena.tasks.gsm8k import numbers, read_number
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
@@ -57,7 +57,7 @@ def read_choice(reply: str, choices: tuple[str, ...]) -> str | None:
     return next(choice for choice in choices if choice.casefold() == match[0].casefold())
 
 
-def _item(row: Row) -> QuizItem:
+def _item(row: TaskRow) -> QuizItem:
     choices = row.texts("choices", (2, 3, 4)) if "choices" in row else ()
     answer = row.text("answer")
     if choices and (answer not in choices or len({c.casefold() for c in choices}) < len(choices)):

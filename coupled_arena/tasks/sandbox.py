@@ -45,7 +45,7 @@ _VERDICT = 1 << 16  # bytes
 _LAST_BREATH = 1.0  # seconds in which a process that no longer answers may end by itself
 
 
-class Outcome(StrEnum):
+class ProgramResult(StrEnum):
     """How a program's tests ended."""
 
     PASSED = "passed"
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 class Ran:
     """How a program's tests ended, and why in a few words."""
 
-    outcome: Outcome
+    outcome: ProgramResult
     reason: str = ""
 
 
@@ -99,7 +99,7 @@ class Sandbox:
         """Raise TaskError unless programs can be run without harm, or harm was asked for."""
         passed = "def check(candidate):\n    assert candidate(1) == 2"
         ran = self.run(["def f(x):\n    return x + 1"], "", passed, "f")
-        if ran.outcome is not Outcome.PASSED:
+        if ran.outcome is not ProgramResult.PASSED:
             raise TaskError(f"Programs cannot be run on this machine: {ran.reason}.")
 
     def run(self, readings: list[str], stub: str, tests: str, entry_point: str) -> Ran:
@@ -206,14 +206,14 @@ def _ran(
             "or in a container that allows seccomp."
         )
     if told and told["passed"]:
-        return Ran(Outcome.PASSED)
+        return Ran(ProgramResult.PASSED)
     if told is None and time.monotonic() >= deadline:
-        return Ran(Outcome.TIMED_OUT, "it took too long")
+        return Ran(ProgramResult.TIMED_OUT, "it took too long")
     for process in (candidate, checker):
         with suppress(TimeoutExpired):
             code = process.wait(_LAST_BREATH)
             if code == -signal.SIGXCPU:
-                return Ran(Outcome.TIMED_OUT, "it used up its processor time")
+                return Ran(ProgramResult.TIMED_OUT, "it used up its processor time")
             if code < 0:
-                return Ran(Outcome.KILLED, f"it was ended by {signal.Signals(-code).name}")
-    return Ran(Outcome.FAILED, told["reason"] if told else "the tests ended without a result")
+                return Ran(ProgramResult.KILLED, f"it was ended by {signal.Signals(-code).name}")
+    return Ran(ProgramResult.FAILED, told["reason"] if told else "the tests ended without a result")

@@ -40,10 +40,10 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Battle", id="battle"):
                 _build_battle_tab(services, page)
             with gr.Tab("Leaderboard", id="leaderboard"):
-                board = LeaderboardTab(services.store, services.evidence)
+                board = LeaderboardTab(services.store, services.estimates)
                 board.build()
             with gr.Tab("Audit", id="audit"):
-                audit = AuditTab(services.store, services.audits, services.evidence)
+                audit = AuditTab(services.store, services.audits, services.estimates)
                 audit.build()
             with gr.Tab("Coupling", id="coupling"):
                 coupling = CouplingTab(services.store)
@@ -52,7 +52,7 @@ def build(services: Services) -> gr.Blocks:
                 risk = RiskTab(StoredReplies(services.store))
                 risk.build()
             with gr.Tab("Experiments", id="experiments"):
-                experiments = ExperimentsTab(services.store, services.evidence)
+                experiments = ExperimentsTab(services.store, services.estimates)
                 experiments.build()
             if not isinstance(services.arena, Annotation):
                 with gr.Tab("Compare", id="compare"):

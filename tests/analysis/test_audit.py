@@ -7,10 +7,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.plan import Question, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import LiveAudits, read_audit_evidence
+from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
+from coupled_arena.analysis.audit.read import LiveAudits, read_audit_estimates
 from coupled_arena.analysis.audit.result import audit, read_audit
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_evidence
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode, Prompt
 from coupled_arena.stats.judges.model_counts import Ties
@@ -67,7 +67,7 @@ def store():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(store, ties, seed):
     world = World(store, make_battle, make_vote, seed)
-    found = read_audit_evidence(store, GPT, ties)
+    found = read_audit_estimates(store, GPT, ties)
     means, models = found.means, found.judged.models
     influences = means.human_influence.of_pairs, means.judge_influence.of_pairs
     k, outcomes = len(models), ["first", "second", "tie", "both_bad"]
@@ -214,7 +214,7 @@ def test_few_prompts(store):
         fight(store, ("a", "b"), None, "second", 5, prompt=prompt)
     report = read_audit(store, GPT)
     assert any("All votes are on 3 prompts" in warning for warning in report.warnings)
-    assert report.evidence.means.degrees == 2
+    assert report.estimates.means.degrees == 2
 
 
 def test_an_audit_is_kept_until_the_store_changes(store):
@@ -229,9 +229,9 @@ def test_an_audit_is_kept_until_the_store_changes(store):
 
 class TestPlan:
     def test_an_interval(self, judged):
-        evidence = read_audit_evidence(judged, GPT)
-        plan = plan_interval(evidence, Question("a", width=0.1, verdicts_per_vote=5, price=0.01))
-        b, rho_squared = 17 / 40, evidence.means.rho_squared[0]
+        estimates = read_audit_estimates(judged, GPT)
+        plan = plan_interval(estimates, PlanGoal("a", width=0.1, verdicts_per_vote=5, price=0.01))
+        b, rho_squared = 17 / 40, estimates.means.rho_squared[0]
         alone = 1.959964**2 * b * (1 - b) / 0.05**2
         assert plan.needs.votes_alone == pytest.approx(alone, abs=1)
         tau = 1 / (1 - rho_squared / (1 + 1 / 5))
@@ -246,9 +246,9 @@ class TestPlan:
 
     def test_a_place_apart(self, judged):
         """By the leaderboard's variance, and its cut-off for all three models: 2.3, not 1.96."""
-        board = read_evidence(judged, GPT)
-        human = board.estimates[BoardSource.HUMAN]
-        plan = plan_separation(board, Question("a", "b", lead=0.1))
+        board = read_estimates(judged, GPT)
+        human = board.by_source[BoardSource.HUMAN]
+        plan = plan_separation(board, PlanGoal("a", "b", lead=0.1))
         critical = rank_sets(human).critical_value
         assert 2.2 < critical < 2.5
         variance = np.array([1, -1, 0]) @ human.covariance @ [1, -1, 0]
@@ -261,38 +261,38 @@ class TestPlan:
         )
 
     def test_enough_is_enough(self, judged):
-        plan = plan_interval(read_audit_evidence(judged, GPT), Question("a", width=0.9, price=1))
+        plan = plan_interval(read_audit_estimates(judged, GPT), PlanGoal("a", width=0.9, price=1))
         assert (plan.votes_to_cast, plan.verdicts_to_buy, plan.cost) == (0, 0, 0)
         assert plan_words(plan)[-1].endswith("enough without the judge.")
 
     @pytest.mark.parametrize(
         ("question", "message"),
         [
-            (Question("zeta"), "gpt has no verdict on 'zeta'"),
-            (Question("a", "zeta"), "The leaderboard has no vote on 'zeta'"),
-            (Question("a", "a"), "from itself"),
-            (Question("a", "b", lead=0), "cannot be separated"),
-            (Question("a", width=2), "width"),
-            (Question("a", price=-1), "price"),
-            (Question("a", verdicts_per_vote=-1), "verdicts for each vote"),
+            (PlanGoal("zeta"), "gpt has no verdict on 'zeta'"),
+            (PlanGoal("a", "zeta"), "The leaderboard has no vote on 'zeta'"),
+            (PlanGoal("a", "a"), "from itself"),
+            (PlanGoal("a", "b", lead=0), "cannot be separated"),
+            (PlanGoal("a", width=2), "width"),
+            (PlanGoal("a", price=-1), "price"),
+            (PlanGoal("a", verdicts_per_vote=-1), "verdicts for each vote"),
         ],
     )
     def test_what_cannot_be_planned(self, judged, question, message):
         plan, read = (
-            (plan_separation, read_evidence)
+            (plan_separation, read_estimates)
             if question.other
-            else (plan_interval, read_audit_evidence)
+            else (plan_interval, read_audit_estimates)
         )
-        evidence = read(judged, GPT)
+        estimates = read(judged, GPT)
         with pytest.raises(ArenaError, match=message):
-            plan(evidence, question)
+            plan(estimates, question)
 
     def test_too_few_votes(self, store):
         fight(store, ("a", "b"), "first", "first", 3)
         with pytest.raises(ArenaError, match="Too few votes"):
-            plan_interval(read_audit_evidence(store, GPT), Question("a"))
+            plan_interval(read_audit_estimates(store, GPT), PlanGoal("a"))
 
 
 def test_an_error_level_lies_between_0_and_1(judged):
     with pytest.raises(ValueError, match="alpha"):
-        audit(read_audit_evidence(judged, GPT), 1.5)
+        audit(read_audit_estimates(judged, GPT), 1.5)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_evidence
+from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.cli import main
 from coupled_arena.core.errors import ScoreError
@@ -165,7 +165,7 @@ def test_filters_choose_answers(graded, call):
 def test_intervals_add_up_the_answers_to_a_prompt(graded):
     db, rows, *_ = graded
     with Store.open(db, read_only=True) as store:
-        found = read_benchmark_evidence(store, BOB)
+        found = read_benchmark_estimates(store, BOB)
     k = len(MODELS)
     sums = np.zeros((40, 2 * k))
     for model, q, text, _ in rows:
@@ -243,4 +243,4 @@ def test_a_store_without_benchmark_scores_has_nothing_to_grade():
         Store.in_memory() as store,
         pytest.raises(ScoreError, match="run the benchmark command first"),
     ):
-        read_benchmark_evidence(store, BOB)
+        read_benchmark_estimates(store, BOB)

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.leaderboard import read as evidence_module
-from coupled_arena.analysis.leaderboard.read import BoardSource, LiveEvidence, read_evidence
+from coupled_arena.analysis.leaderboard import read as read_module
+from coupled_arena.analysis.leaderboard.read import BoardSource, LiveEstimates, read_estimates
 from coupled_arena.analysis.leaderboard.result import (
     HeadToHead,
     MissingVotes,
@@ -46,7 +46,7 @@ def reads(monkeypatch):
         return comparisons.count(cursor, selection)
 
     counting = type("Counting", (), {**vars(comparisons), "count": staticmethod(count)})
-    monkeypatch.setattr(evidence_module, "comparisons", counting)
+    monkeypatch.setattr(read_module, "comparisons", counting)
     return counted
 
 
@@ -124,7 +124,7 @@ def test_a_judge_s_board_is_of_the_models_it_has_judged(store):
     vote(store, "AB", (1, 2), 9)
     for battle in fill(store, ["Sum 1?", "Sum 2?"], models=["bench-1", "bench-2"]):
         judge(store, "gpt", battle, 0, 1, "first")
-    found = read_evidence(store, Selection(judge="gpt"))
+    found = read_estimates(store, Selection(judge="gpt"))
     by_judge = leaderboard(found, source=BoardSource.JUDGE)
     assert {s.model for s in by_judge.standings} == {"bench-1", "bench-2"}
     assert by_judge.messages[-1] == "No verdicts yet: A, B."
@@ -195,12 +195,12 @@ def test_modes_are_kept_apart_and_their_mixture_is_said(store):
     assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None
 
 
-def test_alpha_changes_intervals_and_rank_sets_of_the_same_evidence(store):
+def test_alpha_changes_intervals_and_rank_sets_of_the_same_estimates(store):
     vote(store, "AB", (1, 2), 9)
     vote(store, "AB", (2, 1), 3)
-    found = read_evidence(store)
+    found = read_estimates(store)
     strict, lax = (leaderboard(found, alpha=alpha) for alpha in (0.01, 0.3))
-    assert strict.evidence is lax.evidence
+    assert strict.estimates is lax.estimates
     assert strict.standings[0].place.low < lax.standings[0].place.low
     assert strict.standings[0].place.rank_high == 2
     assert lax.standings[0].place.rank_high == 1
@@ -213,8 +213,8 @@ def test_a_board_says_its_settings(store):
     assert board.source is BoardSource.HUMAN
 
 
-def test_evidence_is_gathered_again_only_after_a_change(store, reads):
-    live = LiveEvidence(store)
+def test_estimates_is_gathered_again_only_after_a_change(store, reads):
+    live = LiveEstimates(store)
     vote(store, "AB", (1, 2), 5)
     first = live.get(COUPLED)
     assert live.get(COUPLED) is first
@@ -228,12 +228,12 @@ def test_evidence_is_gathered_again_only_after_a_change(store, reads):
 
 
 def test_many_sessions_share_one_computation(store, reads):
-    live = LiveEvidence(store)
+    live = LiveEstimates(store)
     vote(store, "AB", (1, 2), 5)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: live.get(COUPLED), range(64)))
     assert len(reads) == 1
-    assert all(evidence is found[0] for evidence in found)
+    assert all(estimates is found[0] for estimates in found)
 
 
 @pytest.mark.parametrize(
@@ -245,14 +245,14 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, wei
     world = World((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
     drawn = world.draw(np.random.default_rng(3))
     store_rankings(store, drawn)
-    found = read_evidence(store, Selection(judge="gpt"))
+    found = read_estimates(store, Selection(judge="gpt"))
     for source, kept in ((BoardSource.HUMAN, False), (BoardSource.PPR, True)):
         counts, on = drawn.counts(), drawn.prompts()
         plain = estimate(counts, prompts=on) if kept else None
         plain = plain or estimate_from_votes(counts.votes, prompts=on)
         products = drawn.products(plain.influence)
         expected = plain.clustered(drawn.gram(plain.influence), drawn.clusters, products)
-        stored = found.estimates[source]
+        stored = found.by_source[source]
         assert stored.weighting is expected.weighting is weighting
         assert stored.clusters == expected.clusters == 3 * prompts
         assert stored.theta == pytest.approx(expected.theta, rel=1e-12)
@@ -285,7 +285,7 @@ def store_rankings(store, drawn):
 def test_a_vote_during_the_computation_is_not_overlooked(store, monkeypatch):
     """The board carries the version from before its votes were read."""
     vote(store, "AB", (1, 2), 5)
-    live = LiveEvidence(store)
+    live = LiveEstimates(store)
     version = store.version
 
     def version_then_vote():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.battles.batch import Plan
+from coupled_arena.battles.batch import BatchPlan
 from coupled_arena.battles.benchmark import Marker, run_benchmark
 from coupled_arena.core.records import Mode, Sampling
 from coupled_arena.store.database import Store
@@ -23,7 +23,7 @@ def marker(tmp_path):
 
 
 def test_what_is_stored_without_a_score_gets_one(marker):
-    plan = Plan(marker.prompts, ("ann", "bob"), tuple(Mode)[:2], 2, 5, Sampling())
+    plan = BatchPlan(marker.prompts, ("ann", "bob"), tuple(Mode)[:2], 2, 5, Sampling())
     with Store.in_memory() as store:
         for battle, prompt in plan.battles():
             elsewhere = replace(prompt, id=None, category=None)  # as from a list of prompts

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coupled_arena.battles.batch import Plan, generate
+from coupled_arena.battles.batch import BatchPlan, generate
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Mode, Prompt, Sampling, seed_to_hex
 from coupled_arena.generation import worker as worker_module
@@ -300,7 +300,7 @@ def test_a_batch_run_stores_no_battle_that_broke_off():
     models = trio()
     faults = models["frail"].faults
     prompts = tuple(Prompt("x" * n) for n in range(1, 7))
-    plan = Plan(prompts, ("frail", "one"), (Mode.COUPLED,), 1, 7, SAMPLING)
+    plan = BatchPlan(prompts, ("frail", "one"), (Mode.COUPLED,), 1, 7, SAMPLING)
     with Store.in_memory() as store:
         faults.error, faults.due = MemoryError(), lambda what, read: (4,) in map(tuple, read)
         with pytest.raises(ModelError, match="Decoding failed: MemoryError"):

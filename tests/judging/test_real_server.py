@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from coupled_arena.battles.batch import Plan, generate
+from coupled_arena.battles.batch import BatchPlan, generate
 from coupled_arena.battles.judge_runs.bulk import judge_stored
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Finish, Mode, Reply, Sampling
@@ -119,7 +119,7 @@ def test_fifty_demo_battles_through_a_kill_take_5_minutes(demo_models, weights, 
     prompts = read_library(resource("data/prompts.jsonl")).prompts[:25]
     full, _, four_bits = demo_models
     sampling = Sampling(max_new_tokens=16)
-    plan = Plan(prompts, (full, four_bits), (Mode.COUPLED, Mode.INDEPENDENT), 1, 5, sampling)
+    plan = BatchPlan(prompts, (full, four_bits), (Mode.COUPLED, Mode.INDEPENDENT), 1, 5, sampling)
     with Store.open(tmp_path / "arena.duckdb") as store:
         assert generate(plan, demo_models, store, at_once=25, progress=False).battles == 50
         done = judge_through_a_kill(store, weights, tmp_path, kill_after=40)

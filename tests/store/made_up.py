@@ -87,12 +87,12 @@ class Made:
         for vote, reveal in self.votes:
             store.cast(vote, reveal=reveal)
         verdicts.add(store, self.verdicts)
-        with grades.GradeDocket(store, "gpt") as docket:
-            asked = [solution for page in docket.pages() for solution in page]
+        with grades.PendingSolutions(store, "gpt") as pending:
+            asked = [solution for page in pending.pages() for solution in page]
             given = zip(asked, self.correct, strict=False)
             graded = [one.answered("gpt", correct, f'"{correct}"\n') for one, correct in given]
             if graded:
-                docket.add(graded)
+                pending.add(graded)
 
 
 @st.composite

@@ -13,7 +13,7 @@ from coupled_arena.core.records import Mode, Outcome, Prompt, Source, new_id, pa
 from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.clusters import Cells
+from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
@@ -193,7 +193,7 @@ def random_cells(rng, k, *, judged):
     shape = (3, k, k, 5, 5) if judged else (3, k, k, 5)
     values = rng.normal(size=(*shape, 2))
     mode, a, b, human, *verdict = (axis.ravel() for axis in np.indices(shape))
-    table = Cells(
+    table = InfluenceCells(
         *(a, b, *values.reshape(-1, 2).T),
         mode=mode,
         human=human - 1,

@@ -144,7 +144,7 @@ def test_old_votes_between_equal_answers_are_left_out_and_stay(tmp_path, new_bat
     connection.close()
     with Store.open(path) as store:
         board = read_leaderboard(store)
-        assert (board.human_votes, board.evidence.left_out) == (8, 1)
+        assert (board.human_votes, board.estimates.left_out) == (8, 1)
         with store.cursor() as cursor:
             assert cursor.execute("from votes order by all").fetchall() == before
     (message,) = [message for message in board.messages if "left out" in message]

@@ -12,17 +12,17 @@ from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import verdicts
 from coupled_arena.store.tables.judges import bind, binding
-from coupled_arena.store.tables.verdicts import Docket, Wanted
+from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
 from tests.store.conftest import make_battle, make_vote
 
-BOTH = Wanted("ann", Swap.BOTH)
-RANDOM = Wanted("ann", Swap.RANDOM)
+BOTH = MatchupSelection("ann", Swap.BOTH)
+RANDOM = MatchupSelection("ann", Swap.RANDOM)
 
 
 def missing(store, wanted=BOTH):
-    with Docket(store, wanted) as docket:
-        found = [matchup for page in docket.pages() for matchup in page]
-        assert len(found) == docket.questions
+    with PendingMatchups(store, wanted) as pending:
+        found = [matchup for page in pending.pages() for matchup in page]
+        assert len(found) == pending.questions
     return found
 
 
@@ -172,8 +172,8 @@ def test_pages_keep_battles_whole(store, monkeypatch):
     monkeypatch.setattr(verdicts, "_PAGE", 3)
     for _ in range(7):
         store.add_battle(make_battle("a", "b", "c"))
-    with Docket(store, BOTH) as docket:
-        pages = list(docket.pages())
+    with PendingMatchups(store, BOTH) as pending:
+        pages = list(pending.pages())
     assert [len(page) for page in pages] == [18, 18, 6]
 
 

@@ -21,7 +21,7 @@ from coupled_arena.core.records import Prompt
 from coupled_arena.tasks import sandbox
 from coupled_arena.tasks.files import locate
 from coupled_arena.tasks.humaneval import CodeItem, HumanEval, read_code, readings
-from coupled_arena.tasks.sandbox import Limits, Outcome, Sandbox
+from coupled_arena.tasks.sandbox import Limits, ProgramResult, Sandbox
 from tests.patience import PATIENCE
 from tests.tasks.hostile import CHEATING, HARMFUL
 
@@ -98,7 +98,7 @@ def before(victim):
 
 @pytest.mark.parametrize("name", HARMFUL)
 def test_a_harmful_program_does_not_pass(before, harmed, name):
-    assert harmed[name].outcome is not Outcome.PASSED
+    assert harmed[name].outcome is not ProgramResult.PASSED
     assert harmed[name].reason
 
 
@@ -124,11 +124,11 @@ def test_no_harm_was_done(before, harmed, victim):
 def test_each_kind_of_end_has_its_name(before, harmed):
     outcomes = {name: ran.outcome for name, ran in harmed.items()}
     for name in ("endless loop", "sleeps for ever", "regex bomb"):
-        assert outcomes[name] is Outcome.TIMED_OUT, name
+        assert outcomes[name] is ProgramResult.TIMED_OUT, name
     for name in ("segmentation fault", "ignores signals"):
-        assert outcomes[name] is Outcome.KILLED, name
+        assert outcomes[name] is ProgramResult.KILLED, name
     for name in ("8 GB", "writes", "fork bomb", "TCP", "kills the parent"):
-        assert outcomes[name] is Outcome.FAILED, name
+        assert outcomes[name] is ProgramResult.FAILED, name
     refused = [name for name, ran in harmed.items() if "Operation not permitted" in ran.reason]
     assert len(refused) >= 35, refused  # by the kernel, not by chance
 
@@ -150,13 +150,13 @@ def test_the_same_program_does_its_harm_without_the_lock(victim, harmed, name, t
     (tmp_path / "precious").write_text("")
     program = HARMFUL[name].format(**names | {"home": str(tmp_path)}) + RIGHT
     unlocked = Sandbox(TIGHT.limits, unsafe=True)
-    assert run(program, box=unlocked).outcome is Outcome.PASSED
-    assert harmed[name].outcome is not Outcome.PASSED
+    assert run(program, box=unlocked).outcome is ProgramResult.PASSED
+    assert harmed[name].outcome is not ProgramResult.PASSED
 
 
 @pytest.mark.parametrize("name", CHEATING)
 def test_a_cheating_program_does_not_pass(name):
-    assert run(CHEATING[name].format()).outcome is not Outcome.PASSED
+    assert run(CHEATING[name].format()).outcome is not ProgramResult.PASSED
 
 
 def test_the_environment_is_empty_and_the_arguments_are_no_secret(monkeypatch):
@@ -164,7 +164,7 @@ def test_the_environment_is_empty_and_the_arguments_are_no_secret(monkeypatch):
     tell = "import os, sys\ndef f(x): return [dict(os.environ), sys.argv, os.environb.keys() and 1]"
     tests = "def check(candidate):\n    env, argv, _ = candidate(1)\n    assert not env, env\n"
     tests = tests.replace("assert not env", "assert set(env) <= {'PYTHONHASHSEED', 'LC_CTYPE'}")
-    assert run(tell, tests).outcome is Outcome.PASSED
+    assert run(tell, tests).outcome is ProgramResult.PASSED
 
 
 def test_no_pipe_of_the_tests_is_open_in_the_program():
@@ -182,7 +182,7 @@ def f(x):
     raise ValueError(open_ones)
 """
     # What it raises cannot be told any more: so it is told by its time of death.
-    assert run(count).outcome is Outcome.FAILED
+    assert run(count).outcome is ProgramResult.FAILED
     told = (
         count.replace("os.close(n)", "os.lseek(n, 0, 1)")
         .replace("+= 1", "+= 0")
@@ -231,7 +231,7 @@ def test_ctrl_c_is_no_answer():
         time.sleep(0.1)  # the second, too, has begun
         assert len(started) == 2
         assert os.getpgrp() not in {os.getpgid(child.pid) for child in started}
-        assert running.result().outcome is Outcome.PASSED
+        assert running.result().outcome is ProgramResult.PASSED
 
 
 def test_without_a_lock_nothing_runs_unless_asked_to(monkeypatch, tmp_path):
@@ -244,7 +244,7 @@ def test_without_a_lock_nothing_runs_unless_asked_to(monkeypatch, tmp_path):
         HumanEval().ready()
     assert not mark.exists()
     open_box = Sandbox(Limits(memory=1 << 30), unsafe=True)
-    assert run("import pathlib\n" + RIGHT, box=open_box).outcome is Outcome.PASSED
+    assert run("import pathlib\n" + RIGHT, box=open_box).outcome is ProgramResult.PASSED
     open_box.ready()
 
 
@@ -290,7 +290,7 @@ def test_a_kernel_that_only_pretends_is_found_out(monkeypatch):
 )
 def test_tests_that_are_broken_or_hostile_pass_nothing(tests):
     ran = run(RIGHT, tests)
-    assert ran.outcome is not Outcome.PASSED
+    assert ran.outcome is not ProgramResult.PASSED
     assert ran.reason
 
 
@@ -312,7 +312,7 @@ def test_plain_values_travel_both_ways(value):
     tests = f"def check(f):\n    v = {value}\n    r = f(v, named=v)\n    assert r == [v, v], r\n"
     tests += "    assert type(r[0]) is type(v)\n"
     ran = run("def f(x, named): return [x, named]", tests)
-    assert ran.outcome is Outcome.PASSED, ran.reason
+    assert ran.outcome is ProgramResult.PASSED, ran.reason
 
 
 def test_what_is_almost_a_plain_value_arrives_as_one():
@@ -334,7 +334,7 @@ def check(f):
     assert tuple(mapped) == ("1",) and list(generated) == [2]
 """
     ran = run(program, tests)
-    assert ran.outcome is Outcome.PASSED, ran.reason
+    assert ran.outcome is ProgramResult.PASSED, ran.reason
 
 
 def test_what_a_program_imports_is_there():
@@ -352,7 +352,7 @@ def f(x):
     return x + 1
 """
     ran = run(program)
-    assert ran.outcome is Outcome.PASSED, ran.reason
+    assert ran.outcome is ProgramResult.PASSED, ran.reason
     assert "ModuleNotFoundError" in run("import numpy" + RIGHT).reason
     assert "ModuleNotFoundError" in run("__import__('he' + 'apq')" + RIGHT).reason
 

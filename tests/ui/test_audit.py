@@ -11,10 +11,10 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.plan import Question, plan_interval
+from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval
 from coupled_arena.analysis.audit.read import LiveAudits
 from coupled_arena.analysis.audit.result import read_audit
-from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -107,7 +107,7 @@ def test_a_judge_that_is_always_right_can_be_drawn():
 
 def test_tables_and_sentences_escape_names(report):
     pages = [said(report), audit_table(report), difference_table(report)]
-    plan = plan_interval(report.evidence, Question(BEST, price=0.1))
+    plan = plan_interval(report.estimates, PlanGoal(BEST, price=0.1))
     for page in (*pages, plan_text(plan)):
         assert "<8-bit>" not in page
         assert "<gpt>" not in page
@@ -164,7 +164,7 @@ def test_the_tab_in_a_browser(served, visit, tmp_path):
 
 def test_a_store_without_verdicts_says_what_to_do():
     with Store.in_memory() as store, gr.Blocks():
-        tab = AuditTab(store, LiveAudits(store), LiveEvidence(store))
+        tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
         shown = tab._refresh({tab._judge: None})
     assert "There are no verdicts here yet" in shown[tab._said]

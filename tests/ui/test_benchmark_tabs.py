@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables.grades import GradeDocket
+from coupled_arena.store.tables.grades import PendingSolutions
 from tests.analysis import test_coupling, test_grading
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab
@@ -26,9 +26,9 @@ def site(tmp_path_factory):
     with Store.open(folder / "arena.duckdb") as store:
         test_coupling.fill(store, metric="riddles")
         test_grading.fill(store, prompts=10, seeds=2)
-        with GradeDocket(store, "bob") as docket:
-            for page in docket.pages():
-                docket.add(
+        with PendingSolutions(store, "bob") as pending:
+            for page in pending.pages():
+                pending.add(
                     [
                         each.answered("bob", test_grading.grade_of(each.question, each.answer), "")
                         for each in page

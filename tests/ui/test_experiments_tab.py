@@ -8,7 +8,7 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.stats.simulation.subsets import Sizes
 from coupled_arena.store.database import Store
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
@@ -69,7 +69,7 @@ def test_what_is_offered_can_be_run(page):
 def test_sizes_that_somebody_chose_stay():
     with Store.in_memory() as store, gr.Blocks():
         fill_judged(store, 20)
-        tab = ExperimentsTab(store, LiveEvidence(store))
+        tab = ExperimentsTab(store, LiveEstimates(store))
         tab.build()
         first = tab._fit("gpt", "", None, True, None)
         assert first == ["5", 16, True, Sizes(16, 5, True)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_evidence
+from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.records import Mode, new_id
 from coupled_arena.core.verdicts import Verdict
@@ -57,12 +57,12 @@ def filled(store):
 
 @pytest.fixture(scope="module")
 def coupled(filled):
-    return leaderboard(read_evidence(filled, Selection(mode=Mode.COUPLED)), alpha=0.1)
+    return leaderboard(read_estimates(filled, Selection(mode=Mode.COUPLED)), alpha=0.1)
 
 
 @pytest.fixture(scope="module")
 def both(filled):
-    return leaderboard(read_evidence(filled))
+    return leaderboard(read_estimates(filled))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def judged():
 
 
 def of_judge(store, source=BoardSource.PPR):
-    return leaderboard(read_evidence(store, Selection(judge="<gpt>")), source=source)
+    return leaderboard(read_estimates(store, Selection(judge="<gpt>")), source=source)
 
 
 def texts(figure):
@@ -148,7 +148,7 @@ def test_settings_are_said(draw, coupled):
 
 def test_filters_and_the_method_in_force_are_said(filled):
     selection = Selection(voter="ann", category="<math>")
-    empty = leaderboard(read_evidence(filled, selection, Method()))
+    empty = leaderboard(read_estimates(filled, selection, Method()))
     assert "category &lt;math&gt;" in win_rate_figure(empty).layout.title.subtitle.text
     assert "my votes only" in win_rate_figure(empty).layout.title.subtitle.text
 
@@ -191,7 +191,7 @@ def test_long_names_keep_both_ends(store):
     name = "SmolLM2-135M-Instruct in eight bits, threshold 0"
     with Store.in_memory() as other:
         vote(other, (name, "short"), (1, 2), 5)
-        said = texts(win_rate_figure(leaderboard(read_evidence(other))))[0]
+        said = texts(win_rate_figure(leaderboard(read_estimates(other))))[0]
     assert len(said) <= 22
     assert (said[:8], said[-8:]) == (name[:8], name[-8:])
 
@@ -210,7 +210,7 @@ def test_pairs_that_never_met_have_a_dash():
     with Store.in_memory() as other:
         vote(other, "AB", (1, 2), 2)
         vote(other, "BC", (1, 2), 2)
-        board = leaderboard(read_evidence(other))
+        board = leaderboard(read_estimates(other))
     dashes = pair_heatmap(board).data[1]
     a, c = (i for i, s in enumerate(board.standings) if s.model in "AC")
     assert sorted(zip(dashes.x, dashes.y, strict=True)) == sorted([(a, c), (c, a)])
@@ -221,7 +221,7 @@ def test_pairs_that_never_met_have_a_dash():
 def test_many_models_leave_room_for_less(k, text):
     with Store.in_memory() as other:
         vote(other, [f"m{i:02}" for i in range(k)], range(1, k + 1), 1)
-        board = leaderboard(read_evidence(other))
+        board = leaderboard(read_estimates(other))
         heatmap = pair_heatmap(board).data[0]
         assert len(win_rate_figure(board).data[0].x) == k
     assert heatmap.text[0][1] == text
@@ -310,7 +310,7 @@ def test_the_table_says_rank_ranges_and_escapes_names(coupled):
 )
 def test_an_empty_board_says_why(selection, said):
     with Store.in_memory() as empty:
-        assert said in board_table(leaderboard(read_evidence(empty, selection)))
+        assert said in board_table(leaderboard(read_estimates(empty, selection)))
 
 
 def test_a_rate_beyond_what_is_possible_is_shown_as_the_nearest(both):

@@ -19,7 +19,7 @@ from coupled_arena.core.records import (
 from coupled_arena.core.verdicts import Grade, Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores, verdicts
-from coupled_arena.store.tables.grades import GradeDocket
+from coupled_arena.store.tables.grades import PendingSolutions
 from coupled_arena.store.tables.judges import bind
 from coupled_arena.store.transfer.snapshots import snapshot
 from tests.store.conftest import make_battle, make_vote
@@ -50,9 +50,9 @@ def fill(store, prompts=8, seeds=2):
                     for a, b in ((0, 1), (0, 2), (1, 2))
                 ]
     verdicts.add(store, said)
-    with GradeDocket(store, JUDGE) as docket:
-        for page in docket.pages():
-            docket.add(
+    with PendingSolutions(store, JUDGE) as pending:
+        for page in pending.pages():
+            pending.add(
                 [
                     Grade(
                         new_id(),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.audit.read import AuditEvidence, influences
+from coupled_arena.analysis.audit.read import AuditEstimates, influences
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import OUTCOMES
@@ -21,9 +21,9 @@ from coupled_arena.store.queries.judge_biases import Lengths, Orders
 from coupled_arena.store.tables import grades, scores
 
 
-def read_benchmark_evidence(
+def read_benchmark_estimates(
     store: Store, selection: Selection, metric: str | None = None
-) -> AuditEvidence:
+) -> AuditEstimates:
     """Count right answers and those that the judge calls right, as they are now.
 
     Intervals are clustered by prompt, for answers to one prompt depend on each other.
@@ -62,7 +62,7 @@ def read_benchmark_evidence(
     squares = np.diag(answers.cluster_gram(bias, rho)) * means.inflation
     outcomes = np.zeros((len(OUTCOMES), len(OUTCOMES)), dtype=np.int64)
     outcomes[:2, :2] = answers.own.labelled.sum(0)[:2, :2]
-    return AuditEvidence(
+    return AuditEstimates(
         selection=selection,
         ties=Ties.LOSS,
         benchmark=benchmark,

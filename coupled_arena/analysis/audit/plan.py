@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coupled_arena.analysis.audit.read import AuditEvidence
-from coupled_arena.analysis.leaderboard.read import BoardSource, Evidence
+from coupled_arena.analysis.audit.read import AuditEstimates
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
@@ -27,7 +27,7 @@ from coupled_arena.store.queries.comparisons import Selection
 
 
 @dataclass(frozen=True)
-class Question:
+class PlanGoal:
     """What is to be found out.
 
     Attributes
@@ -61,7 +61,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VotePlan:
     """The answer, and what is there already.
 
     Attributes
@@ -76,7 +76,7 @@ class Plan:
         Models that the leaderboard compares at once; None of an interval.
     """
 
-    question: Question
+    question: PlanGoal
     judge: str
     needs: Needs
     votes_there: int
@@ -128,7 +128,7 @@ class Plan:
         )
 
 
-def plan_interval(evidence: AuditEvidence, question: Question) -> Plan:
+def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
     """Plan an interval from the votes and verdicts there are, as if others were like them.
 
     Raises
@@ -136,16 +136,18 @@ def plan_interval(evidence: AuditEvidence, question: Question) -> Plan:
     ArenaError
         The model is unknown to the audit, a number makes no sense, or there are too few votes.
     """
-    judged, votes = evidence.judged, evidence.votes
+    judged, votes = estimates.judged, estimates.votes
     if judged is None or votes is None:
         raise ArenaError("A plan is about people's votes, not about a benchmark.")
-    means, k = evidence.means, len(evidence.means.models)
-    weights = contrast(k, _place(evidence.selection.judge, "verdict", means.models, question.model))
+    means, k = estimates.means, len(estimates.means.models)
+    weights = contrast(
+        k, _place(estimates.selection.judge, "verdict", means.models, question.model)
+    )
     with _one_line():
         goal = variance_for_width(question.width, question.alpha)
         return _plan(
             question,
-            evidence.selection,
+            estimates.selection,
             _Grounds(
                 variance=float(weights @ means.covariance[:k, :k] @ weights),
                 explained=explained(means, weights),
@@ -158,15 +160,15 @@ def plan_interval(evidence: AuditEvidence, question: Question) -> Plan:
         )
 
 
-def plan_separation(board: Evidence, question: Question) -> Plan:
-    """Plan to separate two models on the leaderboard, as if other votes were like those there are.
+def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
+    """Plan to separate two models on the leaderboard, as if others were like the votes there.
 
     Raises
     ------
     ArenaError
         A model is not on the board, a number makes no sense, or there are too few votes.
     """
-    human, selection = board.estimates.get(BoardSource.HUMAN), board.selection
+    human, selection = board.by_source.get(BoardSource.HUMAN), board.selection
     if human is None:
         raise ArenaError("Too few votes yet to plan from: there are none.")
     places = [
@@ -219,8 +221,8 @@ class _Grounds:
 
 
 def _plan(
-    question: Question, selection: Selection, grounds: _Grounds, goal: float, critical: float
-) -> Plan:
+    question: PlanGoal, selection: Selection, grounds: _Grounds, goal: float, critical: float
+) -> VotePlan:
     if question.price is not None and not 0 <= question.price < math.inf:
         raise ArenaError(f"The price of a verdict cannot be {question.price:g}.")
     found = needs(
@@ -231,7 +233,7 @@ def _plan(
         verdicts_per_vote=question.verdicts_per_vote,
         votes_there=grounds.votes,
     )
-    return Plan(
+    return VotePlan(
         question=question,
         judge=selection.judge or "",
         needs=found,

@@ -19,7 +19,7 @@ from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnIn
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_biases
-from coupled_arena.store.queries.clusters import Cells
+from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
 
@@ -32,7 +32,7 @@ class Truth(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class AuditEvidence:
+class AuditEstimates:
     """What the comparisons of one selection say of a judge, before an error level is chosen.
 
     Attributes
@@ -99,9 +99,9 @@ class AuditEvidence:
         return self.tables[self.ties]
 
 
-def read_audit_evidence(
+def read_audit_estimates(
     store: Store, selection: Selection, ties: Ties = Ties.LOSS
-) -> AuditEvidence:
+) -> AuditEstimates:
     """Count votes and verdicts as they are now.
 
     Raises
@@ -133,7 +133,7 @@ def read_audit_evidence(
             judge_biases.lengths(cursor, selection),
         )
         cursor.execute("commit")
-    return AuditEvidence(
+    return AuditEstimates(
         selection=selection,
         ties=ties,
         benchmark=None,
@@ -158,12 +158,12 @@ class LiveAudits:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: Kept[tuple[Selection, Ties], AuditEvidence] = Kept(store)
+        self._kept: Kept[tuple[Selection, Ties], AuditEstimates] = Kept(store)
 
-    def get(self, selection: Selection, ties: Ties) -> AuditEvidence:
-        """Return what `read_audit_evidence` does; the same object until the store changes."""
+    def get(self, selection: Selection, ties: Ties) -> AuditEstimates:
+        """Return what `read_audit_estimates` does; the same object until the store changes."""
         return self._kept.get(
-            (selection, ties), lambda: read_audit_evidence(self._store, selection, ties)
+            (selection, ties), lambda: read_audit_estimates(self._store, selection, ties)
         )
 
 
@@ -192,7 +192,7 @@ def _mixed(counts: Counts) -> tuple[Mode, ...]:
     return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
 
 
-def _stacked(influences: Sequence[Influence]) -> Cells:
+def _stacked(influences: Sequence[Influence]) -> InfluenceCells:
     """Return rows for several numbers of each model: those of the second follow all the first."""
     k = len(influences[0].labelled)
     rows = [cells_of(each) for each in influences]
@@ -201,7 +201,7 @@ def _stacked(influences: Sequence[Influence]) -> Cells:
         return np.concatenate([getattr(each, name) for each in rows])
 
     shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
-    return Cells(
+    return InfluenceCells(
         model_a=column("model_a") + shift,
         model_b=column("model_b") + shift,
         first=column("first"),

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.audit.read import AuditEvidence, Truth, read_audit_evidence
-from coupled_arena.analysis.audit.symbols import TERMS, Terms
+from coupled_arena.analysis.audit.read import AuditEstimates, Truth, read_audit_estimates
+from coupled_arena.analysis.audit.symbols import SYMBOLS, Symbols
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
@@ -111,7 +111,7 @@ class Audit:
         Share of these comparisons that the answer shown first wins.
     """
 
-    evidence: AuditEvidence
+    estimates: AuditEstimates
     alpha: float
     models: tuple[ModelAudit, ...]
     differences: tuple[Difference, ...]
@@ -125,22 +125,22 @@ class Audit:
     @property
     def judge(self) -> str:
         """The judge's name."""
-        return self.evidence.selection.judge or ""
+        return self.estimates.selection.judge or ""
 
     @property
-    def terms(self) -> Terms:
+    def symbols(self) -> Symbols:
         """What to call votes and comparisons."""
-        return TERMS[self.evidence.truth]
+        return SYMBOLS[self.estimates.truth]
 
     @property
     def comparisons(self) -> int:
         """Comparisons with a vote and a verdict, or answers graded."""
-        return int(self.evidence.outcomes.sum())
+        return int(self.estimates.outcomes.sum())
 
     @property
     def judge_only(self) -> int:
         """Comparisons with a verdict alone."""
-        return self.evidence.alone
+        return self.estimates.alone
 
     @property
     def order_is_safe(self) -> bool | None:
@@ -162,45 +162,45 @@ def read_audit(
     store: Store, selection: Selection, ties: Ties = Ties.LOSS, alpha: float = 0.05
 ) -> Audit:
     """Audit a judge on the votes as they are now; see `audit`."""
-    return audit(read_audit_evidence(store, selection, ties), alpha)
+    return audit(read_audit_estimates(store, selection, ties), alpha)
 
 
-def audit(evidence: AuditEvidence, alpha: float = 0.05) -> Audit:
-    """Return what the evidence says at one error level.
+def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
+    """Return what the estimates say at one error level.
 
     Raises
     ------
     ValueError
         `alpha` is not between 0 and 1.
     """
-    rows = _models(evidence, alpha)
+    rows = _models(estimates, alpha)
     models = tuple(sorted(rows, key=lambda row: (-(row.b if row.b is not None else -1), row.model)))
     known = [row.b for row in models if row.b is not None]
     gaps = [high - low for high, low in pairwise(known)]
-    places = {model: place for place, model in enumerate(evidence.models)}
+    places = {model: place for place, model in enumerate(estimates.models)}
     said = [places[row.model] for row in models if row.b is not None]
     biases = [abs(row.judge_bias) for row in models if row.judge_bias is not None]
     return Audit(
-        evidence=evidence,
+        estimates=estimates,
         alpha=alpha,
         models=models,
         differences=tuple(
-            difference(evidence.means, one, other, alpha) for one, other in combinations(said, 2)
+            difference(estimates.means, one, other, alpha) for one, other in combinations(said, 2)
         ),
-        tau_max_range=_ranges(evidence),
+        tau_max_range=_ranges(estimates),
         largest_bias=max(biases, default=None),
         smallest_gap=min(gaps, default=None),
-        **_shares(evidence),
+        **_shares(estimates),
     )
 
 
-def _models(evidence: AuditEvidence, alpha: float) -> list[ModelAudit]:
-    table, means = evidence.table, evidence.means
+def _models(estimates: AuditEstimates, alpha: float) -> list[ModelAudit]:
+    table, means = estimates.table, estimates.means
     critical = critical_value(alpha, means.degrees)
     b_low, b_high = means.human_interval(alpha)
     powered_low, powered_high = means.powered_interval(alpha)
-    bias_low, bias_high = table.bias_interval(critical, evidence.bias_variance)
-    tau_low, tau_high = table.tau_max_interval(critical, evidence.rho_variance)
+    bias_low, bias_high = table.bias_interval(critical, estimates.bias_variance)
+    tau_low, tau_high = table.tau_max_interval(critical, estimates.rho_variance)
     least, most = table.rho_squared_bounds
     columns = {
         **{name: getattr(table, name) for name in _OF_TABLE},
@@ -218,7 +218,7 @@ def _models(evidence: AuditEvidence, alpha: float) -> list[ModelAudit]:
     }
     return [
         ModelAudit(model, **{name: _plain(column[i]) for name, column in columns.items()})
-        for i, model in enumerate(evidence.models)
+        for i, model in enumerate(estimates.models)
     ]
 
 
@@ -236,22 +236,22 @@ def _plain(value: np.generic) -> Any:
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
-def _ranges(evidence: AuditEvidence) -> dict[Ties, tuple[float, float]]:
+def _ranges(estimates: AuditEstimates) -> dict[Ties, tuple[float, float]]:
     found: dict[Ties, tuple[float, float]] = {}
-    for ties, table in evidence.tables.items():
+    for ties, table in estimates.tables.items():
         tau_max = table.tau_max[np.isfinite(table.tau_max)]
         if len(tau_max):
             found[ties] = float(tau_max.min()), float(tau_max.max())
     return found
 
 
-def _shares(evidence: AuditEvidence) -> dict[str, float | None]:
+def _shares(estimates: AuditEstimates) -> dict[str, float | None]:
     """Return shares of comparisons by what people and the judge say."""
-    labelled = evidence.outcomes
+    labelled = estimates.outcomes
     n = int(labelled.sum())
     if not n:
         return dict.fromkeys(("row_agreement", "row_agreement_strict", "first_by_people"))
-    same, voted = int(np.trace(labelled)), evidence.truth is Truth.VOTES
+    same, voted = int(np.trace(labelled)), estimates.truth is Truth.VOTES
     return {
         "row_agreement": (same + int(labelled[_TIE, _BOTH_BAD] + labelled[_BOTH_BAD, _TIE])) / n,
         "row_agreement_strict": same / n,
@@ -263,25 +263,25 @@ _FIRST, _, _TIE, _BOTH_BAD = range(len(OUTCOMES))
 
 
 def _warnings(audit: Audit) -> Iterator[str]:
-    evidence = audit.evidence
-    if len(evidence.mixed) > 1:
-        yield f"This audit mixes battles of different modes: {', '.join(evidence.mixed)}."
-    clusters = evidence.means.clusters
+    estimates = audit.estimates
+    if len(estimates.mixed) > 1:
+        yield f"This audit mixes battles of different modes: {', '.join(estimates.mixed)}."
+    clusters = estimates.means.clusters
     if clusters is not None and clusters < FEW_PROMPTS:
         yield (
-            f"All {audit.terms.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
+            f"All {audit.symbols.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
             "intervals know little of what other prompts would say."
         )
-    if unreadable := evidence.orders.unreadable:
+    if unreadable := estimates.orders.unreadable:
         yield f"Answers of the judge that are unreadable and not counted: {unreadable}."
     if not audit.comparisons:
         yield (
             f"No comparison has both a vote and a verdict of {audit.judge}."
-            if evidence.truth is Truth.VOTES
-            else f"No {evidence.benchmark} answer has a readable grade of {audit.judge}."
+            if estimates.truth is Truth.VOTES
+            else f"No {estimates.benchmark} answer has a readable grade of {audit.judge}."
         )
         return
-    if not audit.judge_only and evidence.truth is Truth.VOTES:
+    if not audit.judge_only and estimates.truth is Truth.VOTES:
         yield (
             "Every verdict is on a comparison that people voted on too, so the judge adds nothing "
             "yet: let it judge battles that nobody voted on."
@@ -290,8 +290,8 @@ def _warnings(audit: Audit) -> Iterator[str]:
         yield f"Without a comparison that counts: {', '.join(unvoted)}."
     if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
         yield (
-            f"The judge, or {audit.terms.source}, always said the same of "
+            f"The judge, or {audit.symbols.source}, always said the same of "
             f"{', '.join(unknown)}: no correlation can be told from that."
         )
-    if evidence.silent:
-        yield f"Without a verdict of {audit.judge}: {', '.join(evidence.silent)}."
+    if estimates.silent:
+        yield f"Without a verdict of {audit.judge}: {', '.join(estimates.silent)}."

@@ -8,7 +8,7 @@ from coupled_arena.analysis.audit.read import Truth
 
 
 @dataclass(frozen=True)
-class Terms:
+class Symbols:
     """Words for the truth, its labels, and what they are given to.
 
     Attributes
@@ -38,12 +38,12 @@ class Terms:
     favours: str
 
 
-TERMS = {
-    Truth.VOTES: Terms(
+SYMBOLS = {
+    Truth.VOTES: Symbols(
         *("people", "do", "human vote", "votes", "comparisons", "Win rates"),
         "prefers this model",
     ),
-    Truth.BENCHMARK: Terms(
+    Truth.BENCHMARK: Symbols(
         *("the benchmark", "does", "checked answer", "checked answers", "answers", "Right answers"),
         "calls this model's answers right",
     ),

@@ -1,4 +1,4 @@
-"""Evidence: counts and estimates for one selection of comparisons, which is what costs time.
+"""Counts and estimates for one selection of comparisons: what costs time on a leaderboard.
 
 What it says at one error level is a `coupled_arena.analysis.leaderboard.result.Leaderboard`.
 """
@@ -28,7 +28,7 @@ from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.clusters import Cells
+from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Counts, Selection
 
 _MODES = list(Mode)
@@ -54,7 +54,7 @@ class Method:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class BoardEstimates:
     """What the comparisons of one selection say, before an error level is chosen.
 
     Attributes
@@ -67,7 +67,7 @@ class Evidence:
         The ties of identical replies, which nobody was asked about.
     judged : JudgedCounts
         Comparisons with a verdict of the selected judge.
-    estimates : mapping of BoardSource to Estimate
+    by_source : mapping of BoardSource to Estimate
         Those that there are data for.
     modes : ModeComparison or None
         Coupled against independent, where both have votes (on a store without votes: verdicts).
@@ -86,7 +86,7 @@ class Evidence:
     votes: PairCounts
     identical: PairCounts
     judged: JudgedCounts
-    estimates: Mapping[BoardSource, Estimate]
+    by_source: Mapping[BoardSource, Estimate]
     modes: ModeComparison | None
     mixed: tuple[Mode, ...]
     left_out: int
@@ -100,14 +100,14 @@ class Evidence:
     def separation(self, source: BoardSource) -> Separation:
         """Return which models differ, on the board of one source."""
         if source not in self._separations:
-            self._separations[source] = Separation(self.estimates[source], self.draws)
+            self._separations[source] = Separation(self.by_source[source], self.draws)
         return self._separations[source]
 
     @property
     def votes_saved(self) -> float | None:
         """Human comparisons that would have to be added for the judge's gain in variance."""
-        human = self.estimates.get(BoardSource.HUMAN)
-        powered = self.estimates.get(BoardSource.PPR)
+        human = self.by_source.get(BoardSource.HUMAN)
+        powered = self.by_source.get(BoardSource.PPR)
         if human is None or powered is None or human.models != powered.models:
             return None
         alone, together = np.trace(human.covariance), np.trace(powered.covariance)
@@ -116,14 +116,14 @@ class Evidence:
         return float(human.human * (alone / together - 1)) if np.isfinite(alone) else None
 
 
-def read_evidence(
+def read_estimates(
     store: Store,
     selection: Selection = Selection(),
     method: Method = Method(),
     draws: int = DRAWS,
     *,
     judge_alone: bool = True,
-) -> Evidence:
+) -> BoardEstimates:
     """Count the comparisons as they are now and estimate what they allow.
 
     Parameters
@@ -154,13 +154,13 @@ def read_evidence(
                 modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
         cursor.execute("commit")
     identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
-    return Evidence(
+    return BoardEstimates(
         selection=selection,
         method=method,
         votes=votes,
         identical=identical,
         judged=judged,
-        estimates=estimates,
+        by_source=estimates,
         modes=modes,
         mixed=_mixed(counts),
         left_out=counts.left_out,
@@ -170,12 +170,12 @@ def read_evidence(
     )
 
 
-class LiveEvidence:
-    """Evidence that is gathered again only when the store has changed; for any thread."""
+class LiveEstimates:
+    """Estimates that are computed again only when the store has changed; for any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: Kept[tuple[Selection, Method, bool], Evidence] = Kept(store)
+        self._kept: Kept[tuple[Selection, Method, bool], BoardEstimates] = Kept(store)
 
     def get(
         self,
@@ -183,11 +183,11 @@ class LiveEvidence:
         method: Method = Method(),
         *,
         judge_alone: bool = False,
-    ) -> Evidence:
-        """Return the evidence of a selection; the same object until the store changes."""
+    ) -> BoardEstimates:
+        """Return the estimates of a selection; the same object until the store changes."""
         return self._kept.get(
             (selection, method, judge_alone),
-            lambda: read_evidence(
+            lambda: read_estimates(
                 self._store, selection, method, LIVE_DRAWS, judge_alone=judge_alone
             ),
         )
@@ -263,26 +263,28 @@ def _grid(*shape: int) -> list[IntArray]:
     return [axis.ravel() for axis in np.indices(shape)]
 
 
-def _cells_of_votes(estimated: Estimate) -> Cells:
+def _cells_of_votes(estimated: Estimate) -> InfluenceCells:
     influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
     a, b, outcome = _grid(*influence.shape[:3])
     first, second = influence.reshape(-1, 2).T
-    return Cells(a, b, first, second, human=outcome)
+    return InfluenceCells(a, b, first, second, human=outcome)
 
 
-def _cells_of_verdicts(estimated: Estimate) -> Cells:
+def _cells_of_verdicts(estimated: Estimate) -> InfluenceCells:
     votes = _cells_of_votes(estimated)
-    return Cells(votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human)
+    return InfluenceCells(
+        votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human
+    )
 
 
-def cells_of(influence: Influence) -> Cells:
+def cells_of(influence: Influence) -> InfluenceCells:
     """Return what comparisons with a verdict add, as rows that the store can match."""
     a, b, human, verdict = _grid(*influence.labelled.shape[:4])
     c, d, alone = _grid(*influence.unlabelled.shape[:3])
     values = np.concatenate(
         [influence.labelled.reshape(-1, 2), influence.unlabelled.reshape(-1, 2)]
     )
-    return Cells(
+    return InfluenceCells(
         model_a=np.concatenate([a, c]),
         model_b=np.concatenate([b, d]),
         first=values[:, 0],
@@ -307,7 +309,7 @@ def _clustered(
     label = {"human": outcome} if voted else {"verdict": outcome}
     of = modes.influence
     pairs, models, ties = (
-        Cells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
+        InfluenceCells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (of.pairs, of.models, of.ties)
     )
     sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)

@@ -1,4 +1,4 @@
-"""The leaderboard: what the evidence says at one error level, as plain values."""
+"""The leaderboard: what the estimates say at one error level, as plain values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from coupled_arena.analysis.leaderboard.read import (
+    BoardEstimates,
     BoardSource,
-    Evidence,
     Method,
-    read_evidence,
+    read_estimates,
 )
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import PairCounts
@@ -142,7 +142,7 @@ class Leaderboard:
         The other models that there are battles of.
     """
 
-    evidence: Evidence
+    estimates: BoardEstimates
     source: BoardSource
     alpha: float
     cutoff: Cutoff
@@ -155,17 +155,17 @@ class Leaderboard:
     @property
     def estimate(self) -> Estimate | None:
         """The estimate that the standings come from."""
-        return self.evidence.estimates.get(self.source)
+        return self.estimates.by_source.get(self.source)
 
     @property
     def mode(self) -> Mode | None:
         """The mode that is counted; None: all."""
-        return self.evidence.selection.mode
+        return self.estimates.selection.mode
 
     @property
     def version(self) -> tuple[int, ...]:
         """`Store.version` before the votes were read."""
-        return self.evidence.version
+        return self.estimates.version
 
     @property
     def human_votes(self) -> int:
@@ -176,14 +176,14 @@ class Leaderboard:
     def messages(self) -> tuple[str, ...]:
         """Sentences on what this board cannot say yet, and what would help."""
         own = self.estimate.warnings if self.estimate else ()
-        judge = self.evidence.selection.judge
+        judge = self.estimates.selection.judge
         if self.source is not BoardSource.HUMAN and self.estimate is None:
             own = (f"{judge} has no verdict here that this board could use.",)
-        evidence = self.evidence
+        estimates = self.estimates
         label = "verdicts" if self.source is BoardSource.JUDGE else "votes"
         return (
-            *_mixture(evidence.mixed),
-            *_left_out(evidence.left_out),
+            *_mixture(estimates.mixed),
+            *_left_out(estimates.left_out),
             *own,
             *_wishes(self.missing),
             *([f"No {label} yet: {_some(self.idle)}."] if self.idle else []),
@@ -200,18 +200,18 @@ def read_leaderboard(
     cutoff: Cutoff = Cutoff.MAX_T,
 ) -> Leaderboard:
     """Compute a leaderboard from the votes as they are now; see `leaderboard`."""
-    evidence = read_evidence(store, selection, method)
-    return leaderboard(evidence, source=source, alpha=alpha, cutoff=cutoff)
+    estimates = read_estimates(store, selection, method)
+    return leaderboard(estimates, source=source, alpha=alpha, cutoff=cutoff)
 
 
 def leaderboard(
-    evidence: Evidence,
+    estimates: BoardEstimates,
     *,
     source: BoardSource | None = None,
     alpha: float = 0.05,
     cutoff: Cutoff = Cutoff.MAX_T,
 ) -> Leaderboard:
-    """Return what the evidence says at one error level.
+    """Return what the estimates say at one error level.
 
     Parameters
     ----------
@@ -226,36 +226,36 @@ def leaderboard(
         `alpha` is not between 0 and 1.
     """
     if source is None:
-        source = BoardSource.PPR if evidence.selection.judge else BoardSource.HUMAN
-    votes = evidence.votes
-    shown = evidence.judged.verdicts if source is BoardSource.JUDGE else votes
-    named = (shown if shown.compared else evidence.judged.verdicts).compared
+        source = BoardSource.PPR if estimates.selection.judge else BoardSource.HUMAN
+    votes = estimates.votes
+    shown = estimates.judged.verdicts if source is BoardSource.JUDGE else votes
+    named = (shown if shown.compared else estimates.judged.verdicts).compared
     standings = tuple(
         standing
-        for standing in _standings(evidence, source, alpha, cutoff)
+        for standing in _standings(estimates, source, alpha, cutoff)
         if standing.model in named
     )
     order = [votes.models.index(standing.model) for standing in standings]
     return Leaderboard(
-        evidence=evidence,
+        estimates=estimates,
         source=source,
         alpha=alpha,
         cutoff=cutoff,
         standings=standings,
         head_to_head=_head_to_head(order, shown),
-        identical=int(evidence.identical.comparisons.sum()) // 2,
+        identical=int(estimates.identical.comparisons.sum()) // 2,
         missing=_missing(named, votes),
-        idle=(*(model for model in votes.models if model not in named), *evidence.idle),
+        idle=(*(model for model in votes.models if model not in named), *estimates.idle),
     )
 
 
 def _standings(
-    evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
+    estimates: BoardEstimates, source: BoardSource, alpha: float, cutoff: Cutoff
 ) -> tuple[Standing, ...]:
-    votes, identical = evidence.votes, evidence.identical
+    votes, identical = estimates.votes, estimates.identical
     asked = PairCounts(votes.models, votes.counts - identical.counts)
-    verdicts = evidence.judged.verdicts.comparisons.sum(axis=1)
-    placed = _placed(evidence, source, alpha, cutoff)
+    verdicts = estimates.judged.verdicts.comparisons.sum(axis=1)
+    placed = _placed(estimates, source, alpha, cutoff)
     rows = [
         Standing(
             model=model,
@@ -273,13 +273,13 @@ def _standings(
 
 
 def _placed(
-    evidence: Evidence, source: BoardSource, alpha: float, cutoff: Cutoff
+    estimates: BoardEstimates, source: BoardSource, alpha: float, cutoff: Cutoff
 ) -> dict[str, Place]:
-    estimated = evidence.estimates.get(source)
+    estimated = estimates.by_source.get(source)
     if estimated is None:
         return {}
     low, high = intervals(estimated, alpha)
-    ranks = evidence.separation(source).rank_sets(alpha, cutoff)
+    ranks = estimates.separation(source).rank_sets(alpha, cutoff)
     return {
         model: Place(
             win_rate=float(estimated.theta[i]),

@@ -12,7 +12,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray
 
 _LARGEST = 1e150  # whose square is a number
-Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
+ScoresByReply = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By model and prompt: the scores by metric, one for each repetition."""
 
 
@@ -127,7 +127,7 @@ class RiskScores:
 
 
 def scores_from_cells(
-    cells: Cells, metrics: Sequence[str] = (), lower_is_better: Collection[str] = ()
+    cells: ScoresByReply, metrics: Sequence[str] = (), lower_is_better: Collection[str] = ()
 ) -> RiskScores:
     """Return a table from scores by model, prompt and metric.
 
@@ -135,7 +135,7 @@ def scores_from_cells(
 
     Parameters
     ----------
-    cells : see `Cells`
+    cells : see `ScoresByReply`
     metrics : sequence of str
         Those that each reply must have; by default all that come, in their order.
 
@@ -169,7 +169,7 @@ def scores_from_cells(
     return RiskScores(models, metrics, prompts, values, frozenset(lower_is_better), repetitions)
 
 
-def _repetitions(cells: Cells, metrics: tuple[str, ...]) -> int:
+def _repetitions(cells: ScoresByReply, metrics: tuple[str, ...]) -> int:
     """Return how many scores each model has on each prompt by each metric."""
     seen: dict[int, tuple[str, str]] = {}
     for reply, scores in cells.items():

@@ -15,8 +15,8 @@ from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges
-from coupled_arena.store.tables.grades import GradeDocket
-from coupled_arena.store.tables.verdicts import Docket, Wanted
+from coupled_arena.store.tables.grades import PendingSolutions
+from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def judge_stored(
     judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
     settled = 0
     with (
-        _docket(store, spec, again=again, limit=limit) as docket,
-        tqdm(total=docket.questions, unit=spec.ballot.key, disable=not progress) as bar,
+        _pending(store, spec, again=again, limit=limit) as pending,
+        tqdm(total=pending.questions, unit=spec.ballot.key, disable=not progress) as bar,
     ):
 
         def show(tally: Tally, questions: int) -> None:
@@ -105,7 +105,7 @@ def judge_stored(
         run = Run(judge, concurrency, budget or Budget(), show)
         with on_interrupt(interrupt):
             try:
-                tally = asyncio.run(run.over(docket))
+                tally = asyncio.run(run.over(pending))
             except JudgeError as error:
                 kept = run.tally.asked + run.tally.identical
                 told = (
@@ -117,19 +117,19 @@ def judge_stored(
         model=spec.model,
         prompt_hash=spec.prompt.sha256,
         verdicts=tally.asked + tally.identical,
-        skipped=docket.skipped,
-        left=docket.questions - settled + tally.failed,
+        skipped=pending.skipped,
+        left=pending.questions - settled + tally.failed,
         trouble=run.trouble,
         **asdict(tally),
     )
 
 
-def _docket(
+def _pending(
     store: Store, spec: JudgeSpec, *, again: bool, limit: int | None
-) -> Docket | GradeDocket:
+) -> PendingMatchups | PendingSolutions:
     if spec.grades:
-        return GradeDocket(store, spec.name, again=again, limit=limit)
-    return Docket(store, Wanted(spec.name, spec.swap, again=again, limit=limit))
+        return PendingSolutions(store, spec.name, again=again, limit=limit)
+    return PendingMatchups(store, MatchupSelection(spec.name, spec.swap, again=again, limit=limit))
 
 
 def _cost_so_far(tally: Tally) -> str:

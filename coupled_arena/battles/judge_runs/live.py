@@ -11,7 +11,7 @@ from coupled_arena.core.errors import JudgeError, StoreError
 from coupled_arena.judging.judge import Judge
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges
-from coupled_arena.store.tables.verdicts import Docket, Wanted
+from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
 
 _log = logging.getLogger(__name__)
 _LOOK = 0.5  # seconds between looks for new votes
@@ -74,13 +74,13 @@ class LiveJudge:
     def _judge_since(self, vote: int) -> str | None:
         """Judge what was revealed after a vote; return what went wrong, if anything did."""
         spec = self._judge.spec
-        wanted = Wanted(spec.name, spec.swap, revealed=True, after_vote=vote)
+        wanted = MatchupSelection(spec.name, spec.swap, revealed=True, after_vote=vote)
         self._run = Run(self._judge, self._concurrency)
         if self._leaving.is_set():
             return None
         try:
-            with Docket(self._store, wanted) as docket:
-                asyncio.run(self._run.over(docket))
+            with PendingMatchups(self._store, wanted) as pending:
+                asyncio.run(self._run.over(pending))
         except (JudgeError, StoreError) as error:
             return str(error)
         return self._run.trouble

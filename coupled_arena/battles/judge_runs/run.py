@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import NOT_ASKED, Grade, Matchup, Question, Verdict
-from coupled_arena.judging.budget import Budget, Purse
+from coupled_arena.judging.budget import Budget, BudgetAccount
 from coupled_arena.judging.judge import Judge
 
 _BATCH = 500  # verdicts in one transaction
@@ -55,7 +55,7 @@ class Tally:
 def _silent(tally: Tally, settled: int) -> None: ...
 
 
-class Docket(Protocol):
+class PendingQuestions(Protocol):
     """What a judge has not been asked yet, and where its answers go."""
 
     def pages(self) -> Iterator[Sequence[Question]]:
@@ -95,10 +95,10 @@ class Run:
         self._stopping = asyncio.Event()
         self._given: asyncio.Queue[Verdict | Grade | None] = asyncio.Queue()
         overhead = len(self.judge.spec.prompt.text) + _AROUND
-        self._purse = Purse(self.budget, overhead, self.judge.spec.max_tokens)
+        self._account = BudgetAccount(self.budget, overhead, self.judge.spec.max_tokens)
 
-    async def over(self, docket: Docket) -> Tally:
-        """Ask all that a docket holds, once, and write each answer within a second.
+    async def over(self, pending: PendingQuestions) -> Tally:
+        """Ask all that is pending, once, and write each answer within a second.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Run:
             The database cannot be written.
         """
         begun = time.perf_counter()
-        self._docket, self._pages = docket, docket.pages()
+        self._pending, self._pages = pending, pending.pages()
         self._loop = asyncio.get_running_loop()
         try:
             async with self.judge, asyncio.TaskGroup() as group:
@@ -148,7 +148,7 @@ class Run:
                 continue
             while self._given.qsize() > _BEHIND_AT_MOST:  # a slow disk
                 await asyncio.sleep(_BEHIND)
-            reserved = self._purse.reserve(question)
+            reserved = self._account.reserve(question)
             if reserved is None:
                 self._end("budget")
                 return
@@ -163,14 +163,17 @@ class Run:
         except JudgeError as error:
             self._end("error", error)
         finally:
-            self._purse.settle(question, reserved, answer)
+            self._account.settle(question, reserved, answer)
         if answer is None:
             return
         self._in_a_row = 0
         self.tally.asked += 1
         self.tally.unreadable += answer.outcome is None
-        self.tally.tokens_in, self.tally.tokens_out = self._purse.tokens_in, self._purse.tokens_out
-        self.tally.cost = self._purse.cost
+        self.tally.tokens_in, self.tally.tokens_out = (
+            self._account.tokens_in,
+            self._account.tokens_out,
+        )
+        self.tally.cost = self._account.cost
         name = self.judge.spec.name
         outcome: Any = answer.outcome  # of the question's kind: the judge's ballot is
         self._give(question.answered(name, outcome, answer.raw, answer.probability))
@@ -215,7 +218,7 @@ class Run:
                 async with asyncio.timeout(_BEHIND):
                     while len(batch) < _BATCH and (verdict := await self._given.get()):
                         batch.append(verdict)
-            await asyncio.to_thread(self._docket.add, batch)
+            await asyncio.to_thread(self._pending.add, batch)
             if verdict:
                 verdict = await self._given.get()
 

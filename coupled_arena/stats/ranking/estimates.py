@@ -34,8 +34,8 @@ from coupled_arena.stats.ranking.prompts import PairPrompts, degrees_of_freedom,
 from coupled_arena.stats.ranking.strata import (
     FEWEST_ALONE,
     TIE,
-    Cells,
     Strata,
+    StratumCells,
     Weighting,
     degrees_by_pair,
     shortage,
@@ -191,7 +191,7 @@ def estimate(
     Estimate
     """
     counts, warnings = _with_votes(counts)
-    cells = Cells.of(counts)
+    cells = StratumCells.of(counts)
     known = None if prompts is None else prompts.of(counts.models)
     if kind is Covariance.PUBLISHED and weighting is not Weighting.COUNT:
         weighting = Weighting.COUNT
@@ -238,7 +238,7 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     return counts.of([m for m in counts.models if m not in absent]), (warning,)
 
 
-def _power_tuning(cells: Cells, strata: Strata, weighting: Weighting) -> float:
+def _power_tuning(cells: StratumCells, strata: Strata, weighting: Weighting) -> float:
     """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
     s = strata.sums
     h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
@@ -262,7 +262,7 @@ def _power_tuning(cells: Cells, strata: Strata, weighting: Weighting) -> float:
 
 
 def _mean(
-    cells: Cells, strata: Strata, weighting: Weighting, kind: Covariance, power_tuning: float
+    cells: StratumCells, strata: Strata, weighting: Weighting, kind: Covariance, power_tuning: float
 ) -> tuple[FloatArray, Influence]:
     s, v = strata.sums, stratum_weight(len(cells.n), weighting)
     per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
@@ -282,7 +282,7 @@ def _mean(
     return theta.sum((1, 2)), influence
 
 
-def _floor(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
+def _floor(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
     s, parts = strata.sums, strata.votes
     weight = stratum_weight(len(cells.n), weighting)
     certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
@@ -292,7 +292,7 @@ def _floor(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
     return (variance * share * certain).sum((1, 2))
 
 
-def _size(cells: Cells, strata: Strata, weighting: Weighting) -> FloatArray:
+def _size(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
     weight = stratum_weight(len(cells.n), weighting)
     share = cells.n / np.maximum(strata.sums.n, 1)  # as in `_floor`
     return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))

@@ -30,7 +30,7 @@ _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
 """Means that are taken from the comparisons of one pair, and from no others."""
 
 
-class Cells(NamedTuple):
+class StratumCells(NamedTuple):
     """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
 
     Position 0 is being shown first. `n` comparisons have both labels, and in `h` of them people
@@ -45,7 +45,7 @@ class Cells(NamedTuple):
     G: FloatArray
 
     @classmethod
-    def of(cls, counts: JudgedCounts) -> Cells:
+    def of(cls, counts: JudgedCounts) -> StratumCells:
         """Add up counts."""
         votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
         agreed = np.einsum("abii->abi", counts.labelled)
@@ -59,11 +59,13 @@ class Cells(NamedTuple):
             G=_by_position(counts.unlabelled[..., _FIRST], counts.unlabelled[..., _SECOND]),
         )
 
-    def pooled(self, weighting: Weighting) -> Cells:
+    def pooled(self, weighting: Weighting) -> StratumCells:
         """Return sums over strata, repeated over the cells of each stratum."""
         axes = {Weighting.COUNT: (2, 3), Weighting.STRATIFIED: (3,), Weighting.POSITION: ()}
         table = np.stack(self)
-        return Cells(*np.broadcast_to(table.sum(axis=axes[weighting], keepdims=True), table.shape))
+        return StratumCells(
+            *np.broadcast_to(table.sum(axis=axes[weighting], keepdims=True), table.shape)
+        )
 
 
 def _by_position(first: IntArray, second: IntArray) -> FloatArray:
@@ -77,12 +79,12 @@ class Strata(NamedTuple):
     as these; with count weighting a prompt counts once for each opponent.
     """
 
-    sums: Cells
+    sums: StratumCells
     votes: FloatArray
     alone: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, prompts: PairPrompts | None, weighting: Weighting) -> Strata:
+    def of(cls, cells: StratumCells, prompts: PairPrompts | None, weighting: Weighting) -> Strata:
         """Add up cells; without prompts each comparison has one of its own."""
         sums = cells.pooled(weighting)
         if prompts is None:
@@ -96,7 +98,7 @@ class Strata(NamedTuple):
         return cls(sums, np.minimum(votes, sums.n), np.minimum(alone, sums.N))
 
 
-def shortage(cells: Cells, prompts: PairPrompts | None, weighting: Weighting) -> str:
+def shortage(cells: StratumCells, prompts: PairPrompts | None, weighting: Weighting) -> str:
     """Say how many pairs lack comparisons for a weighting; nothing if none does."""
     strata = Strata.of(cells, prompts, weighting)
     others = ~np.eye(len(cells.n), dtype=np.bool_)
@@ -112,7 +114,7 @@ def shortage(cells: Cells, prompts: PairPrompts | None, weighting: Weighting) ->
 
 
 def degrees_by_pair(
-    cells: Cells, prompts: PairPrompts | None, weighting: Weighting, power_tuning: float
+    cells: StratumCells, prompts: PairPrompts | None, weighting: Weighting, power_tuning: float
 ) -> FloatArray:
     """Return the degrees of freedom of each pair's part in the variances, shape (k, k)."""
     votes, alone = cells.n.sum(axis=2), cells.N.sum(axis=2)

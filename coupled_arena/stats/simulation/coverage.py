@@ -170,7 +170,7 @@ def simulate(plan: SimulationPlan, track: Track = iter) -> Simulation:
 
 
 @dataclass(frozen=True, eq=False)
-class _Outcome:
+class _Repeat:
     """What one repeat found.
 
     `bounds` are the rank-sets, shape (rankings, cutoffs, 2, k); `estimated` holds estimate, low
@@ -183,7 +183,7 @@ class _Outcome:
     warnings: tuple[str, ...]
 
 
-def _repeat(plan: SimulationPlan, repeat: int) -> _Outcome:
+def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     drawn = plan.world.draw(np.random.default_rng([plan.seed, repeat]))
     estimates = [_estimate(plan, drawn, ranking) for ranking in _RANKINGS]
     models = plan.world.models
@@ -193,7 +193,7 @@ def _repeat(plan: SimulationPlan, repeat: int) -> _Outcome:
         bounds.append(
             [rank_bounds(separation, one.models, models, plan.alpha, c) for c in plan.cutoffs]
         )
-    return _Outcome(
+    return _Repeat(
         bounds=np.array(bounds),
         estimated=np.stack([_intervals(one, plan) for one in estimates]),
         fallback=any(one.weighting is not plan.weighting for one in estimates),

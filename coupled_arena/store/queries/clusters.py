@@ -23,7 +23,7 @@ from coupled_arena.store.queries.comparisons import (
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class InfluenceCells:
     """Numbers that belong to kinds of comparisons: what each adds to some sum.
 
     A model compared with itself adds nothing.
@@ -94,7 +94,7 @@ def clusters_overlap(cursor: Cursor) -> bool:
 
 
 def cluster_gram(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
 ) -> tuple[FloatArray, int]:
     """Return the sum over prompts of s sᵀ, s being what all comparisons of the prompt add up to.
 
@@ -112,14 +112,14 @@ def cluster_gram(
 
 
 def cluster_diagonal(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
 ) -> tuple[FloatArray, int]:
     """Return the diagonal of `cluster_gram`, shape (k,), and the number of clusters: sooner."""
     return _products(cursor, selection, models, cells, [(i, i) for i in range(len(models))])
 
 
 def cluster_total(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
 ) -> tuple[float, int]:
     """Return the sum over prompts of the square of all that their comparisons add up to.
 
@@ -137,7 +137,7 @@ def _products(
     cursor: Cursor,
     selection: Selection,
     models: Sequence[str],
-    cells: Cells,
+    cells: InfluenceCells,
     pairs: Sequence[tuple[int, int]],
 ) -> tuple[FloatArray, int]:
     """Return the sums over prompts of s_i s_j for some i and j, and the number of clusters."""
@@ -163,7 +163,7 @@ def _sums(k: int) -> str:
 
 
 def cluster_squares(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: Cells
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
 ) -> PairSums:
     """Return the sum over prompts of squares, for each model against each other one."""
     rows = _over_cells(
@@ -247,7 +247,7 @@ def _over_cells(
     cursor: Cursor,
     selection: Selection,
     models: Sequence[str],
-    cells: Cells,
+    cells: InfluenceCells,
     query: str,
 ) -> list[tuple[Any, ...]]:
     """Run a query over ``added``: the selected comparisons with what they add."""

@@ -15,8 +15,8 @@ Cursor = duckdb.DuckDBPyConnection
 
 _PAGE = 500  # answers in memory at once
 # Equal answers to a question are graded once, whoever gave them.
-_DOCKET = """
-create or replace temp table docket as
+_PENDING = """
+create or replace temp table pending as
 with given as (
     select answer_key, count(*)::integer as attempts, bool_or(correct is not null) as scored
     from grades
@@ -37,7 +37,7 @@ qualify $limit is null or nth <= $limit
 """
 _SOLUTIONS = """
 select answer_key, any_value(prompt), any_value(answer), any_value(attempt)
-from docket
+from pending
 join benchmark_answers using (answer_key)
 where nth between ? and ?
 group by answer_key
@@ -50,7 +50,7 @@ on conflict do nothing
 """
 
 
-class GradeDocket:
+class PendingSolutions:
     """What a judge has not graded at one moment; use it as a context manager.
 
     Parameters
@@ -73,8 +73,8 @@ class GradeDocket:
     ) -> None:
         self._store = store
         self._cursor = cursor = store.cursor()
-        cursor.execute(_DOCKET, {"judge": judge, "again": again, "limit": limit})
-        self.questions: int = cursor.execute("select count(*) from docket").fetchall()[0][0]
+        cursor.execute(_PENDING, {"judge": judge, "again": again, "limit": limit})
+        self.questions: int = cursor.execute("select count(*) from pending").fetchall()[0][0]
         given = cursor.execute("select count(*) from grades where judge = ?", [judge])
         self.skipped: int = given.fetchall()[0][0]
 

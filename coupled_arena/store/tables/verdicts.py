@@ -20,7 +20,7 @@ _PAGE = 500  # battles whose texts are in memory at once
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MatchupSelection:
     """Which battles a judge is to judge.
 
     Attributes
@@ -49,8 +49,8 @@ class Wanted:
 
 # All turns with a reply of every model; a battle that was stopped counts once somebody found it
 # worth a vote. Equal verdicts on identical replies are given once, for either order.
-_DOCKET = f"""
-create or replace temp table docket as
+_PENDING = f"""
+create or replace temp table pending as
 with whole as (
     select battle, battle_no, models
     from {ANSWERED}
@@ -100,7 +100,7 @@ qualify $limit is null or nth <= $limit
 order by battle_no, i, j, turned
 """
 _MATCHUPS = """
-with page as (select * from docket where nth between ? and ?),
+with page as (select * from pending where nth between ? and ?),
 asked as (
     select battle, list(prompt order by turn) as prompts
     from turns
@@ -132,7 +132,7 @@ battle in (
 """
 
 
-class Docket:
+class PendingMatchups:
     """What a judge has not judged at one moment; use it as a context manager.
 
     Attributes
@@ -144,12 +144,12 @@ class Docket:
         Verdicts of this judge that were there already.
     """
 
-    def __init__(self, store: Store, wanted: Wanted) -> None:
+    def __init__(self, store: Store, wanted: MatchupSelection) -> None:
         self._store = store
         self._cursor = cursor = store.cursor()
         condition = _REVEALED if wanted.revealed else "$after_vote = 0"
         cursor.execute(
-            _DOCKET.format(wanted=condition),
+            _PENDING.format(wanted=condition),
             {
                 "judge": wanted.judge,
                 "swap": wanted.swap.value,
@@ -160,7 +160,7 @@ class Docket:
             },
         )
         self.questions, self._battles = self._numbers(
-            "select count(*), coalesce(max(nth), 0) from docket"
+            "select count(*), coalesce(max(nth), 0) from pending"
         )
         (self.skipped,) = self._numbers(
             "select count(*) from verdicts where judge = ?", wanted.judge

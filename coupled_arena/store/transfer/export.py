@@ -12,7 +12,7 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
 
-Format = Literal["parquet", "jsonl", "csv", "arena"]
+ExportFormat = Literal["parquet", "jsonl", "csv", "arena"]
 Hidden = Literal["nothing", "rounds", "stored"]
 
 MAY_BE_TOLD: dict[Hidden, str] = {
@@ -166,7 +166,9 @@ _OPTIONS = {
 }
 
 
-def export(store: Store, out: Path, format: Format, *, hidden: Hidden = "nothing") -> list[Path]:
+def export(
+    store: Store, out: Path, format: ExportFormat, *, hidden: Hidden = "nothing"
+) -> list[Path]:
     """Write the store's tables as files of one moment, or votes as one file.
 
     Parameters
@@ -207,15 +209,15 @@ def export(store: Store, out: Path, format: Format, *, hidden: Hidden = "nothing
     return targets
 
 
-def _tables(format: Format) -> dict[str, str]:
+def _tables(format: ExportFormat) -> dict[str, str]:
     return {"arena": _ARENA} if format == "arena" else _QUERIES
 
 
-def _file_name(table: str, format: Format) -> str:
+def _file_name(table: str, format: ExportFormat) -> str:
     return f"{table}.{'jsonl' if format == 'arena' else format}"
 
 
-def _copy_tables(store: Store, folder: Path, format: Format, *, hidden: Hidden) -> None:
+def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hidden) -> None:
     with store.cursor() as cursor:
         cursor.execute(_CONVERSATION)
         cursor.execute("begin")  # one transaction, so that the files agree
@@ -226,7 +228,7 @@ def _copy_tables(store: Store, folder: Path, format: Format, *, hidden: Hidden) 
         cursor.execute("commit")
 
 
-def _select(table: str, format: Format, *, hidden: Hidden) -> str:
+def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:
     replaced = [] if format == "parquet" else [_iso(column) for column in _TIMES.get(table, [])]
     if format == "csv":
         replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]

@@ -26,7 +26,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Format:
+class VoteFormat:
     """One published format.
 
     Attributes
@@ -88,7 +88,7 @@ _WINNERS = (*_SIDES, "'tie'", _BOTH_BAD)
 FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
 
 FORMATS = (
-    Format(
+    VoteFormat(
         title="MT-Bench pairs",
         columns=("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
         readings=(
@@ -105,7 +105,7 @@ FORMATS = (
         f"{_unknown('g2_winner', *_PAIR_WINNERS)} end",
         judged=True,
     ),
-    Format(
+    VoteFormat(
         title="AlpacaEval annotations",
         columns=("instruction", "generator_1", "generator_2", "preference"),
         readings=(
@@ -126,7 +126,7 @@ FORMATS = (
         replies_a="if(output_1 is null, null, [output_1])",
         replies_b="if(output_2 is null, null, [output_2])",
     ),
-    Format(
+    VoteFormat(
         title="Kaggle's Chatbot Arena",
         columns=("model_a", "model_b", *FLAGS),
         readings=(
@@ -145,7 +145,7 @@ FORMATS = (
         replies_a="listed(response_a)",
         replies_b="listed(response_b)",
     ),
-    Format(
+    VoteFormat(
         title="Chatbot Arena and ranking rows",
         columns=("model_a", "model_b", "winner"),
         readings=(Reading("model_a", "model_b", _winner("winner", *_SIDES), "winner"),),

@@ -17,7 +17,7 @@ from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import exported, merging, returning, staged_rows
 from coupled_arena.store.transfer.reading import columns, count, stage
-from coupled_arena.store.transfer.staged_rows import Wanted
+from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -99,7 +99,7 @@ def import_files(
         A file cannot be read or recognised, the judge's name is another's, or the database
         cannot be written.
     """
-    wanted = Wanted(judge, dataset, single_turn, no_toxic)
+    wanted = ImportOptions(judge, dataset, single_turn, no_toxic)
 
     def work(cursor: Cursor) -> Imported:
         _check_judge(cursor, judge)
@@ -132,7 +132,7 @@ def import_files(
     return store.write(work)
 
 
-def _read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> int:
+def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
     """Add a file to the temporary tables of its kind; return the number of its rows."""
     stage(cursor, path, exact=exported.recognise)
     rows = count(cursor)

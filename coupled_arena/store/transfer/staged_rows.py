@@ -10,14 +10,14 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
-from coupled_arena.store.transfer.formats import FLAGS, FORMATS, Format
+from coupled_arena.store.transfer.formats import FLAGS, FORMATS, VoteFormat
 from coupled_arena.store.transfer.reading import columns, count, quote
 
 Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImportOptions:
     """What an import is asked for; see `importing.import_files`."""
 
     judge: str | None = None
@@ -152,7 +152,7 @@ def prepare(cursor: Cursor) -> None:
     cursor.execute(_CLAIMS)
 
 
-def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> None:
+def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
     """Add a file's staged rows to ``claims``, one for each order of the models.
 
     Raises
@@ -181,7 +181,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: Wanted) -> None:
         cursor.execute(query, vars(wanted))
 
 
-def _recognise(cursor: Cursor, path: Path) -> Format:
+def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
     present = columns(cursor)
     for format in FORMATS:
         if present.issuperset(format.columns):

@@ -40,7 +40,7 @@ _CUTOFFS = [
 
 
 @dataclass(frozen=True)
-class Choice:
+class BoardChoice:
     """Everything that decides what a board shows."""
 
     source: BoardSource
@@ -50,13 +50,13 @@ class Choice:
     cutoff: Cutoff
     dark: bool
 
-    def counts_like(self, other: Choice) -> bool:
+    def counts_like(self, other: BoardChoice) -> bool:
         """Return whether the other choice differs in nothing but the error level or cut-off."""
         return self == replace(other, alpha=self.alpha, cutoff=self.cutoff)
 
 
 class BoardControls:
-    """The components; `read` makes a `Choice` of their values."""
+    """The components; `read` makes a `BoardChoice` of their values."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -110,11 +110,11 @@ class BoardControls:
             *(self.category, self.language, self.mine),
         ]
 
-    def read(self, values: dict[Any, Any], request: gr.Request) -> Choice:
+    def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
         """Return what the visitor chose; whose votes are "mine" only the request says."""
         source = BoardSource(values[self.source])
         mode = values[self.mode]
-        return Choice(
+        return BoardChoice(
             source=source,
             selection=Selection(
                 judge=values[self.judge] if source is not BoardSource.HUMAN else None,

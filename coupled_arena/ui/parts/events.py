@@ -20,7 +20,7 @@ _LOST = (
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def user_errors() -> Iterator[None]:
     """Show an error that a person can mend as a message in the page."""
     try:
         yield

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import gradio as gr
 
 from coupled_arena.battles.visible import Reveal, RoundView
-from coupled_arena.ui.parts.events import told
+from coupled_arena.ui.parts.events import user_errors
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.ui.parts.visitor import visitor
 
@@ -48,6 +48,6 @@ def cast(
     ballot: dict[str, Any] = event._data or {}
     owner = visitor(request)
     ranks, both_bad = ballot.get("ranks") or [], ballot.get("both_bad") is True
-    with told():
+    with user_errors():
         rounds.vote(owner, round_id or "", ranks, both_bad=both_bad)
         return show(rounds.view(owner, round_id or ""))

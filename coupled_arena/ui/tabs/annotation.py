@@ -8,7 +8,7 @@ import gradio as gr
 
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.store.pending.battles import Progress
-from coupled_arena.ui.parts.events import FREE, told
+from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.round_panel import cast, round_panel, show
 from coupled_arena.ui.parts.visitor import visitor
 
@@ -44,7 +44,7 @@ class AnnotationTab:
         progress = progress_text(self._annotation.progress(owner))
         if (round_id := self._annotation.opened(owner)) is None:
             return gr.skip(), gr.skip(), gr.skip(), progress
-        with told():
+        with user_errors():
             view = show(self._annotation.view(owner, round_id), resumed=True)
         return round_id, view, gr.Button(visible=False), progress
 
@@ -53,14 +53,14 @@ class AnnotationTab:
 
     def _start(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
-        with told():
+        with user_errors():
             if self._annotation.next(owner) is None:  # skipped ones come when nothing else is left
                 self._annotation.look_again(owner)
         return self._next(request)
 
     def _next(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
-        with told():
+        with user_errors():
             round_id = self._annotation.next(owner)
             progress = self._annotation.progress(owner)
             if round_id:
@@ -71,7 +71,7 @@ class AnnotationTab:
         return None, None, again, over_text(progress, skipped)
 
     def _skip(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
-        with told():
+        with user_errors():
             self._annotation.skip(visitor(request), round_id or "")
         return self._next(request)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_evidence
-from coupled_arena.analysis.audit.plan import Plan, Question, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import AuditEvidence, LiveAudits, Truth
+from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
+from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval, plan_separation
+from coupled_arena.analysis.audit.read import AuditEstimates, LiveAudits, Truth
 from coupled_arena.analysis.audit.result import Audit, audit
-from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.judges.model_counts import Ties
@@ -28,7 +28,7 @@ from coupled_arena.ui.parts.controls import (
     error_level,
     with_any,
 )
-from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_rows
 from coupled_arena.views.figures.audit import (
     agreement_figure,
@@ -66,7 +66,7 @@ _FIGURES = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class AuditChoice:
     """Everything that decides what the audit shows."""
 
     selection: Selection
@@ -80,7 +80,7 @@ class Choice:
 class AuditTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, audits: LiveAudits, boards: LiveEvidence) -> None:
+    def __init__(self, store: Store, audits: LiveAudits, boards: LiveEstimates) -> None:
         self._store = store
         self._audits = audits
         self._boards = boards
@@ -178,7 +178,7 @@ class AuditTab:
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
         if event.value != _TITLE:
             return {self._said: gr.skip()}
-        with told(), self._store.cursor() as cursor:
+        with user_errors(), self._store.cursor() as cursor:
             known, benchmarks = self._judges(cursor), scores.benchmarks(cursor)
             categories = comparisons.categories(cursor)
             languages = comparisons.languages(cursor)
@@ -197,7 +197,7 @@ class AuditTab:
         }
 
     def _turn(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with told(), self._store.cursor() as cursor:
+        with user_errors(), self._store.cursor() as cursor:
             return self._judged(values, self._judges(cursor)[Truth(values[self._truth])])
 
     def _judged(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
@@ -216,14 +216,14 @@ class AuditTab:
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._judge]:
             return {self._said: _EMPTY, self._body: gr.Column(visible=False)}
-        with told():
+        with user_errors():
             choice = self._read(values)
-            found = audit(self._evidence(choice), choice.alpha)
+            found = audit(self._estimates(choice), choice.alpha)
             if not found.comparisons:
                 return {self._said: said(found), self._body: gr.Column(visible=False)}
             return self._drawn(found, choice, values)
 
-    def _drawn(self, found: Audit, choice: Choice, values: dict[Any, Any]) -> dict[Any, Any]:
+    def _drawn(self, found: Audit, choice: AuditChoice, values: dict[Any, Any]) -> dict[Any, Any]:
         models = [row.model for row in found.models]
         others = [_INTERVAL, *((f"Separate from {model}", model) for model in models)]
         model = values[self._model] if values[self._model] in models else models[0]
@@ -249,7 +249,7 @@ class AuditTab:
         if not (values[self._judge] and values[self._model]):
             return ""
         choice = self._read(values)
-        question = Question(
+        question = PlanGoal(
             model=values[self._model],
             other=values[self._other] or None,
             width=float(values[self._width] or 0),
@@ -263,19 +263,19 @@ class AuditTab:
         except ArenaError as error:
             return f'<p class="hint">{escape(str(error))}</p>'
 
-    def _planned(self, choice: Choice, question: Question) -> Plan:
+    def _planned(self, choice: AuditChoice, question: PlanGoal) -> VotePlan:
         if question.other is None:
-            return plan_interval(self._evidence(choice), question)
+            return plan_interval(self._estimates(choice), question)
         return plan_separation(self._boards.get(choice.selection), question)
 
-    def _evidence(self, choice: Choice) -> AuditEvidence:
+    def _estimates(self, choice: AuditChoice) -> AuditEstimates:
         if choice.truth is Truth.BENCHMARK:
-            return read_benchmark_evidence(self._store, choice.selection, choice.metric)
+            return read_benchmark_estimates(self._store, choice.selection, choice.metric)
         return self._audits.get(choice.selection, choice.ties)
 
-    def _read(self, values: dict[Any, Any]) -> Choice:
+    def _read(self, values: dict[Any, Any]) -> AuditChoice:
         mode = values[self._mode]
-        return Choice(
+        return AuditChoice(
             selection=Selection(
                 judge=values[self._judge],
                 mode=Mode(mode) if mode else None,

@@ -12,7 +12,7 @@ from coupled_arena.battles.arena import Arena
 from coupled_arena.battles.visible import RoundView
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Prompt
-from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.round_panel import cast, round_panel, show
 from coupled_arena.ui.parts.visitor import visitor
 
@@ -120,19 +120,19 @@ class BattleTab:
         return gr.Dropdown(choices=self._texts(category), value=None)
 
     async def _ask(self, question: str, size: int, request: gr.Request) -> Views:
-        with told():
+        with user_errors():
             prompt = self._library.identify(question or "")
             async for shown in self._asked(prompt, size, request):
                 yield shown
 
     async def _next(self, category: str, size: int, request: gr.Request) -> Views:
-        with told():
+        with user_errors():
             prompt = self._library.identify(random.choice(self._texts(category)))
             async for shown in self._asked(prompt, size, request):
                 yield shown
 
     async def _again(self, round_id: str, size: int, request: gr.Request) -> Views:
-        with told():
+        with user_errors():
             view = self._arena.view(visitor(request), round_id or "")
             prompt = self._library.identify(view.turns[0].prompt)
             async for shown in self._asked(prompt, size, request):
@@ -147,22 +147,22 @@ class BattleTab:
         owner = visitor(request)
         if (round_id := self._arena.newest(owner)) is None:
             return (gr.skip(),) * 3
-        with told():
+        with user_errors():
             return _resumed(round_id, self._arena.view(owner, round_id))
 
     async def _watch(self, round_id: str, request: gr.Request) -> Views:
-        with told():
+        with user_errors():
             async for view in self._arena.watch(visitor(request), round_id or ""):
                 yield _resumed(round_id, view)
 
     async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Views:
-        with told():
+        with user_errors():
             self._arena.follow_up(visitor(request), round_id or "", question or "")
             async for view in self._arena.watch(visitor(request), round_id):
                 yield show(view), gr.Row(visible=_may_continue(view))
 
     def _stop(self, round_id: str, request: gr.Request) -> None:
-        with told():
+        with user_errors():
             self._arena.stop(visitor(request), round_id or "")
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from coupled_arena.battles.compare import FEWEST, MOST, common_beginning, compar
 from coupled_arena.core.records import Mode, Sampling, seed_to_hex
 from coupled_arena.generation.turns import Models
 from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.ui.parts.events import FREE, told
+from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.panel import comparison_panel
 
 _INTRO = (
@@ -70,7 +70,7 @@ class CompareTab:
     async def _compare(
         self, names: list[str], question: str, mode: str, seed: str
     ) -> AsyncIterator[dict[str, Any]]:
-        with told():
+        with user_errors():
             started = compare(
                 self._models,
                 self._worker,

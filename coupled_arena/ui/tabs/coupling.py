@@ -14,7 +14,7 @@ from coupled_arena.stats.coupling.score_tables import PairSavings, compare_score
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
-from coupled_arena.ui.parts.events import QUIET, told
+from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_rows
 from coupled_arena.views.figures.coupling import (
     covariance_figure,
@@ -135,7 +135,7 @@ class CouplingTab:
         return self._refresh(values) if event.value == _TITLE else {self._said: gr.skip()}
 
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with told():
+        with user_errors():
             path = Path(values[self._file])
             table = read_score_table(path, int(values[self._seeds] or 0), name=path.name)
             if 2 * table.coupled.size > _MOST_SCORES:
@@ -150,7 +150,7 @@ class CouplingTab:
         return {**self._refresh({**values, self._uploaded: None}), self._uploaded: None}
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with told():
+        with user_errors():
             stored, offered = self._read(values)
         if stored is None:
             return {self._said: _EMPTY, self._body: gr.Column(visible=False), **offered}

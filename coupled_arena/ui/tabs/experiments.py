@@ -12,7 +12,7 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.leaderboard.read import LiveEvidence
+from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance
@@ -28,7 +28,7 @@ from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
 from coupled_arena.views.figures.resampling import (
     position_figure,
@@ -71,7 +71,7 @@ _PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
 class ExperimentsTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, live: LiveEvidence) -> None:
+    def __init__(self, store: Store, live: LiveEstimates) -> None:
         self._store = store
         self._live = live
         self._stops: dict[str, threading.Event] = {}  # by session, while its experiment runs
@@ -175,7 +175,7 @@ class ExperimentsTab:
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (how Gradio hands it in)
     ) -> list[Any]:
-        with told(), self._stoppable(request.session_hash or "") as stopped:
+        with user_errors(), self._stoppable(request.session_hash or "") as stopped:
             if not judge:
                 raise ArenaError("There are no verdicts here: let a judge judge, or import some.")
             judged = self._judged(judge)

@@ -8,12 +8,12 @@ from typing import Any
 import gradio as gr
 from gradio.components.plot import PlotData
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, Evidence, LiveEvidence
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.store.database import Store
-from coupled_arena.ui.parts.board_controls import BoardControls, Choice
+from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
 from coupled_arena.ui.parts.controls import IS_DARK
-from coupled_arena.ui.parts.events import FREE, QUIET, told
+from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
@@ -28,7 +28,7 @@ _REFRESH = 0.6  # seconds between looks at the store's version while the tab is 
 class LeaderboardTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, live: LiveEvidence) -> None:
+    def __init__(self, store: Store, live: LiveEstimates) -> None:
         self._store = store
         self._live = live
         self._controls = BoardControls(store)
@@ -94,21 +94,21 @@ class LeaderboardTab:
 
     def _refresh(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Yield the table as soon as it is known, then the figures."""
-        with told():
+        with user_errors():
             choice = self._controls.read(values, request)
             seen = values[self._seen]
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            evidence = self._live.get(
+            estimates = self._live.get(
                 choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
             )
-            counted = _counted(evidence)
+            counted = _counted(estimates)
             if seen and (seen[0], seen[2]) == (choice, counted):
-                yield {self._seen: (choice, evidence.version, *seen[2:])}
+                yield {self._seen: (choice, estimates.version, *seen[2:])}
                 return
             board = leaderboard(
-                evidence, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
+                estimates, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
             )
             yield {self._table: board_table(board)}
             drawing = self._drawn(board, choice)
@@ -119,27 +119,29 @@ class LeaderboardTab:
             for plot, _ in _figures(drawing):
                 if figures[plot.elem_id] == before.get(plot.elem_id):
                     drawing[plot] = gr.skip()
-            yield {self._seen: (choice, evidence.version, counted, before | figures), **drawing}
+            yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
 
-    def _drawn(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+    def _drawn(self, board: Leaderboard, choice: BoardChoice) -> dict[Any, Any]:
         """Return what depends on the error level."""
         changed: dict[Any, Any] = {self._pictures: gr.Column(visible=not is_empty(board))}
         if not is_empty(board):
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
             changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))
-        powered = BoardSource.PPR in board.evidence.estimates and choice.selection.judge is not None
+        powered = (
+            BoardSource.PPR in board.estimates.by_source and choice.selection.judge is not None
+        )
         changed[self._judge] = gr.Column(visible=powered)
         if powered:
             changed[self._saved] = judge_words(board)
             changed[self._sizes] = drawn(size_figure(board, dark=choice.dark))
         return changed
 
-    def _drawn_of_counts(self, board: Leaderboard, choice: Choice) -> dict[Any, Any]:
+    def _drawn_of_counts(self, board: Leaderboard, choice: BoardChoice) -> dict[Any, Any]:
         """Return what is the same at every error level."""
         changed: dict[Any, Any] = {}
         if not is_empty(board):
             changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
-        compared = board.evidence.modes is not None
+        compared = board.estimates.modes is not None
         changed[self._modes] = gr.Column(visible=compared)
         if compared:
             changed[self._changes] = mode_words(board)
@@ -156,13 +158,13 @@ def _figures(drawing: dict[Any, Any]) -> list[tuple[gr.Plot, PlotData]]:
     return [(plot, value) for plot, value in drawing.items() if isinstance(value, PlotData)]
 
 
-def _counted(evidence: Evidence) -> int:
+def _counted(estimates: BoardEstimates) -> int:
     """Return a number that changes with what is shown: few new battles without votes do."""
-    votes, judged = evidence.votes, evidence.judged
-    arrays = (votes.counts, evidence.identical.counts, judged.labelled, judged.unlabelled)
+    votes, judged = estimates.votes, estimates.judged
+    arrays = (votes.counts, estimates.identical.counts, judged.labelled, judged.unlabelled)
     return hash(
         (
-            *(votes.models, evidence.idle, evidence.mixed, evidence.left_out),
+            *(votes.models, estimates.idle, estimates.mixed, estimates.left_out),
             *(array.tobytes() for array in arrays),
         )
     )

@@ -22,7 +22,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level
-from coupled_arena.ui.parts.events import QUIET, told
+from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_rows
 from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.views.figures.reading import RISK
@@ -147,12 +147,12 @@ class RiskTab:
         return [self._body, self._said, self._table, *self._plots.values()]
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with told():
+        with user_errors():
             path = Path(values[self._file])
             return self._opened(read_risk_scores(path, name=path.name), values)
 
     def _read_stored(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with told():
+        with user_errors():
             return self._opened(self._stored.read(values), values)
 
     def _opened(self, scores: RiskScores, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -194,7 +194,7 @@ class RiskTab:
         scores: RiskScores | None = values[self._scores]
         if scores is None:
             return {self._body: gr.Column(visible=False)}
-        with told():
+        with user_errors():
             report, view = self._report(scores, values)
         dark = bool(values[self._dark])
         return {

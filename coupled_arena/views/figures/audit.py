@@ -12,7 +12,7 @@ from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.views.figures.caption import audit_caption
 from coupled_arena.views.figures.rows import (
-    Row,
+    FigureRow,
     axis_title,
     bar_lines,
     interval_dots,
@@ -38,7 +38,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     dots["hovertext"] = [
         f"<b>{escape(row.model)}</b><br>judge {_of(row.judge_score):.1%}, "
-        f"{audit.terms.source} {_of(row.b):.1%}"
+        f"{audit.symbols.source} {_of(row.b):.1%}"
         for _, row in known
     ]
     reach = max([0.05, *(abs(_of(end)) for _, r in known for end in (r.bias_low, r.bias_high))])
@@ -59,7 +59,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
-        "title": axis_title(f"Judge below {audit.terms.source}, above", theme),
+        "title": axis_title(f"Judge below {audit.symbols.source}, above", theme),
     }
     return row_figure([_rule(0, audit, theme.faint), dots], said, theme, head, axis)
 
@@ -70,7 +70,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     known = _known(audit, lambda row: row.tau_max)
     dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
     dots["hovertext"] = [
-        f"<b>{escape(row.model)}</b><br>correlation with {audit.terms.source} "
+        f"<b>{escape(row.model)}</b><br>correlation with {audit.symbols.source} "
         f"{_of(row.rho):.2f}<br>"
         f"agrees {_of(row.agreement):.1%}, balanced {_of(row.balanced_agreement):.1%}"
         for _, row in known
@@ -84,7 +84,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     now["hovertext"] = [f"now {10 * row.tau:.1f}" for _, row in known if row.tau is not None]
     head = Head(
         file="judge-efficiency",
-        title=f"Worth of 10 {audit.terms.label}s",
+        title=f"Worth of 10 {audit.symbols.label}s",
         lines=(
             *audit_caption(audit),
             key(
@@ -106,7 +106,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
     axis = {
         "range": [9.6, 1.1 * widest],
-        "title": axis_title(f"{audit.terms.label.capitalize()}s without the judge", theme),
+        "title": axis_title(f"{audit.symbols.label.capitalize()}s without the judge", theme),
     }
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
     return row_figure(traces, said, theme, head, axis)
@@ -154,7 +154,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         agreed,
         balanced,
     ]
-    axis = {**rate_axis(theme), "title": axis_title(f"Same as {audit.terms.source}", theme)}
+    axis = {**rate_axis(theme), "title": axis_title(f"Same as {audit.symbols.source}", theme)}
     return row_figure(traces, said, theme, head, axis)
 
 
@@ -174,16 +174,16 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             (0.12, theme.accent, lambda row: row.powered_low, lambda row: row.powered_high),
         )
     )
-    voted = audit.evidence.truth is Truth.VOTES
+    voted = audit.estimates.truth is Truth.VOTES
     alone_too = [f"{audit.judge_only:,} more comparisons with a verdict alone"] if voted else []
     head = Head(
         file="judge-win-rates",
-        title=f"{audit.terms.rate} with the judge",
+        title=f"{audit.symbols.rate} with the judge",
         lines=(
             *audit_caption(audit),
             *alone_too,
             key(
-                (_BAR, theme.other, f"{audit.terms.source} alone"),
+                (_BAR, theme.other, f"{audit.symbols.source} alone"),
                 (_BAR, theme.accent, "with the judge"),
             ),
         ),
@@ -198,7 +198,7 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         lambda row: row.b,
         lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
-    axis = {**rate_axis(theme), "title": axis_title(audit.terms.rate, theme)}
+    axis = {**rate_axis(theme), "title": axis_title(audit.symbols.rate, theme)}
     return row_figure([alone, powered], said, theme, head, axis)
 
 
@@ -216,11 +216,11 @@ def _known(
 
 def _said(
     audit: Audit, value: Callable[[ModelAudit], float | None], text: Callable[[ModelAudit], str]
-) -> Sequence[Row]:
+) -> Sequence[FigureRow]:
     return [
-        Row(row.model, "<i>unknown</i>", known=False)
+        FigureRow(row.model, "<i>unknown</i>", known=False)
         if value(row) is None
-        else Row(row.model, f"<b>{text(row)}</b>")
+        else FigureRow(row.model, f"<b>{text(row)}</b>")
         for row in audit.models
     ]
 

@@ -26,24 +26,24 @@ _MODES = {
 def caption(board: Leaderboard) -> tuple[str, ...]:
     """Return the settings of a board, as plotly's markup."""
     return _lines(
-        [*_whose(board), _MODES[board.mode], *_filters(board.evidence.selection), *_method(board)]
+        [*_whose(board), _MODES[board.mode], *_filters(board.estimates.selection), *_method(board)]
     )
 
 
 def count_caption(board: Leaderboard) -> tuple[str, ...]:
     """Return the settings that counts depend on: no method, no error level."""
     return _lines(
-        [*_whose(board), _MODES[board.mode], *_filters(board.evidence.selection), "plain counts"]
+        [*_whose(board), _MODES[board.mode], *_filters(board.estimates.selection), "plain counts"]
     )
 
 
 def mode_caption(board: Leaderboard) -> tuple[str, ...]:
     """Return the settings of a comparison of the modes."""
-    voted = board.evidence.votes.comparisons.any()
+    voted = board.estimates.votes.comparisons.any()
     whose = "people's votes" if voted else f"verdicts of {_judge(board)}"
-    clustered = f"{board.evidence.method.covariance} covariance"
+    clustered = f"{board.estimates.method.covariance} covariance"
     stars = "stars: p < .05 * .01 ** .001 *** .0001 ****"
-    return _lines([whose, _number(board), *_filters(board.evidence.selection), clustered, stars])
+    return _lines([whose, _number(board), *_filters(board.estimates.selection), clustered, stars])
 
 
 _TRUTHS = {Truth.VOTES: "people's votes", Truth.BENCHMARK: "a benchmark"}
@@ -51,15 +51,15 @@ _TRUTHS = {Truth.VOTES: "people's votes", Truth.BENCHMARK: "a benchmark"}
 
 def audit_caption(audit: Audit) -> tuple[str, ...]:
     """Return the settings of an audit."""
-    evidence = audit.evidence
-    ties = "ties as losses" if evidence.ties is Ties.LOSS else "ties dropped"
+    estimates = audit.estimates
+    ties = "ties as losses" if estimates.ties is Ties.LOSS else "ties dropped"
     return _lines(
         [
-            f"judge {shortened(audit.judge)} against {_TRUTHS[evidence.truth]}",
-            f"{audit.comparisons:,} {audit.terms.many} with both",
-            _MODES[evidence.selection.mode],
-            *_filters(evidence.selection),
-            *([ties] if evidence.truth is Truth.VOTES else []),
+            f"judge {shortened(audit.judge)} against {_TRUTHS[estimates.truth]}",
+            f"{audit.comparisons:,} {audit.symbols.many} with both",
+            _MODES[estimates.selection.mode],
+            *_filters(estimates.selection),
+            *([ties] if estimates.truth is Truth.VOTES else []),
             f"alpha {audit.alpha:g}",
         ]
     )
@@ -126,7 +126,7 @@ def _number(board: Leaderboard) -> str:
 
 
 def _judge(board: Leaderboard) -> str:
-    return shortened(board.evidence.selection.judge or "the judge")
+    return shortened(board.estimates.selection.judge or "the judge")
 
 
 def _filters(selection: Selection) -> list[str]:
@@ -138,8 +138,8 @@ def _filters(selection: Selection) -> list[str]:
 
 
 def _method(board: Leaderboard) -> list[str]:
-    weighting = board.estimate.weighting if board.estimate else board.evidence.method.weighting
-    covariance = board.estimate.kind if board.estimate else board.evidence.method.covariance
+    weighting = board.estimate.weighting if board.estimate else board.estimates.method.weighting
+    covariance = board.estimate.kind if board.estimate else board.estimates.method.covariance
     return [
         f"alpha {board.alpha:g}",
         f"{weighting} weighting",

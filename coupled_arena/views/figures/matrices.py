@@ -81,7 +81,7 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
 def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """Draw how coupling changes each pair's win rate; for a board that compares the modes."""
     theme = theme_for(dark)
-    modes = board.evidence.modes
+    modes = board.estimates.modes
     assert modes is not None, "the board does not compare the modes"
     names = [standing.model for standing in board.standings]
     order = [modes.models.index(name) for name in names]

@@ -8,14 +8,14 @@ from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.stats.coupling.modes import stars
 from coupled_arena.views.figures.caption import mode_caption
 from coupled_arena.views.figures.matrices import number
-from coupled_arena.views.figures.rows import Row, bar_lines, marks, rate_axis, row_figure
+from coupled_arena.views.figures.rows import FigureRow, bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
 
 
 def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """Draw each model's win rate under both protocols; for a board that compares the modes."""
     theme = theme_for(dark)
-    modes = board.evidence.modes
+    modes = board.estimates.modes
     assert modes is not None, "the board does not compare the modes"
     averages = modes.averages
     places = {model: i for i, model in enumerate(modes.models)}
@@ -42,11 +42,11 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     for trace, name, values in ((traces[1], "independent", 2), (traces[2], "coupled", 1)):
         trace["hovertext"] = [f"{name} {each[values]:.1%}" for each in found]
     models = [s.model for s in board.standings]
-    said = [Row(model, "<i>too few in both</i>", known=False) for model in models]
+    said = [FigureRow(model, "<i>too few in both</i>", known=False) for model in models]
     for row, c, i in found:
         p = p_values[row]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""
-        said[row] = Row(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
+        said[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
     head = Head(
         file="modes-models",
         title="Win rates by mode",

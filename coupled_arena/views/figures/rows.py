@@ -27,7 +27,7 @@ _BAR = "\N{BLACK RECTANGLE}"
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """A line of text: a model, and what is said of it in plotly's markup."""
 
     model: str
@@ -88,7 +88,9 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         rows=[(s.model, p.rank, p.rank_low, p.rank_high) for _, s, p in known],
     )
     said = [
-        Row(s.model, f"<b>{ranks(s.place)}</b>" if s.place else "<i>no rank</i>", bool(s.place))
+        FigureRow(
+            s.model, f"<b>{ranks(s.place)}</b>" if s.place else "<i>no rank</i>", bool(s.place)
+        )
         for s in board.standings
     ]
     return row_figure([bars, dots], said, theme, head, _rank_axis(len(known), theme))
@@ -97,7 +99,7 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
 def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """Draw the size of each rank-set, from people's votes alone and with the judge.
 
-    Only for evidence that has both estimates.
+    Only for estimates that has both estimates.
     """
     theme = theme_for(dark)
     human, powered = (sizes(board, source) for source in (BoardSource.HUMAN, BoardSource.PPR))
@@ -125,7 +127,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         rows=[(model, human.get(model), powered.get(model)) for model in models],
     )
     said = [
-        Row(
+        FigureRow(
             model,
             f"<b>{human.get(model, DASH)} \N{RIGHTWARDS ARROW} {powered.get(model, DASH)}</b>",
         )
@@ -139,10 +141,10 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
 
 def sizes(board: Leaderboard, source: BoardSource) -> dict[str, int]:
     """Return how many ranks each model may have, by one source."""
-    if source not in board.evidence.estimates:
+    if source not in board.estimates.by_source:
         return {}
-    found = board.evidence.separation(source).rank_sets(board.alpha, board.cutoff).sizes
-    models = board.evidence.estimates[source].models
+    found = board.estimates.separation(source).rank_sets(board.alpha, board.cutoff).sizes
+    models = board.estimates.by_source[source].models
     return {model: int(size) for model, size in zip(models, found, strict=True)}
 
 
@@ -155,7 +157,7 @@ def ranks(place: Place) -> str:
 
 def row_figure(
     traces: list[dict[str, Any]],
-    rows: Sequence[Row],
+    rows: Sequence[FigureRow],
     theme: Theme,
     head: Head,
     axis: dict[str, Any],
@@ -260,14 +262,14 @@ def _size(board: Leaderboard, standing: Standing) -> int:
     return standing.judge_verdicts if board.source is BoardSource.JUDGE else standing.comparisons
 
 
-def _said_rate(board: Leaderboard, standing: Standing, theme: Theme) -> Row:
+def _said_rate(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
     size = f'<span style="color:{theme.faint}">n = {_size(board, standing):,}</span>'
     if standing.place is None:
-        return Row(standing.model, f"<i>no win rate</i>  {size}", known=False)
-    return Row(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
+        return FigureRow(standing.model, f"<i>no win rate</i>  {size}", known=False)
+    return FigureRow(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
 
 
-def _labels(row: int, said: Row, theme: Theme) -> list[dict[str, Any]]:
+def _labels(row: int, said: FigureRow, theme: Theme) -> list[dict[str, Any]]:
     place: dict[str, Any] = {
         "y": row,
         "yshift": 17,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_evidence
+from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import Audit, audit, read_audit
 from coupled_arena.analysis.coupling.read import StoredScores, curves_of, read_protocol_scores
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_evidence
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.analysis.risk.read import read_stored_scores
 from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_report
@@ -33,7 +33,7 @@ SUB_SAMPLINGS = 1_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReportSettings:
     """What a report is to be about; None is everything.
 
     Attributes
@@ -99,7 +99,7 @@ class Report:
         Name of the database file, without its folder.
     made : datetime
         When, in UTC.
-    wanted : Wanted
+    wanted : ReportSettings
     schema : int
     inventory : Inventory
     fingerprint : str
@@ -107,7 +107,7 @@ class Report:
     boards : tuple of Leaderboard
         By people, then for each judge prediction-powered and by itself.
     modes : Leaderboard or None
-        A board whose evidence compares coupled with independent battles.
+        A board whose estimates compares coupled with independent battles.
     metrics : tuple of MetricReport
     audits, gradings : tuple of Audit
         Judges against people's votes, and against benchmarks.
@@ -115,7 +115,7 @@ class Report:
 
     store: str
     made: datetime
-    wanted: Wanted
+    wanted: ReportSettings
     schema: int
     inventory: Inventory
     fingerprint: str
@@ -126,7 +126,7 @@ class Report:
     gradings: tuple[Audit, ...]
 
 
-def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
+def collect(store: Store, name: str, wanted: ReportSettings, made: datetime) -> Report:
     """Read everything that a report says.
 
     The same store and wishes give the same numbers to the last digit.
@@ -160,7 +160,7 @@ def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
         inventory=counted,
         fingerprint=fingerprint(store),
         boards=boards,
-        modes=next((board for board in boards if board.evidence.modes), None),
+        modes=next((board for board in boards if board.estimates.modes), None),
         metrics=tuple(
             _metric(store, each.metric, wanted)
             for each in counted.metrics
@@ -173,7 +173,7 @@ def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
         ),
         gradings=tuple(
             audit(
-                read_benchmark_evidence(store, wanted.selection(each.judge), metric), wanted.alpha
+                read_benchmark_estimates(store, wanted.selection(each.judge), metric), wanted.alpha
             )
             for each in counted.judges
             if wanted.judge in (None, each.judge) and each.grades
@@ -183,7 +183,7 @@ def collect(store: Store, name: str, wanted: Wanted, made: datetime) -> Report:
     )
 
 
-def _check(wanted: Wanted, counted: Inventory) -> None:
+def _check(wanted: ReportSettings, counted: Inventory) -> None:
     """Refuse names that the store does not know."""
     kinds: list[tuple[str, Sequence[str], list[str]]] = [
         ("judge", _asked(wanted.judge), [each.judge for each in counted.judges]),
@@ -201,7 +201,7 @@ def _asked(name: str | None) -> tuple[str, ...]:
     return () if name is None else (name,)
 
 
-def _boards(store: Store, wanted: Wanted, counted: Inventory) -> Iterator[Leaderboard]:
+def _boards(store: Store, wanted: ReportSettings, counted: Inventory) -> Iterator[Leaderboard]:
     """Yield the boards that there are data for."""
     judges = [
         each.judge
@@ -211,13 +211,13 @@ def _boards(store: Store, wanted: Wanted, counted: Inventory) -> Iterator[Leader
     wishes: list[tuple[str | None, tuple[BoardSource, ...]]] = [(None, (BoardSource.HUMAN,))]
     wishes += [(judge, (BoardSource.PPR, BoardSource.JUDGE)) for judge in judges]
     for judge, sources in wishes:
-        evidence = read_evidence(store, wanted.selection(judge))
+        estimates = read_estimates(store, wanted.selection(judge))
         for source in sources:
-            if source in evidence.estimates:
-                yield leaderboard(evidence, source=source, alpha=wanted.alpha)
+            if source in estimates.by_source:
+                yield leaderboard(estimates, source=source, alpha=wanted.alpha)
 
 
-def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
+def _metric(store: Store, metric: str, wanted: ReportSettings) -> MetricReport:
     with store.cursor() as cursor:
         found = MetricReport(
             metric,
@@ -230,7 +230,7 @@ def _metric(store: Store, metric: str, wanted: Wanted) -> MetricReport:
     return _with_risk(_with_savings(found, store, wanted), store, wanted)
 
 
-def _with_savings(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
+def _with_savings(found: MetricReport, store: Store, wanted: ReportSettings) -> MetricReport:
     try:
         stored = read_protocol_scores(store, found.metric, wanted.models)
     except ScoreError as error:
@@ -243,7 +243,7 @@ def _with_savings(found: MetricReport, store: Store, wanted: Wanted) -> MetricRe
     )
 
 
-def _with_risk(found: MetricReport, store: Store, wanted: Wanted) -> MetricReport:
+def _with_risk(found: MetricReport, store: Store, wanted: ReportSettings) -> MetricReport:
     settings = RiskSettings(alpha=wanted.alpha, copula=None, seed=SEED)
     try:
         # A report may be read by those who vote on rounds that are still blind.

@@ -82,15 +82,15 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
     yield "Judges", wanted.judge or "all, never pooled"
     yield "Scores", wanted.metric or "all metrics"
     for board in report.boards[:1]:
-        method = board.evidence.method
+        method = board.estimates.method
         used = sorted({each.estimate.weighting for each in report.boards if each.estimate})
         fallback = "" if used == [method.weighting] else f"; in force: {' and '.join(used)}"
         yield "Weighting", f"{method.weighting}{fallback}"
         yield "Covariance", f"{method.covariance}, clustered by prompt"
-        cutoff = f"{board.cutoff}, {board.evidence.draws:,} draws, seed {rank_sets.SEED}"
+        cutoff = f"{board.cutoff}, {board.estimates.draws:,} draws, seed {rank_sets.SEED}"
         yield "Cut-off of rank-sets", cutoff
     for each in report.audits[:1]:
-        yield "Ties in audits", f"as {each.evidence.ties}es"
+        yield "Ties in audits", f"as {each.estimates.ties}es"
     if any(each.pairs for each in report.metrics):
         draws = f"{score_tables.DRAWS:,} bootstrap samples of prompts"
         yield "Intervals of savings", f"{draws}, seed {SEED}"

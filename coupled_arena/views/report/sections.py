@@ -116,7 +116,7 @@ def gradings(report: Report) -> Html:
     return joined(
         part
         for each in report.gradings
-        for part in _audit(each, f"{each.judge} on {each.evidence.benchmark}")
+        for part in _audit(each, f"{each.judge} on {each.estimates.benchmark}")
     )
 
 
@@ -143,7 +143,7 @@ def _needs(what: str) -> Html:
 
 
 def _board(board: Leaderboard) -> Iterator[Html]:
-    judge = board.evidence.selection.judge or ""
+    judge = board.estimates.selection.judge or ""
     yield heading(
         {
             BoardSource.HUMAN: "People's votes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from coupled_arena.analysis.audit.plan import Plan
+from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.differences import Difference
 from coupled_arena.views.markup import Html, bold, joined, listed, paragraph, table
@@ -40,7 +40,7 @@ def difference_table(audit: Audit) -> Html:
     return table(names, rows)
 
 
-def plan_text(plan: Plan) -> Html:
+def plan_text(plan: VotePlan) -> Html:
     """Return a plan as paragraphs."""
     return joined(paragraph(sentence) for sentence in plan_words(plan))
 

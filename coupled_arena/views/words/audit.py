@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
-from coupled_arena.analysis.audit.plan import Plan
+from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.model_counts import Ties
@@ -40,14 +40,14 @@ def _worth(audit: Audit) -> Iterator[str]:
     unknown = not least or median(least) <= 1
     yield (
         f"{f'Too early to say whether {audit.judge} adds anything: ' if unknown else ''}"
-        f"10 {audit.terms.label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
+        f"10 {audit.symbols.label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
         f"most{_limits(audit)}, however many verdicts it gives{there}."
     )
     ranges = "; ".join(
         f"{10 * low:.1f} to {10 * high:.1f} with {_TIES[ties]}"
         for ties, (low, high) in audit.tau_max_range.items()
     )
-    if audit.evidence.truth is Truth.VOTES:
+    if audit.estimates.truth is Truth.VOTES:
         yield f"At most that is, by model, {ranges}."
 
 
@@ -67,7 +67,7 @@ def _limits(audit: Audit) -> str:
 
 def _frontier(audit: Audit) -> Iterator[str]:
     at = [row.model for row in audit.models if row.at_frontier]
-    if at and audit.evidence.truth is Truth.BENCHMARK:
+    if at and audit.estimates.truth is Truth.BENCHMARK:
         yield (
             f"{_listed(at)}: the judge knows what is right no more often than the model does, so "
             "that no number of its grades can double the worth of a checked answer."
@@ -87,7 +87,7 @@ def _bias(audit: Audit) -> Iterator[str]:
     yield _largest(audit, row, largest)
     if audit.order_is_safe is None or audit.smallest_gap is None:
         return
-    source, who = audit.terms.source, f"{audit.terms.source} {audit.terms.does}"
+    source, who = audit.symbols.source, f"{audit.symbols.source} {audit.symbols.does}"
     gap = f"the two closest models are {_short(100 * audit.smallest_gap)} points apart"
     if audit.order_is_safe:
         yield (
@@ -112,21 +112,21 @@ def _largest(audit: Audit, row: ModelAudit, largest: float) -> str:
         )
     more = "more" if (row.judge_bias or 0) > 0 else "less"
     return (
-        f"Its largest bias is on {row.model}: it {audit.terms.favours} {100 * largest:.1f} points "
-        f"{more} often than {audit.terms.source} {audit.terms.does} ({bounds})."
+        f"Its largest bias is on {row.model}: it {audit.symbols.favours} {100 * largest:.1f} "
+        f"points {more} often than {audit.symbols.source} {audit.symbols.does} ({bounds})."
     )
 
 
 def _agreement(audit: Audit) -> Iterator[str]:
     if audit.row_agreement is not None:
         yield (
-            f"Judge and {audit.terms.source} say the same of {audit.row_agreement:.1%} of the "
-            f"{audit.comparisons:,} {audit.terms.many} that have both."
+            f"Judge and {audit.symbols.source} say the same of {audit.row_agreement:.1%} of the "
+            f"{audit.comparisons:,} {audit.symbols.many} that have both."
         )
 
 
 def _positions(audit: Audit) -> Iterator[str]:
-    orders = audit.evidence.orders
+    orders = audit.estimates.orders
     if orders.readable and audit.first_by_people is not None:
         yield (
             f"The answer shown first wins {orders.first / orders.readable:.1%} of the judge's "
@@ -135,8 +135,8 @@ def _positions(audit: Audit) -> Iterator[str]:
 
 
 def _swaps(audit: Audit) -> Iterator[str]:
-    orders = audit.evidence.orders
-    if audit.evidence.truth is Truth.BENCHMARK:
+    orders = audit.estimates.orders
+    if audit.estimates.truth is Truth.BENCHMARK:
         return
     if not orders.swapped:
         yield "No pair was judged in both orders, so nothing is known of flips."
@@ -149,7 +149,7 @@ def _swaps(audit: Audit) -> Iterator[str]:
 
 
 def _lengths(audit: Audit) -> Iterator[str]:
-    lengths = audit.evidence.lengths
+    lengths = audit.estimates.lengths
     if not lengths.judge_all:
         return
     people = (
@@ -163,12 +163,12 @@ def _lengths(audit: Audit) -> Iterator[str]:
     )
 
 
-def plan_words(plan: Plan) -> tuple[str, ...]:
+def plan_words(plan: VotePlan) -> tuple[str, ...]:
     """Return what a plan asks for."""
     return tuple(_plan(plan))
 
 
-def _plan(plan: Plan) -> Iterator[str]:
+def _plan(plan: VotePlan) -> Iterator[str]:
     needs, judge = plan.needs, plan.judge
     limit = f"{10 * needs.tau_max:.1f}" if math.isfinite(needs.tau_max) else "any number"
     yield (

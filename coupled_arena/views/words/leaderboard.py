@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, Evidence
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
@@ -27,7 +27,7 @@ def board_table(board: Leaderboard) -> Html:
     if is_empty(board):
         nothing = paragraph(_nothing(board), "hint")
         return joined([nothing, notes]) if board.standings else nothing
-    judged = board.evidence.selection.judge is not None
+    judged = board.estimates.selection.judge is not None
     level = f"{100 * (1 - board.alpha):.4g}%"
     names = ["Model", "Rank", "Win rate", f"{level} interval", *(["Verdicts"] if judged else [])]
     names += ["Votes", "Wins", "Ties", "Both bad", "Identical"]
@@ -40,19 +40,19 @@ def judge_words(board: Leaderboard) -> Html:
     human, powered = (sizes(board, source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     if not human or not powered:
         return Html("")
-    tuning = board.evidence.estimates[BoardSource.PPR].power_tuning
+    tuning = board.estimates.by_source[BoardSource.PPR].power_tuning
     before, after = (fmean(of.values()) for of in (human, powered))
     return Html(
         f"<p>With this judge a model keeps <b>{after:.1f}</b> possible ranks on average, instead "
         f"of <b>{before:.1f}</b> by people alone. Its verdicts weigh "
         f"<b>\N{GREEK SMALL LETTER LAMDA} = {tuning:.2f}</b>: 0 ignores the judge, 1 takes it as "
-        f"seriously as people. {_saved(board.evidence)}</p>"
+        f"seriously as people. {_saved(board.estimates)}</p>"
     )
 
 
 def mode_words(board: Leaderboard) -> Html:
     """Say what coupling changes besides win rates."""
-    modes = board.evidence.modes
+    modes = board.estimates.modes
     if modes is None:
         return Html("")
     flips = _ordered_flips(modes)
@@ -73,8 +73,8 @@ def mode_words(board: Leaderboard) -> Html:
 
 
 def _nothing(board: Leaderboard) -> str:
-    selection = board.evidence.selection
-    if board.source is BoardSource.PPR and board.evidence.judged.verdicts.comparisons.any():
+    selection = board.estimates.selection
+    if board.source is BoardSource.PPR and board.estimates.judged.verdicts.comparisons.any():
         return "This board needs battles that have both a vote and a verdict."
     if selection.voter:
         return "You have not voted on anything that this board shows."
@@ -105,13 +105,13 @@ def _row(standing: Standing, judged: bool) -> Html:
     return Html(f'<tr><th scope="row">{html(standing.model)}</th>{rate}{cells}</tr>')
 
 
-def _saved(evidence: Evidence) -> str:
-    saved = evidence.votes_saved
+def _saved(estimates: BoardEstimates) -> str:
+    saved = estimates.votes_saved
     if saved is None:
         return ""
     if saved < 0.5:
         return "It saves no votes here."
-    human = evidence.estimates[BoardSource.HUMAN].human
+    human = estimates.by_source[BoardSource.HUMAN].human
     return (
         f"To be as certain without it, <b>{saved:,.0f} more votes</b> would have to be added to "
         f"the {human:,} there are."

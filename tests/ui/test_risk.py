@@ -24,7 +24,7 @@ from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
 from coupled_arena.views.tables.risk import rank_table, risk_said
 from tests.store.conftest import make_battle
-from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 
 MODELS = ("best <8-bit>", "risky <b>", "worse")
@@ -229,7 +229,7 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("risk")
     with Store.open(folder / "arena.duckdb") as store:
         fill(store)
-    with serving(folder, TWO_QUICK_MODELS) as running:
+    with serving(folder, EQUAL_MODELS) as running:
         yield running
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
+from coupled_arena.stats.coupling.score_tables import ScoreTable
 
 SUBJECTS = ("subject", "category")
 """Names of a column, in lower case, that tells prompts apart and holds no scores."""
@@ -51,10 +51,8 @@ class SubjectScores:
         except ValueError as error:
             raise ScoreError(f"{subject}: {error}") from error
 
-    def savings_by_subject(
-        self, alpha: float = 0.05, seed: int = 0
-    ) -> dict[str, tuple[PairSavings, ...]]:
-        """Return the savings within each subject, none where it has too few prompts.
+    def by_subject(self) -> dict[str, ScoreTable | None]:
+        """Return the scores of each subject, None where it has too few prompts.
 
         Raises
         ------
@@ -65,8 +63,7 @@ class SubjectScores:
             raise ScoreError("The table has no column Subject or Category.")
         counted = Counter(self.subjects)  # two prompts are the least
         return {
-            subject: compare_scores(self.of(subject), alpha, seed=seed) if n > 1 else ()
-            for subject, n in sorted(counted.items())
+            subject: self.of(subject) if n > 1 else None for subject, n in sorted(counted.items())
         }
 
 

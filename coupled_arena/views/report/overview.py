@@ -91,7 +91,7 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
         yield "Cut-off of rank-sets", cutoff
     for each in report.audits[:1]:
         yield "Ties in audits", f"as {each.estimates.ties}es"
-    if any(each.pairs for each in report.metrics):
+    if any(each.savings for each in report.metrics):
         draws = f"{score_tables.DRAWS:,} bootstrap samples of prompts"
         yield "Intervals of savings", f"{draws}, seed {SEED}"
         yield "Curves of errors", f"{SUB_SAMPLINGS:,} sub-samplings, seed {SEED}"

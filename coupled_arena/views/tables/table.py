@@ -110,6 +110,12 @@ class Table(Generic[Row]):
         self._named(names)
         return Table(self.columns, self.rows, names)
 
+    def joined(self, columns: Iterable[Column[Row]]) -> Table[Row]:
+        """Return the table with more columns at its end."""
+        more = tuple(columns)
+        shown = (*self.shown, *(column.name for column in more)) if self.shown else ()
+        return Table((*self.columns, *more), self.rows, shown)
+
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as JSON values, None for what is unknown."""
         return [{column.name: column.of(row) for column in self.columns} for row in self.rows]

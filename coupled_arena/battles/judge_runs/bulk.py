@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
@@ -11,12 +12,14 @@ from coupled_arena.battles.judge_runs.run import Run, Tally
 from coupled_arena.core.errors import JudgeError
 from coupled_arena.core.interrupts import on_interrupt
 from coupled_arena.judging.budget import Budget
-from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
+from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
+from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import judges
-from coupled_arena.store.tables.grades import PendingSolutions
-from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
+
+if TYPE_CHECKING:
+    from coupled_arena.judging.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def judge_stored(
         The judge's name stands for another judge, or the database cannot be written.
     """
     spec = judge.spec
-    judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+    bound = (spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+    store.write(lambda cursor: judges.bind(cursor, *bound))
     settled = 0
     with (
         _pending(store, spec, again=again, limit=limit) as pending,

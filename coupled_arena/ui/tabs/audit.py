@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -37,6 +36,7 @@ from coupled_arena.views.figures.audit import (
     powered_figure,
 )
 from coupled_arena.views.figures.reading import AUDIT
+from coupled_arena.views.markup import paragraph
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.words.audit import audit_findings, plan_findings
 
@@ -262,7 +262,7 @@ class AuditTab:
         try:
             return plan_findings(self._planned(choice, question))
         except ArenaError as error:
-            return f'<p class="hint">{escape(str(error))}</p>'
+            return paragraph(str(error), "hint")
 
     def _planned(self, choice: AuditChoice, question: PlanGoal) -> VotePlan:
         if question.other is None:

@@ -55,13 +55,15 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             "model", "judge_bias", "bias_low", "bias_high", "b", "judge_score", "n"
         ),
     )
-    said = _said(audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}")
+    labels = _row_labels(
+        audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}"
+    )
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
         "title": axis_title(f"Judge below {symbols(audit).source}, above", theme),
     }
-    return row_figure([_rule(0, audit, theme.faint), dots], said, theme, head, axis)
+    return row_figure([_rule(0, audit, theme.faint), dots], labels, theme, head, axis)
 
 
 def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
@@ -101,14 +103,14 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             "at_frontier",
         ),
     )
-    said = _said(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
+    labels = _row_labels(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
     axis = {
         "range": [9.6, 1.1 * widest],
         "title": axis_title(f"{symbols(audit).label.capitalize()}s without the judge", theme),
     }
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
-    return row_figure(traces, said, theme, head, axis)
+    return row_figure(traces, labels, theme, head, axis)
 
 
 def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
@@ -141,7 +143,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         ),
         numbers=audit_models(audit).only("model", "agreement", "balanced_agreement", "p", "q", "b"),
     )
-    said = _said(
+    labels = _row_labels(
         audit,
         lambda row: row.balanced_agreement,
         lambda row: f"{_of(row.balanced_agreement):.0%} | {_of(row.agreement):.0%}",
@@ -153,7 +155,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         balanced,
     ]
     axis = {**rate_axis(theme), "title": axis_title(f"Same as {symbols(audit).source}", theme)}
-    return row_figure(traces, said, theme, head, axis)
+    return row_figure(traces, labels, theme, head, axis)
 
 
 def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
@@ -189,13 +191,13 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             "model", "b", "b_low", "b_high", "powered", "powered_low", "powered_high"
         ),
     )
-    said = _said(
+    labels = _row_labels(
         audit,
         lambda row: row.b,
         lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
     axis = {**rate_axis(theme), "title": axis_title(symbols(audit).rate, theme)}
-    return row_figure([alone, powered], said, theme, head, axis)
+    return row_figure([alone, powered], labels, theme, head, axis)
 
 
 def _worth_of_ten(row: ModelAudit) -> tuple[float, float, float]:
@@ -210,7 +212,7 @@ def _known(
     return [(at, row) for at, row in enumerate(audit.models) if value(row) is not None]
 
 
-def _said(
+def _row_labels(
     audit: Audit, value: Callable[[ModelAudit], float | None], text: Callable[[ModelAudit], str]
 ) -> Sequence[FigureRow]:
     return [

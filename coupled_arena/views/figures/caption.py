@@ -106,12 +106,12 @@ def _direction(report: RiskReport, view: RiskView) -> list[str]:
 
 
 def _whose(board: Leaderboard) -> list[str]:
-    said = {
+    counted = {
         BoardSource.HUMAN: "people's votes",
         BoardSource.JUDGE: f"verdicts of {_judge(board)}",
         BoardSource.PPR: f"votes with verdicts of {_judge(board)}",
     }[board.source]
-    return [said, _number(board)]
+    return [counted, _number(board)]
 
 
 def _number(board: Leaderboard) -> str:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from markupsafe import Markup
+
 from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
@@ -33,7 +35,7 @@ from coupled_arena.views.figures.risk import (
     violation_figure,
 )
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
-from coupled_arena.views.markup import Html, heading, joined, listed, paragraph, table
+from coupled_arena.views.markup import heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.report.embed import figure, figures
 from coupled_arena.views.tables.audit import audit_differences, audit_models
@@ -61,7 +63,7 @@ _RISK_FIGURES = {
 _CURVES = 3  # pairs of a metric that have curves; the table has all
 
 
-def leaderboards(report: Report) -> Html:
+def leaderboards(report: Report) -> Markup:
     """Return who is better, by people and with each judge."""
     if not report.boards:
         return _needs(
@@ -71,7 +73,7 @@ def leaderboards(report: Report) -> Html:
     return joined(part for board in report.boards for part in _board(board))
 
 
-def modes(report: Report) -> Html:
+def modes(report: Report) -> Markup:
     """Return how coupling changes win rates."""
     board = report.modes
     if board is None:
@@ -90,7 +92,7 @@ def modes(report: Report) -> Html:
     )
 
 
-def savings(report: Report) -> Html:
+def savings(report: Report) -> Markup:
     """Return accuracies, and the samples that coupling saves."""
     if not report.metrics:
         return _needs(
@@ -100,7 +102,7 @@ def savings(report: Report) -> Html:
     return joined(part for each in report.metrics for part in _metric(each))
 
 
-def audits(report: Report) -> Html:
+def audits(report: Report) -> Markup:
     """Return what each judge's verdicts are worth beside people's votes."""
     if not report.audits:
         return _needs(
@@ -110,7 +112,7 @@ def audits(report: Report) -> Html:
     return joined(part for each in report.audits for part in _audit(each, each.judge))
 
 
-def gradings(report: Report) -> Html:
+def gradings(report: Report) -> Markup:
     """Return what each judge's grades are worth beside a benchmark's key."""
     if not report.gradings:
         return _needs(
@@ -124,14 +126,14 @@ def gradings(report: Report) -> Html:
     )
 
 
-def risk(report: Report) -> Html:
+def risk(report: Report) -> Markup:
     """Return which model fails least badly, by each metric."""
     if not report.metrics:
         return _needs("scores: run <code>benchmark</code>, or <code>import-scores</code>.")
     return joined(part for each in report.metrics for part in _risk(each))
 
 
-SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
+SECTIONS: dict[str, tuple[str, Callable[[Report], Markup]]] = {
     "leaderboard": ("Leaderboard", leaderboards),
     "modes": ("Coupled against independent", modes),
     "coupling": ("What coupling saves on benchmarks", savings),
@@ -141,12 +143,12 @@ SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
 }
 
 
-def _needs(what: str) -> Html:
+def _needs(what: str) -> Markup:
     """Say what a section without results would need; markup of our own."""
-    return paragraph(Html(f"This needs {what}"))
+    return paragraph(Markup(f"This needs {what}"))
 
 
-def _board(board: Leaderboard) -> Iterator[Html]:
+def _board(board: Leaderboard) -> Iterator[Markup]:
     judge = board.estimates.selection.judge or ""
     yield heading(
         {
@@ -169,7 +171,7 @@ def _board(board: Leaderboard) -> Iterator[Html]:
     yield figures(*drawn)
 
 
-def _metric(found: MetricReport) -> Iterator[Html]:
+def _metric(found: MetricReport) -> Iterator[Markup]:
     yield heading(f"Scores by {found.metric}", 3)
     yield table(
         ("Model", "Mode", "Answers", "Mean score", "Without an answer"),
@@ -207,7 +209,7 @@ def _largest(pairs: Sequence[PairSavings]) -> list[int]:
     return sorted(known, key=lambda at: -pairs[at].savings)[:_CURVES]
 
 
-def _risk(found: MetricReport) -> Iterator[Html]:
+def _risk(found: MetricReport) -> Iterator[Markup]:
     yield heading(f"Ranks by {found.metric}", 3)
     if found.risk is None or found.risk.view is None:
         yield paragraph(found.unranked, "hint")
@@ -224,7 +226,7 @@ def _prompts(n: int) -> str:
     return f"{n:,} prompt{'s' * (n != 1)}"
 
 
-def _audit(audit: Audit, title: str) -> Iterator[Html]:
+def _audit(audit: Audit, title: str) -> Iterator[Markup]:
     yield heading(title, 3)
     yield audit_findings(audit)
     if not audit.comparisons:

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
+from markupsafe import Markup
+
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
-from coupled_arena.views.markup import Html, joined, listed, paragraph
+from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.symbols import symbols
 
 _TIES = {Ties.LOSS: "ties as losses", Ties.DROP: "ties dropped"}
@@ -33,7 +35,7 @@ def audit_warnings(audit: Audit) -> tuple[str, ...]:
     return tuple(_warnings(audit))
 
 
-def audit_findings(audit: Audit) -> Html:
+def audit_findings(audit: Audit) -> Markup:
     """Return the sentences as markup, the first one larger, and what the audit cannot say."""
     words = audit_words(audit)
     first = [paragraph(sentence, "headline") for sentence in words[:1]]
@@ -183,7 +185,7 @@ def plan_words(plan: VotePlan) -> tuple[str, ...]:
     return tuple(_plan(plan))
 
 
-def plan_findings(plan: VotePlan) -> Html:
+def plan_findings(plan: VotePlan) -> Markup:
     """Return what a plan asks for as markup."""
     return joined(paragraph(sentence) for sentence in plan_words(plan))
 

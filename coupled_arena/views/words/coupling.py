@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from markupsafe import Markup
+
 from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.views.markup import Html, joined, listed, paragraph
+from coupled_arena.views.markup import joined, listed, paragraph
 
 
 def coupling_words(found: Coupling, pair: PairSavings) -> tuple[str, ...]:
@@ -39,14 +41,14 @@ def coupling_warnings(found: Coupling) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def coupling_findings(found: Coupling, pair: PairSavings) -> Html:
+def coupling_findings(found: Coupling, pair: PairSavings) -> Markup:
     """Return what one pair's scores say as markup, the first sentence larger."""
     first, *rest = coupling_words(found, pair)
     rest += coupling_warnings(found)
     return joined([paragraph(first, "headline"), listed(rest, "findings")])
 
 
-def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha: float) -> Html:
+def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha: float) -> Markup:
     """Return how many prompts a difference with this error takes under each protocol.
 
     Raises
@@ -64,7 +66,7 @@ def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha
         else ""
     )
     level = f"{100 * (1 - alpha):.4g}%"
-    return Html(
+    return Markup(
         f"<p>A {level} interval of ± {error:g} for the difference, with {repetitions} "
         f"answer{'s' * (repetitions > 1)} to each prompt, takes <b>{coupled:,}</b> prompts coupled "
         f"and <b>{independent:,}</b> independent{share}.</p>"

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
+from markupsafe import Markup
 
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_tests import PValues, fewest_bootstraps, samples_needed
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.stats.risk.portfolio import Copula
-from coupled_arena.views.markup import Html, joined, listed, paragraph
+from coupled_arena.views.markup import joined, listed, paragraph
 
 _FEW = 30  # prompts from which a bootstrap tells little
 _THIN = 5  # scores in a tail, likewise
@@ -28,7 +29,7 @@ def risk_words(report: RiskReport, view: RiskView) -> tuple[str, ...]:
     return (_leader(report, view), *_misplaced(view))
 
 
-def risk_findings(report: RiskReport, view: RiskView) -> Html:
+def risk_findings(report: RiskReport, view: RiskView) -> Markup:
     """Return the sentences as markup, the first one larger, and what to keep in mind."""
     first, *rest = risk_words(report, view)
     warnings = listed(risk_warnings(report), "hint")

@@ -13,7 +13,7 @@ from coupled_arena.views.words.coupling import coupling_warnings
 
 _Row = dict[str, Any]
 _PROTOCOLS = ("coupled", "independent")  # in the order of an array's axis
-_FOR_TERMINALS = ("model_a", "model_b", "savings", "savings_low", "mean_covariance")
+_FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance")
 
 
 def coupling_pairs(
@@ -22,7 +22,7 @@ def coupling_pairs(
     """Return a row for each pair of models, or for some."""
     rows = found.pairs if pairs is None else pairs
     return table_of(pair_columns(found.alpha), rows).showing(
-        *("model_a", "model_b", "savings", "savings_low", "difference_coupled"),
+        *("model_a", "savings", "savings_low", "difference_coupled"),
         *("difference_independent", "pooled_variance_coupled", "pooled_variance_independent"),
         *("mean_covariance", "identity_gap"),
     )
@@ -31,8 +31,14 @@ def coupling_pairs(
 def pair_columns(alpha: float = 0.05) -> tuple[Column[PairSavings], ...]:
     """Return the columns of `coupling_pairs`; differences are those of mean scores, a less b."""
     return (
-        Column("model_a", str, "Name of model a", heading="Model a"),
-        Column("model_b", str, "Name of model b", heading="Model b"),
+        Column(
+            "model_a",
+            str,
+            "Name of model a",
+            heading="Pair",
+            text=lambda row: f"{row.model_a} | {row.model_b}",
+        ),
+        Column("model_b", str, "Name of model b"),
         Column("prompts", int, "Prompts that both answered", lambda row: len(row.covariances)),
         Column(
             "seeds",

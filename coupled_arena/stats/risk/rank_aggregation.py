@@ -43,7 +43,7 @@ class Aggregate:
     Attributes
     ----------
     ranks : ndarray of int64, shape (k,)
-        Of each model, 1 the best. Under Pearson's distance models with equal claims share the best
+        Of each model, 1 the best. Under Pearson's distance models with equal scores share the best
         of their ranks; else the earlier model comes first where two orders are equally near.
     distance : float
         Weighted mean distance to the given rankings.
@@ -129,11 +129,11 @@ def _mean_distance(ranks: IntArray, given: FloatArray, shares: FloatArray, kind:
 
 def _nearest_by_correlation(given: FloatArray, shares: FloatArray) -> Aggregate:
     """Correlation with all is that with one vector, and greatest for ranks in its order."""
-    claim = np.round(shares @ np.array([_standard(ranks) for ranks in given]), 12)
-    order = np.argsort(claim, kind="stable")
+    score = np.round(shares @ np.array([_standard(ranks) for ranks in given]), 12)
+    order = np.argsort(score, kind="stable")
     strict = np.empty(len(order), dtype=np.int64)
     strict[order] = np.arange(1, len(order) + 1)
-    shared = (claim[None, :] < claim[:, None]).sum(axis=1) + 1
+    shared = (score[None, :] < score[:, None]).sum(axis=1) + 1
     far = _mean_distance(strict, given, shares, Distance.PEARSON)
     return Aggregate(shared.astype(np.int64), far, Distance.PEARSON)
 

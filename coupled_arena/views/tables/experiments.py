@@ -64,11 +64,11 @@ def resampling_text(result: Resampling, answer: dict[str, Any]) -> str:
 
 def simulation_answer(result: Simulation) -> dict[str, Any]:
     """Return a simulation as JSON values."""
-    plan, world = result.plan, result.plan.world
-    low, high = world.ranks.tolist()
+    plan, truth = result.plan, result.plan.truth
+    low, high = truth.ranks.tolist()
     return {
-        "world": asdict(world),
-        "theta": world.theta.tolist(),
+        "world": asdict(truth),
+        "theta": truth.theta.tolist(),
         "true_ranks": [list(pair) for pair in zip(low, high, strict=True)],
         "repeats": result.repeats,
         **_settings(plan, "alpha", "covariance", "weighting", "seed"),

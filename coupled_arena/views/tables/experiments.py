@@ -14,11 +14,8 @@ if TYPE_CHECKING:
         Simulation,
         SimulationPlan,
     )
-    from coupled_arena.stats.simulation.resampling import (
-        RankSetQuality,
-        Resampling,
-        ResamplingPlan,
-    )
+    from coupled_arena.stats.simulation.rank_set_runs import RankSetQuality
+    from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
 
 _Row = dict[str, Any]
 
@@ -161,7 +158,7 @@ INTERVALS: tuple[Column[_Row], ...] = (
 
 def intervals(result: Simulation) -> Table[_Row]:
     """Return how often each model's interval contains its true win rate."""
-    theta = result.plan.world.theta
+    theta = result.plan.truth.theta
     rows = (
         {
             "ranking": one.ranking,

@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import coo_array
+from scipy.stats import rankdata
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.portfolio import checked_weights
@@ -77,7 +78,7 @@ def aggregate(
     if given.ndim != 2 or not given.size or not np.isfinite(given).all():
         raise ValueError("There must be one ranking or more, with a rank for each model.")
     shares = checked_weights(None if weights is None else weights.tolist(), len(given))
-    middle = _middle_ranks(given)
+    middle = rankdata(given, axis=1)
     if kind is Distance.PEARSON:
         return _nearest_by_correlation(middle, shares)
     costs = _footrule(middle, shares)
@@ -99,7 +100,7 @@ def distance(one: FloatArray, other: FloatArray, kind: Distance) -> float:
     one, other : ndarray, shape (k,)
         Ranks; ties are equal numbers.
     """
-    a, b = _middle_ranks(np.stack([one, other]).astype(np.float64))
+    a, b = rankdata([one, other], axis=1)
     if kind is Distance.SPEARMAN:
         return float(np.abs(a - b).sum())
     if kind is Distance.PEARSON:
@@ -107,12 +108,6 @@ def distance(one: FloatArray, other: FloatArray, kind: Distance) -> float:
     pairs = np.triu_indices(len(a), 1)
     product = np.sign(a[:, None] - a)[pairs] * np.sign(b[:, None] - b)[pairs]
     return float(((1 - product) / 2).sum())
-
-
-def _middle_ranks(rankings: FloatArray) -> FloatArray:
-    lower = (rankings[:, None, :] < rankings[:, :, None]).sum(axis=2)
-    same = (rankings[:, None, :] == rankings[:, :, None]).sum(axis=2)
-    return lower + (same + 1) / 2
 
 
 def _standard(ranks: FloatArray) -> FloatArray:

@@ -373,7 +373,7 @@ def test_the_published_solutions_pass(humaneval):
     graded = list(HumanEval().score_all(humaneval))
     assert [g.note for g in graded if not g.score] == []
     assert sum(g.score for g in graded) == 164
-    assert time.monotonic() - started < 120  # 13 s on two free cores
+    assert time.monotonic() - started < PATIENCE  # 13 s on two free cores
 
 
 BROKEN = ["    return None", "    raise ValueError", "    return 'wrong'", "    return -987654321"]

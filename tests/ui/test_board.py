@@ -134,7 +134,9 @@ def test_a_vote_cast_elsewhere_moves_the_board_and_nothing_else_does(served, boa
     page.wait_for_selector("#board-rates .js-plotly-plot .main-svg")
     page.evaluate("document.querySelector('#board .board').drawn = 'once'")
     page.evaluate("document.querySelector('#board-rates .main-svg g').drawn = 'once'")
-    page.wait_for_timeout(2500)
+    for _ in range(3):
+        with page.expect_request(lambda request: "queue/join" in request.url):
+            pass  # the board looks whether there is a new vote
     assert page.evaluate("document.querySelector('#board .board').drawn") == "once"
     assert page.evaluate("document.querySelector('#board-rates .main-svg g').drawn") == "once"
     elsewhere = Visitor(served.url)

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.judging.scripted import KEY, failure, scripted, verdict
+from tests.patience import PATIENCE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import EQUAL_MODELS, read, serving
 from tests.ui.test_browser import open_tab
@@ -56,8 +57,8 @@ def test_verdicts_follow_votes_and_an_outage_is_one_line(judge, visit, tmp_path)
         page.wait_for_function(f"{VERDICTS} === '1'")
         assert page.locator(NOTICE).count() == 0
         released = threading.Event()
-        judge.script = lambda _: failure(503) if released.wait(60) else verdict("A")
-        assert vote(served.url) < 30  # the judge does not answer yet
+        judge.script = lambda _: failure(503) if released.wait(PATIENCE) else verdict("A")
+        assert vote(served.url) < PATIENCE / 2  # the judge does not answer yet
         released.set()
         page.wait_for_selector(NOTICE)
         assert KEY not in page.content()

@@ -1,3 +1,57 @@
-"""Compare language models side by side, decoding in lockstep from one noise stream."""
+"""Compare language models side by side, decoding in lockstep from one noise stream.
+
+Importing this loads nothing else: each name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coupled_arena.api.analyses import audit, coupling, leaderboard, risk
+    from coupled_arena.api.figures import plot
+    from coupled_arena.api.models import Models, generate, load
+    from coupled_arena.api.results import Result
+    from coupled_arena.api.stores import ArenaStore, open
+    from coupled_arena.api.votes import rank
+    from coupled_arena.core.errors import ArenaError
 
 __version__ = "0.1.0"
+__all__ = [
+    "ArenaError",
+    "ArenaStore",
+    "Models",
+    "Result",
+    "audit",
+    "coupling",
+    "generate",
+    "leaderboard",
+    "load",
+    "open",
+    "plot",
+    "rank",
+    "risk",
+]
+
+_HOMES = {
+    "api.analyses": ("audit", "coupling", "leaderboard", "risk"),
+    "api.figures": ("plot",),
+    "api.models": ("Models", "generate", "load"),
+    "api.results": ("Result",),
+    "api.stores": ("ArenaStore", "open"),
+    "api.votes": ("rank",),
+    "core.errors": ("ArenaError",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__version__"})

@@ -1,0 +1,93 @@
+"""A database as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from coupled_arena.store.database import Store
+
+
+
+class ArenaStore:
+    """A database that is only read, and only while a call runs: the app may start at any time.
+
+    Every call reads what is there then. While an app or a run owns the database, that is its
+    newest snapshot, a few seconds old.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def battles(self) -> pd.DataFrame:
+        """Return the battles: models, mode, seed, settings and prompts."""
+        return self._frame("battles")
+
+    def replies(self) -> pd.DataFrame:
+        """Return the replies, one row for each model and turn of a battle."""
+        return self._frame("replies")
+
+    def votes(self) -> pd.DataFrame:
+        """Return people's votes; `current` is false where a later vote supersedes one."""
+        return self._frame("votes")
+
+    def comparisons(self) -> pd.DataFrame:
+        """Return current votes pair by pair, as `coupled_arena.rank` takes them."""
+        return self._frame("arena").rename(columns={"judge": "voter", "battle": "battle"})
+
+    def verdicts(self) -> pd.DataFrame:
+        """Return judges' verdicts, one row for each question that was asked."""
+        return self._frame("verdicts")
+
+    def scores(self) -> pd.DataFrame:
+        """Return numbers on replies: a benchmark's, or imported ones."""
+        return self._frame("scores")
+
+    def grades(self) -> pd.DataFrame:
+        """Return judges' grades of single answers."""
+        return self._frame("grades")
+
+    @contextmanager
+    def reading(self) -> Iterator[Store]:
+        """Open the database, or its newest snapshot, for as long as the block runs."""
+        from coupled_arena.store.transfer.snapshots import open_for_reading
+
+        store, _ = open_for_reading(self.path)
+        with store:
+            yield store
+
+    def _frame(self, table: str) -> pd.DataFrame:
+        from coupled_arena.store.transfer.export import frame
+
+        with self.reading() as store:
+            return frame(store, table)
+
+    def __repr__(self) -> str:
+        return f"ArenaStore({str(self.path)!r})"
+
+
+def open(path: str | Path) -> ArenaStore:  # noqa: A001 (read as coupled_arena.open)
+    """Open a database to analyse it; nothing in it is ever changed.
+
+    Parameters
+    ----------
+    path : str or Path
+        A database that the app, a batch run or an import has made.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read.
+    """
+    store = ArenaStore(Path(path))
+    with store.reading():
+        return store

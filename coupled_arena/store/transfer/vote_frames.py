@@ -1,0 +1,157 @@
+"""A table of comparisons as an in-memory store, so that it is counted as stored votes are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from coupled_arena.core.errors import VoteError
+from coupled_arena.core.records import Mode, Outcome
+from coupled_arena.store.database import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JUDGE = "verdict"
+"""Name of the judge whose verdicts a table has; also of their column."""
+
+_WORDS = {
+    "model_a": Outcome.FIRST,
+    "a": Outcome.FIRST,
+    "model_b": Outcome.SECOND,
+    "b": Outcome.SECOND,
+    "tie": Outcome.TIE,
+    "tie (bothbad)": Outcome.BOTH_BAD,
+    "both_bad": Outcome.BOTH_BAD,
+    "bothbad": Outcome.BOTH_BAD,
+}
+_NEEDED = ("model_a", "model_b", "winner")
+_MODES = [mode.value for mode in Mode]
+
+# As `comparison_rows` makes them of battles: every row for no judge, and again for the judge.
+_FILL = (
+    "insert into models (model) select distinct unnest([model_a, model_b]) from given order by 1",
+    "insert into prompts (prompt_key, comparisons) select prompt, count(*) from given group by 1",
+    f"""
+    insert into judges (judge, model, prompt_hash, sampling)
+    select '{JUDGE}', 'imported', '', ''
+    where exists (from given where verdict is not null)
+    """,
+    """
+    insert into comparisons
+    select
+        n, prompt_no, judge_no, given.mode::mode, a.model_no, b.model_no,
+        human::outcome, if(judge_no = 0, null, verdict)::outcome, false, voter, null, null
+    from given
+    join (select 0 as judge_no union all select judge_no from judges)
+        on judge_no = 0 or verdict is not null
+    join models as a on a.model = model_a
+    join models as b on b.model = model_b
+    join prompts on prompt_key = prompt
+    """,
+)
+
+
+def store_of_votes(votes: pd.DataFrame) -> Store:
+    """Return an in-memory store that holds nothing but these comparisons.
+
+    Parameters
+    ----------
+    votes : DataFrame
+        As `coupled_arena.rank` takes it.
+
+    Raises
+    ------
+    VoteError
+        A column is missing, or a row says nothing that can be counted.
+    """
+    given = _checked(votes)
+
+    def fill(cursor: duckdb.DuckDBPyConnection) -> None:
+        cursor.register("given", given)
+        for statement in _FILL:
+            cursor.execute(statement)
+
+    store = Store.in_memory()
+    try:
+        store.write(fill)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _checked(votes: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    if missing := [name for name in _NEEDED if name not in votes.columns]:
+        raise VoteError(
+            f"The votes have no column {' or '.join(missing)}; needed are {', '.join(_NEEDED)}."
+        )
+    given = pd.DataFrame({"n": np.arange(len(votes))})
+    for side in ("model_a", "model_b"):
+        given[side] = _names(votes, side)
+        _refuse(votes, given[side].isna() | (given[side] == ""), f"{side} is missing")
+    _refuse(votes, given["model_a"] == given["model_b"], "a model meets itself")
+    given["human"] = _outcomes(votes, "winner", given)
+    given["verdict"] = _outcomes(votes, JUDGE, given) if JUDGE in votes.columns else None
+    _refuse(votes, given["human"].isna() & given["verdict"].isna(), "winner is missing")
+    # Rows that do not say otherwise are on prompts of their own, by voters of their own.
+    own = pd.Series([f"row {n}" for n in range(len(votes))], dtype=object)
+    for column in ("prompt", "voter"):
+        told = _names(votes, column) if column in votes.columns else own.where(False)
+        given[column] = ("= " + told).where(told.notna(), own)
+    given["voter"] = given["voter"].where(given["human"].notna(), None)
+    given["mode"] = Mode.UNKNOWN.value
+    if "mode" in votes.columns:
+        given["mode"] = _names(votes, "mode")
+        _refuse(votes, ~given["mode"].isin(_MODES), f"mode is none of {', '.join(_MODES)}")
+    return given
+
+
+def _names(votes: pd.DataFrame, column: str) -> pd.Series:
+    """Return a column as text, whatever its type; missing values stay missing."""
+    values = votes[column].reset_index(drop=True)
+    return values.astype(object).where(values.isna(), values.astype(str).str.strip())
+
+
+def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Series:
+    """Return outcomes of words, or of the winner's own name; missing values stay missing."""
+    import pandas as pd
+
+    said = _names(votes, column)
+    by_word = said.str.lower().map({word: outcome.value for word, outcome in _WORDS.items()})
+    by_name = pd.Series(None, index=said.index, dtype=object)
+    by_name[said == given["model_a"]] = Outcome.FIRST.value
+    by_name[said == given["model_b"]] = Outcome.SECOND.value
+    both = by_word.notna() & by_name.notna()
+    _refuse(
+        votes,
+        both & (by_word != by_name),
+        f"{column} {{value}} names one model, and the side of the other",
+        said,
+    )
+    found = by_word.astype(object).where(by_word.notna(), by_name)
+    _refuse(
+        votes,
+        said.notna() & found.isna(),
+        f"{column} is {{value}}, not model_a, model_b, tie, both_bad or one of the row's models",
+        said,
+    )
+    return found.where(found.notna(), None)
+
+
+def _refuse(
+    votes: pd.DataFrame, wrong: pd.Series, why: str, values: pd.Series | None = None
+) -> None:
+    """Raise an error that names the first row that is wrong, and says how many are."""
+    if not wrong.any():
+        return
+    place = int(np.argmax(wrong.to_numpy()))
+    if values is not None:
+        why = why.format(value=repr(values.iloc[place]))
+    more = int(wrong.sum()) - 1
+    rows = f" ({more:,} more such rows)" if more else ""
+    raise VoteError(f"Row {votes.index[place]}: {why}{rows}.")

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coupled_arena.api.analyses import audit, coupling, leaderboard, risk
+    from coupled_arena.api.analyses import audit, coupling, risk
     from coupled_arena.api.figures import plot
     from coupled_arena.api.models import Models, generate, load
+    from coupled_arena.api.rankings import leaderboard, rank
     from coupled_arena.api.results import Result
     from coupled_arena.api.stores import ArenaStore, open
-    from coupled_arena.api.votes import rank
     from coupled_arena.core.errors import ArenaError
 
 __version__ = "0.1.0"
@@ -35,12 +35,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api.analyses": ("audit", "coupling", "leaderboard", "risk"),
+    "api.analyses": ("audit", "coupling", "risk"),
     "api.figures": ("plot",),
     "api.models": ("Models", "generate", "load"),
+    "api.rankings": ("leaderboard", "rank"),
     "api.results": ("Result",),
     "api.stores": ("ArenaStore", "open"),
-    "api.votes": ("rank",),
     "core.errors": ("ArenaError",),
 }
 

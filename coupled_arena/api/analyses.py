@@ -1,10 +1,11 @@
-"""The four analyses on a stored arena or on a table of scores; parameters as on the command line."""
+"""What a judge is worth, what coupling saves, and who fails least badly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from coupled_arena.api.checks import check_level, check_store, only_judge, selected, selection_of
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
@@ -14,65 +15,7 @@ if TYPE_CHECKING:
 
     from coupled_arena.analysis.audit.result import Audit
     from coupled_arena.analysis.coupling.result import Coupling
-    from coupled_arena.analysis.leaderboard.result import Leaderboard
     from coupled_arena.analysis.risk.result import RiskReport
-    from coupled_arena.store.database import Store
-    from coupled_arena.store.queries.comparisons import Selection
-
-Mode = Literal["all", "coupled", "independent"]
-
-
-def leaderboard(
-    store: ArenaStore,
-    *,
-    source: Literal["ppr", "human", "judge"] | None = None,
-    judge: str | None = None,
-    mode: Mode = "all",
-    alpha: float = 0.05,
-    covariance: Literal["corrected", "published"] = "corrected",
-    weighting: Literal["stratified", "position", "count"] = "stratified",
-    cutoff: Literal["max-t", "bonferroni", "chi2"] = "max-t",
-    models: Sequence[str] | None = None,
-    category: str | None = None,
-    language: str | None = None,
-) -> Result[Leaderboard]:
-    """Rank models by stored votes, a judge's verdicts, or both together.
-
-    Parameters
-    ----------
-    store : ArenaStore
-    source : {"ppr", "human", "judge"}, optional
-        Whose word counts; by default "ppr", votes with the help of verdicts, where a judge is
-        named, else "human".
-    judge : str, optional
-        Judges are never pooled; needed for "ppr" and "judge" where the store has several.
-    mode : {"all", "coupled", "independent"}
-        Which battles count.
-    alpha : float
-        Error level of the intervals, and of all rank-sets together.
-    models, category, language
-        Only comparisons between these models, on prompts of this category or in this language.
-
-    Returns
-    -------
-    Result
-        Tables: "models", "pairs", and "coupling" where both modes have votes.
-
-    Raises
-    ------
-    ArenaError
-        The store cannot be read, does not know a name, or a setting is out of range.
-    """
-    with _stored(store) as opened:
-        return board_of(
-            opened,
-            _selection(opened, judge, mode, models, category, language, source=source),
-            source=source,
-            alpha=alpha,
-            cutoff=cutoff,
-            covariance=covariance,
-            weighting=weighting,
-        )
 
 
 def audit(
@@ -284,36 +227,3 @@ def risk(
     )
 
 
-def board_of(
-    store: Store,
-    selection: Selection,
-    *,
-    source: str | None,
-    alpha: float,
-    cutoff: str,
-    covariance: str,
-    weighting: str,
-) -> Result[Leaderboard]:
-    """Return the leaderboard of a selection as a result."""
-    check_level(alpha)
-    from coupled_arena.analysis.leaderboard.read import BoardSource, Method
-    from coupled_arena.analysis.leaderboard.result import read_leaderboard
-    from coupled_arena.stats.ranking.estimates import Covariance
-    from coupled_arena.stats.ranking.rank_sets import Cutoff
-    from coupled_arena.stats.ranking.strata import Weighting
-    from coupled_arena.views.tables import leaderboard as tables
-
-    board = read_leaderboard(
-        store,
-        selection,
-        Method(one_of(Weighting, weighting), one_of(Covariance, covariance)),
-        source=one_of(BoardSource, source) if source else None,
-        alpha=alpha,
-        cutoff=one_of(Cutoff, cutoff),
-    )
-    found = {"models": tables.standings(board), "pairs": tables.pairs(board)}
-    if board.estimates.modes:
-        found["coupling"] = tables.modes(board)
-    settings = {"source": board.source.value, **_chosen(selection)}
-    settings |= {"alpha": alpha, "cutoff": cutoff, "covariance": covariance, "weighting": weighting}
-    return Result("Leaderboard", board, settings, found, board.messages)

@@ -29,18 +29,27 @@ class Result(Generic[T]):
     analysis : object
         Everything that was found, as plain values.
     settings : mapping of str to object
-        What it was made with; the names are the parameters' and the command's.
+        What it was made with, under the names of the function's parameters.
     tables : mapping of str to Table
         What `to_frame` can return; the first one is the main one.
-    warnings : tuple of str
-        Sentences on what the result cannot say.
+    answer : mapping of str to object
+        What the command prints with ``--json``.
     """
 
     title: str
     analysis: T
     settings: Mapping[str, Any]
     tables: Mapping[str, Table[Any]]
-    warnings: tuple[str, ...] = ()
+    answer: Mapping[str, Any]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what the result cannot say."""
+        return tuple(self.answer.get("warnings", ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values: what the command prints with ``--json``."""
+        return dict(self.answer)
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
         """Return a table as a DataFrame, its columns named as in JSON and CSV.

@@ -40,9 +40,26 @@ class ArenaStore:
         """Return people's votes; `current` is false where a later vote supersedes one."""
         return self._frame("votes")
 
-    def comparisons(self) -> pd.DataFrame:
-        """Return current votes pair by pair, as `coupled_arena.rank` takes them."""
-        return self._frame("arena").rename(columns={"judge": "voter", "battle": "battle"})
+    def comparisons(self, judge: str | None = None) -> pd.DataFrame:
+        """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
+
+        Votes on identical replies are there too, as ties; what no statistics count is not:
+        a model against itself, and votes that prefer one of two equal answers.
+
+        Parameters
+        ----------
+        judge : str, optional
+            Add this judge's verdicts, and the comparisons that only it decided.
+
+        Raises
+        ------
+        StoreError
+            The store does not know the judge.
+        """
+        from coupled_arena.store.queries.comparisons import frame
+
+        with self.reading() as store, store.cursor() as cursor:
+            return frame(cursor, judge)
 
     def verdicts(self) -> pd.DataFrame:
         """Return judges' verdicts, one row for each question that was asked."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Cursor = duckdb.DuckDBPyConnection
 FloatArray = NDArray[np.float64]
@@ -207,6 +210,57 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int) -> Cou
     at = judged & ~voted
     np.add.at(unlabelled, (mode[at], a[at], b[at], verdict[at]), n[at])
     return Counts(tuple(known), votes, labelled, unlabelled, left_out)
+
+
+# A judge's rows repeat the others; those of one battle that agree in all but the verdict are paired
+# in an order of their own.
+_FRAME = f"""
+with numbered as (
+    select *, row_number() over (
+        partition by judge_no, battle_no, model_a, model_b, voter order by human
+    ) as n
+    from comparisons
+    where not ({LEFT_OUT}) and model_a <> model_b and judge_no in (0, $judge)
+),
+both as (
+    select plain.* exclude (verdict), judged.verdict
+    from (from numbered where judge_no = 0) as plain
+    left join (from numbered where judge_no > 0) as judged
+        on judged.battle_no = plain.battle_no and judged.model_a = plain.model_a
+        and judged.model_b = plain.model_b and judged.n = plain.n
+        and judged.voter is not distinct from plain.voter
+)
+select
+    battle, a.model as model_a, b.model as model_b,
+    {{winner}} as winner, {{verdict}} as verdict,
+    both.mode::text as mode, prompt_key as prompt, voter, identical, category, language
+from both
+join battles using (battle_no)
+join models as a on a.model_no = model_a
+join models as b on b.model_no = model_b
+join prompts using (prompt_no)
+where both.human is not null or verdict is not null
+order by battle_no, voter, model_a, model_b
+"""
+
+
+def _word(outcome: str) -> str:
+    sides = "when 'first' then 'model_a' when 'second' then 'model_b'"
+    return f"case {outcome} {sides} else {outcome}::text end"
+
+
+def frame(cursor: Cursor, judge: str | None) -> pd.DataFrame:
+    """Return all comparisons that are counted, with a judge's verdicts, as a DataFrame.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge.
+    """
+    number = 0 if judge is None else judge_number(cursor, judge)
+    query = _FRAME.format(winner=_word("both.human"), verdict=_word("both.verdict"))
+    found = cursor.execute(query, {"judge": number}).df()
+    return found if judge else found.drop(columns="verdict")
 
 
 def judges(cursor: Cursor) -> list[str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ExportFormat = Literal["parquet", "jsonl", "csv", "arena"]
 Hidden = Literal["nothing", "rounds", "stored"]
@@ -207,6 +210,12 @@ def export(
             f"Nothing can be written to {out}: {reason(error)}. Choose another folder."
         ) from error
     return targets
+
+
+def frame(store: Store, table: str) -> pd.DataFrame:
+    """Return one of the exported tables as a DataFrame; lists and times as in ``parquet``."""
+    with store.cursor() as cursor:
+        return cursor.execute(_select(table, "parquet", hidden="nothing")).df()
 
 
 def _tables(format: ExportFormat) -> dict[str, str]:

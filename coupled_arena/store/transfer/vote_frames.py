@@ -101,8 +101,10 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
     # Rows that do not say otherwise are on prompts of their own, by voters of their own.
     own = pd.Series([f"row {n}" for n in range(len(votes))], dtype=object)
     for column in ("prompt", "voter"):
-        told = _names(votes, column) if column in votes.columns else own.where(False)
-        given[column] = ("= " + told).where(told.notna(), own)
+        given[column] = own
+        if column in votes.columns:
+            named = "= " + _names(votes, column)
+            given[column] = named.where(named.notna(), own)
     given["voter"] = given["voter"].where(given["human"].notna(), None)
     given["mode"] = Mode.UNKNOWN.value
     if "mode" in votes.columns:

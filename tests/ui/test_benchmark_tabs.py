@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables.grades import PendingSolutions
+from coupled_arena.store.pending.solutions import PendingSolutions
 from tests.analysis import test_coupling, test_grading
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab

@@ -97,3 +97,13 @@ def only_judge(store: Store) -> str:
     if names:
         raise ArenaError(f"Choose a judge: {', '.join(names)}.")
     raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+
+
+def check_texts(texts: Sequence[object], what: str) -> tuple[str, ...]:
+    """Refuse what are no texts."""
+    checked: list[str] = []
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise ArenaError(f"{what} are texts, and {text!r} is none.")
+        checked.append(text)
+    return tuple(checked)

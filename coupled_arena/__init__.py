@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coupled_arena.api.stores import ArenaStore, open
     from coupled_arena.core.errors import ArenaError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "ArenaError",
     "ArenaStore",

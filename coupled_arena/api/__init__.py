@@ -1,1 +1,1 @@
-"""The face for notebooks and scripts: what `import coupled_arena` offers, see `docs/python-api.md`."""
+"""The face for notebooks and scripts: all that `import coupled_arena` offers."""

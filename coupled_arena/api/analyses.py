@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from coupled_arena.api.checks import check_level, check_store, only_judge, selected, selection_of
+from coupled_arena.api.checks import check_level
+from coupled_arena.api.checks import (
+    check_level,
+    check_store,
+    only_judge,
+    selected,
+    selection_of,
+)
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
@@ -23,7 +30,7 @@ def audit(
     *,
     judge: str | None = None,
     ties: Literal["loss", "drop"] = "loss",
-    mode: Mode = "all",
+    mode: Literal["all", "coupled", "independent"] = "all",
     alpha: float = 0.05,
     models: Sequence[str] | None = None,
     category: str | None = None,
@@ -64,10 +71,11 @@ def audit(
 
     if truth == "benchmark" and ties == "drop":
         raise ArenaError('ties is about votes: leave it out with truth="benchmark".')
-    with _stored(store) as opened:
+    with check_store(store).reading() as opened:
         if truth == "benchmark":
             judge = judge or only_grader(opened)
-        selection = _selection(opened, judge, mode, models, category, language, source="judge")
+        judge = judge or only_judge(opened)
+        selection = selection_of(mode, judge, models, category, language)
         found = (
             audited(read_benchmark_estimates(opened, selection, metric), alpha)
             if truth == "benchmark"
@@ -76,7 +84,7 @@ def audit(
     return Result(
         f"Audit of {found.judge}",
         found,
-        {"truth": truth, "ties": ties, "alpha": alpha, **_chosen(selection)},
+        {"truth": truth, "ties": ties, "alpha": alpha, **selected(selection)},
         {"models": tables.models(found), "differences": tables.differences(found)},
         found.warnings,
     )
@@ -152,7 +160,7 @@ def risk(
     lower_is_better: Sequence[str] = (),
     higher_is_better: Sequence[str] = (),
     judge: str | None = None,
-    mode: Mode = "all",
+    mode: Literal["all", "coupled", "independent"] = "all",
     models: Sequence[str] | None = None,
     paired: bool | None = None,
     bootstraps: int = 10_000,
@@ -225,5 +233,3 @@ def risk(
         {"metrics": table.metrics, "portfolio": chosen, "alpha": alpha, "correction": correction},
         {"models": tables.models(found), "pairs": tables.pairs(found)},
     )
-
-

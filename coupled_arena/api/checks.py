@@ -45,7 +45,7 @@ def check_frame(frame: Any, what: str) -> pd.DataFrame:
 
     if not isinstance(frame, pd.DataFrame):
         raise ArenaError(
-            f"{what} is a pandas DataFrame, such as pd.read_csv returns, not {type(frame).__name__}."
+            f"{what} is a pandas DataFrame, as pd.read_csv returns it, not {type(frame).__name__}."
         )
     return frame
 

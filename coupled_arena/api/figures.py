@@ -11,7 +11,6 @@ from coupled_arena.core.errors import ArenaError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from coupled_arena.analysis.coupling.result import Coupling
     from coupled_arena.analysis.leaderboard.result import Leaderboard
     from coupled_arena.analysis.risk.result import RiskReport
 

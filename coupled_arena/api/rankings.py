@@ -32,7 +32,7 @@ def leaderboard(
     *,
     source: Literal["ppr", "human", "judge"] | None = None,
     judge: str | None = None,
-    mode: Mode = "all",
+    mode: Literal["all", "coupled", "independent"] = "all",
     alpha: float = 0.05,
     covariance: Literal["corrected", "published"] = "corrected",
     weighting: Literal["stratified", "position", "count"] = "stratified",

@@ -83,6 +83,4 @@ class Result(Generic[T]):
     def _repr_html_(self) -> str:
         from coupled_arena.views.markup import joined, listed, paragraph
 
-        return str(
-            joined([paragraph(self.title), self._table(None).html(), listed(self.warnings)])
-        )
+        return str(joined([paragraph(self.title), self._table(None).html(), listed(self.warnings)]))

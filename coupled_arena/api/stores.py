@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from coupled_arena.store.database import Store
 
 
-
 class ArenaStore:
     """A database that is only read, and only while a call runs: the app may start at any time.
 
@@ -92,7 +91,7 @@ class ArenaStore:
         return f"ArenaStore({str(self.path)!r})"
 
 
-def open(path: str | Path) -> ArenaStore:  # noqa: A001 (read as coupled_arena.open)
+def open(path: str | Path) -> ArenaStore:
     """Open a database to analyse it; nothing in it is ever changed.
 
     Parameters

@@ -222,7 +222,7 @@ with numbered as (
     from comparisons
     where not ({LEFT_OUT}) and model_a <> model_b and judge_no in (0, $judge)
 ),
-both as (
+whole as (
     select plain.* exclude (verdict), judged.verdict
     from (from numbered where judge_no = 0) as plain
     left join (from numbered where judge_no > 0) as judged
@@ -233,13 +233,13 @@ both as (
 select
     battle, a.model as model_a, b.model as model_b,
     {{winner}} as winner, {{verdict}} as verdict,
-    both.mode::text as mode, prompt_key as prompt, voter, identical, category, language
-from both
+    whole.mode::text as mode, prompt_key as prompt, voter, identical, category, language
+from whole
 join battles using (battle_no)
 join models as a on a.model_no = model_a
 join models as b on b.model_no = model_b
 join prompts using (prompt_no)
-where both.human is not null or verdict is not null
+where whole.human is not null or verdict is not null
 order by battle_no, voter, model_a, model_b
 """
 
@@ -258,7 +258,7 @@ def frame(cursor: Cursor, judge: str | None) -> pd.DataFrame:
         The store knows no such judge.
     """
     number = 0 if judge is None else judge_number(cursor, judge)
-    query = _FRAME.format(winner=_word("both.human"), verdict=_word("both.verdict"))
+    query = _FRAME.format(winner=_word("whole.human"), verdict=_word("whole.verdict"))
     found = cursor.execute(query, {"judge": number}).df()
     return found if judge else found.drop(columns="verdict")
 

@@ -155,5 +155,5 @@ def _refuse(
     if values is not None:
         why = why.format(value=repr(values.iloc[place]))
     more = int(wrong.sum()) - 1
-    rows = f" ({more:,} more such rows)" if more else ""
+    rows = f" ({more:,} more such {'row' if more == 1 else 'rows'})" if more else ""
     raise VoteError(f"Row {votes.index[place]}: {why}{rows}.")

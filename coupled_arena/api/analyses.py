@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from coupled_arena.api.checks import check_level
 from coupled_arena.api.checks import (
+    check_frame,
     check_level,
+    check_names,
     check_store,
+    one_of,
     only_judge,
     selected,
     selection_of,
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from coupled_arena.analysis.audit.result import Audit
+    from coupled_arena.analysis.coupling.read import StoredScores
     from coupled_arena.analysis.coupling.result import Coupling
     from coupled_arena.analysis.risk.result import RiskReport
+    from coupled_arena.analysis.risk.scores import RiskScores
 
 
 def audit(
@@ -47,6 +51,11 @@ def audit(
         Needed where the store has several.
     ties : {"loss", "drop"}
         Ties count as wins for neither, or are left out.
+    mode, models, category, language
+        Which battles count: of "all" modes, "coupled" or "independent", between these models, on
+        prompts of this category or in this language.
+    alpha : float
+        Error level of the intervals.
     truth : {"votes", "benchmark"}
         "benchmark": its grades of single answers beside the benchmark's key.
     metric : str, optional
@@ -85,8 +94,8 @@ def audit(
         f"Audit of {found.judge}",
         found,
         {"truth": truth, "ties": ties, "alpha": alpha, **selected(selection)},
-        {"models": tables.models(found), "differences": tables.differences(found)},
-        found.warnings,
+        {"models": tables.audit_models(found), "differences": tables.audit_differences(found)},
+        tables.audit_answer(found),
     )
 
 
@@ -135,22 +144,47 @@ def coupling(
         These are no such scores, or too few.
     """
     check_level(alpha)
-    from coupled_arena.analysis.coupling.files import subject_scores_from_frame
-    from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
-    from coupled_arena.analysis.coupling.result import coupling as compared
+    from coupled_arena.analysis.coupling import result
+    from coupled_arena.analysis.coupling.read import read_protocol_scores
     from coupled_arena.views.tables import coupling as tables
 
+    names = check_names(models)
     if isinstance(scores, ArenaStore):
         with scores.reading() as opened:
-            stored = read_protocol_scores(opened, metric, models, category, temperature)
+            read = read_protocol_scores(opened, metric, names, category, temperature)
     else:
-        if metric is not None or temperature is not None:
-            raise ArenaError("metric and temperature are for a store: leave them out.")
-        read = subject_scores_from_frame(scores, seeds, models)
-        stored = StoredScores("scores", read.of(category) if category else read.table, category)
-    found = compared(stored, alpha, seed=seed, error=error, repetitions=repetitions)
-    settings = {"alpha": alpha, "category": category, "error": error, "seed": seed}
-    return Result("What coupling saves", found, settings, {"pairs": tables.pairs(found)})
+        read = _of_frame(scores, seeds, names, category, {metric, temperature})
+    found = result.coupling(read, alpha, seed)
+    pairs = tables.coupling_pairs(found)
+    if error is not None:
+        pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
+    settings = {
+        "metric": found.metric,
+        "models": names,
+        "category": category,
+        "temperature": temperature,
+        "error": error,
+        "alpha": alpha,
+        "seed": seed,
+    }
+    answer = tables.coupling_answer(found, pairs)
+    return Result("Savings by coupling", found, settings, {"pairs": pairs}, answer)
+
+
+def _of_frame(
+    scores: pd.DataFrame,
+    seeds: int,
+    models: tuple[str, ...] | None,
+    category: str | None,
+    of_store: set[object],
+) -> StoredScores:
+    from coupled_arena.analysis.coupling.files import subject_scores_from_frame
+    from coupled_arena.analysis.coupling.read import StoredScores
+
+    if of_store != {None}:
+        raise ArenaError("metric and temperature are for the scores of a store: leave them out.")
+    read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, models)
+    return StoredScores("the table", read.of(category) if category else read.table, category)
 
 
 def risk(
@@ -160,7 +194,7 @@ def risk(
     lower_is_better: Sequence[str] = (),
     higher_is_better: Sequence[str] = (),
     judge: str | None = None,
-    mode: Literal["all", "coupled", "independent"] = "all",
+    mode: Literal["all", "coupled", "independent"] | None = None,
     models: Sequence[str] | None = None,
     paired: bool | None = None,
     bootstraps: int = 10_000,
@@ -190,8 +224,26 @@ def risk(
     paired : bool, optional
         Draw prompts for all models together, or scores of each model by themselves; by default
         together where all have the same prompts.
+    bootstraps : int
+        Bootstrap samples.
+    alpha : float
+        Error level of all tests together.
     portfolio : {"independent", "empirical", "none"}, optional
         Copula that joins several metrics; by default "independent" where there are several.
+    weights : sequence of float, optional
+        Importance of each metric; equal by default.
+    tail_p : float
+        Share of the worst scores that the tail risks look at.
+    threshold : float
+        Violation ratio below which absolute tests speak of dominance.
+    p_values : {"percentile", "approximate", "published"}
+        How the bootstrap decides.
+    correction : {"bonferroni", "holm", "fdr", "none"}
+        For many tests at once.
+    distance : {"kendall", "spearman", "pearson"}
+        By which the metrics' ranks are aggregated.
+    seed : int
+        Of what is drawn at random.
 
     Returns
     -------
@@ -210,26 +262,51 @@ def risk(
     from coupled_arena.stats.risk.rank_aggregation import Distance
     from coupled_arena.views.tables import risk as tables
 
-    table = _risk_scores(scores, metrics, judge, mode, models)
-    table = table.redirected(lower_is_better, higher_is_better)
-    chosen = portfolio or ("independent" if len(table.metrics) > 1 else "none")
+    chosen = _risk_scores(scores, metrics, judge, mode, models)
+    table = chosen.turned(lower_is_better, higher_is_better)
+    copula = portfolio or ("independent" if len(table.metrics) > 1 else "none")
     settings = RiskSettings(
         paired=paired,
         bootstraps=bootstraps,
         alpha=alpha,
-        copula=None if chosen == "none" else Copula(chosen),
+        copula=None if copula == "none" else one_of(Copula, "portfolio", copula),
         weights=tuple(weights) if weights is not None else None,
         tail_p=tail_p,
         threshold=threshold,
-        p_values=PValues(p_values),
-        correction=Correction(correction),
-        distance=Distance(distance),
+        p_values=one_of(PValues, "p_values", p_values),
+        correction=one_of(Correction, "correction", correction),
+        distance=one_of(Distance, "distance", distance),
         seed=seed,
     )
     found = risk_report(table, settings)
+    made_with = {"metrics": table.metrics, "portfolio": copula, "paired": found.paired}
     return Result(
         "Ranking by risk",
         found,
-        {"metrics": table.metrics, "portfolio": chosen, "alpha": alpha, "correction": correction},
+        made_with | {"alpha": alpha, "correction": correction, "bootstraps": bootstraps},
         {"models": tables.models(found), "pairs": tables.pairs(found)},
+        tables.risk_answer(found),
     )
+
+
+def _risk_scores(
+    scores: pd.DataFrame | ArenaStore,
+    metrics: Sequence[str] | None,
+    judge: str | None,
+    mode: str | None,
+    models: Sequence[str] | None,
+) -> RiskScores:
+    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+    from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
+
+    names = check_names(metrics)
+    if not isinstance(scores, ArenaStore):
+        if judge is not None or mode is not None or models is not None:
+            raise ArenaError("judge, mode and models are for the replies of a store.")
+        return risk_scores_from_frame(check_frame(scores, "scores"), names)
+    with scores.reading() as opened:
+        if names and VERDICTS in names:
+            judge = judge or only_judge(opened)
+        elif names and judge:
+            names = (*names, VERDICTS)
+        return read_stored_scores(opened, selection_of(mode or "all", judge, models), names)

@@ -50,6 +50,13 @@ def check_frame(frame: Any, what: str) -> pd.DataFrame:
     return frame
 
 
+def check_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Refuse one text where there are to be several."""
+    if isinstance(names, str):
+        raise ArenaError(f"Give several names, not one text: [{names!r}, ...].")
+    return None if names is None else tuple(names)
+
+
 def selection_of(
     mode: str = "all",
     judge: str | None = None,
@@ -64,12 +71,10 @@ def selection_of(
     known = ("all", Mode.COUPLED, Mode.INDEPENDENT)
     if mode not in known:
         raise ArenaError(f"mode is one of {', '.join(known)}, not {mode!r}.")
-    if isinstance(models, str):
-        raise ArenaError(f"models are several names, not one text: [{models!r}, ...].")
     return Selection(
         judge=judge,
         mode=None if mode == "all" else Mode(mode),
-        models=tuple(models) if models is not None else None,
+        models=check_names(models),
         category=category,
         language=language,
     )

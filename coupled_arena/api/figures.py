@@ -11,10 +11,9 @@ from coupled_arena.core.errors import ArenaError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from coupled_arena.analysis.coupling.result import Coupling
     from coupled_arena.analysis.leaderboard.result import Leaderboard
     from coupled_arena.analysis.risk.result import RiskReport
-
-Drawers = dict[str, "Callable[..., go.Figure]"]
 
 
 def plot(
@@ -99,6 +98,26 @@ def _of_audit(audit: Any) -> dict[str, Callable[..., go.Figure]]:
         "efficiency": lambda dark: figures.efficiency_figure(audit, dark=dark),
         "agreement": lambda dark: figures.agreement_figure(audit, dark=dark),
         "win_rates": lambda dark: figures.powered_figure(audit, dark=dark),
+    }
+
+
+def _of_coupling(
+    found: Coupling, pair: tuple[str, str] | None
+) -> dict[str, Callable[..., go.Figure]]:
+    from coupled_arena.analysis.coupling.result import curves_of
+    from coupled_arena.views.figures import coupling as figures
+
+    known = {frozenset((each.model_a, each.model_b)): each for each in found.pairs}
+    if pair and frozenset(pair) not in known:
+        raise ArenaError(f"There is no pair {pair!r} here; the models: {', '.join(found.models)}.")
+    one = known[frozenset(pair)] if pair else found.pairs[0]
+    table = found.scores.table
+    two = table.of([table.models.index(name) for name in (one.model_a, one.model_b)])
+    return {
+        "savings": lambda dark: figures.savings_figure(found, dark=dark),
+        "variance": lambda dark: figures.variance_figure(one, dark=dark),
+        "covariance": lambda dark: figures.covariance_figure(one, dark=dark),
+        "error": lambda dark: figures.curve_figure(curves_of(two), 0, dark=dark),
     }
 
 

@@ -232,7 +232,7 @@ def test_a_judge_must_be_named_where_there_are_several(database):
         ca.leaderboard(store, judge="nobody")
     with pytest.raises(ArenaError, match=r"open one with coupled_arena\.open"):
         ca.leaderboard(str(database))
-    with pytest.raises(ArenaError, match="several names"):
+    with pytest.raises(ArenaError, match="Give several names"):
         ca.leaderboard(store, models="a")
 
 

@@ -259,7 +259,7 @@ def frame(cursor: Cursor, judge: str | None) -> pd.DataFrame:
     """
     number = 0 if judge is None else judge_number(cursor, judge)
     query = _FRAME.format(winner=_word("whole.human"), verdict=_word("whole.verdict"))
-    found = cursor.execute(query, {"judge": number}).df()
+    found = cursor.sql(query, params={"judge": number}).to_arrow_table().to_pandas()
     return found if judge else found.drop(columns="verdict")
 
 

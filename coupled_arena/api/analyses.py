@@ -248,7 +248,8 @@ def risk(
     Returns
     -------
     Result
-        Tables: "models" and "pairs".
+        Tables: "models", "first_order", "second_order" and "mean_risk", of the portfolio where
+        there is one; and the models by each metric, under its name.
 
     Raises
     ------
@@ -257,10 +258,12 @@ def risk(
     """
     from coupled_arena.analysis.risk.result import RiskSettings, risk_report
     from coupled_arena.stats.risk.corrections import Correction
+    from coupled_arena.stats.risk.dominance import Order
     from coupled_arena.stats.risk.dominance_tests import PValues
     from coupled_arena.stats.risk.portfolio import Copula
     from coupled_arena.stats.risk.rank_aggregation import Distance
     from coupled_arena.views.tables import risk as tables
+    from coupled_arena.views.tables.risk_json import risk_answer
 
     chosen = _risk_scores(scores, metrics, judge, mode, models)
     table = chosen.turned(lower_is_better, higher_is_better)
@@ -279,13 +282,20 @@ def risk(
         seed=seed,
     )
     found = risk_report(table, settings)
+    view = found.views[0]
     made_with = {"metrics": table.metrics, "portfolio": copula, "paired": found.paired}
     return Result(
         "Ranking by risk",
         found,
         made_with | {"alpha": alpha, "correction": correction, "bootstraps": bootstraps},
-        {"models": tables.models(found), "pairs": tables.pairs(found)},
-        tables.risk_answer(found),
+        {
+            "models": tables.risk_models(found, view),
+            "first_order": tables.risk_pairs(view, Order.FIRST),
+            "second_order": tables.risk_pairs(view, Order.SECOND),
+            "mean_risk": tables.mean_risks(view),
+            **{each.name: tables.risk_models(found, each) for each in found.views},
+        },
+        risk_answer(found),
     )
 
 

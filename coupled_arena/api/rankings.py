@@ -160,6 +160,7 @@ class BoardSettings:
         from coupled_arena.stats.ranking.rank_sets import Cutoff
         from coupled_arena.stats.ranking.strata import Weighting
         from coupled_arena.views.tables import leaderboard as tables
+        from coupled_arena.views.tables import modes
 
         method = Method(
             one_of(Weighting, "weighting", self.weighting),
@@ -176,8 +177,8 @@ class BoardSettings:
         scores = tables.scores(board) if self.bradley_terry else None
         found = {"models": tables.standings(board), "pairs": tables.head_to_head(board)}
         if board.estimates.modes:
-            found["modes"] = tables.mode_models(board.estimates.modes)
-            found["mode_pairs"] = tables.mode_pairs(board.estimates.modes)
+            found["modes"] = modes.mode_models(board.estimates.modes)
+            found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
         if scores:
             found["bradley_terry"] = tables.bradley_terry_table(scores)
         settings = {

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -20,6 +24,9 @@ def database(tmp_path_factory):
     path = tmp_path_factory.mktemp("stored") / "arena.duckdb"
     with Store.open(path) as store:
         rubbish.fill(store)
+        battle = make_battle()
+        store.add_battle(battle)
+        store.cast(make_vote(battle))
     return path
 
 
@@ -43,12 +50,30 @@ def test_an_open_store_keeps_nobody_from_writing(database):
     assert len(store.votes()) == before + 1
 
 
-def test_the_snapshot_is_read_while_somebody_writes(database, tmp_path):
+OWNER = """
+import sys
+from pathlib import Path
+from coupled_arena.store.database import Store
+with Store.open(Path(sys.argv[1])):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_snapshot_is_read_while_another_process_writes(database):
     with Store.open(database) as writer:
         snapshot(writer, snapshot_path(database))
-        store = ca.open(database)
-        battles = store.battles()
-    assert len(battles) == len(ca.open(database).battles())
+    before = ca.open(database).battles()
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, database],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(ca.__file__).parents[1],
+    ) as owner:
+        assert owner.stdout.readline() == "open\n"
+        pd.testing.assert_frame_equal(ca.open(database).battles(), before)
+        owner.stdin.close()
 
 
 def test_what_cannot_be_opened(tmp_path):

@@ -209,9 +209,7 @@ def export(
 def frame(store: Store, table: str) -> pd.DataFrame:
     """Return one of the exported tables as a DataFrame; lists and times as in ``parquet``."""
     with store.cursor() as cursor:
-        return (
-            cursor.sql(_select(table, "parquet", hidden="nothing")).to_arrow_table().to_pandas()
-        )
+        return cursor.sql(_select(table, "parquet", hidden="nothing")).to_arrow_table().to_pandas()
 
 
 def _tables(format: ExportFormat) -> dict[str, str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from coupled_arena.core.version import VERSION
+
 if TYPE_CHECKING:
     from coupled_arena.api.analyses import audit, coupling, risk
     from coupled_arena.api.figures import plot
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from coupled_arena.api.stores import ArenaStore, open
     from coupled_arena.core.errors import ArenaError
 
-__version__ = "0.2.0"
+__version__ = VERSION
 __all__ = [
     "ArenaError",
     "ArenaStore",

@@ -128,10 +128,10 @@ def rank(
         A setting is out of range.
     """
     settings = BoardSettings(source, alpha, cutoff, covariance, weighting, bradley_terry)
-    from coupled_arena.store.transfer.vote_frames import JUDGE, store_of_votes
+    from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
 
     given = check_frame(votes, "votes")
-    judged = JUDGE in given.columns and given[JUDGE].notna().any()
+    judged = JUDGE in given.columns and bool(given[JUDGE].notna().to_numpy().any())
     if not judged and source in ("ppr", "judge"):
         raise ArenaError(f"{source!r} needs verdicts: a column {JUDGE} beside winner.")
     with store_of_votes(given) as store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,15 +29,15 @@ class ArenaStore:
 
     def battles(self) -> pd.DataFrame:
         """Return the battles: models, mode, seed, settings and prompts."""
-        return self._frame("battles")
+        return self._table("battles")
 
     def replies(self) -> pd.DataFrame:
         """Return the replies, one row for each model and turn of a battle."""
-        return self._frame("replies")
+        return self._table("replies")
 
     def votes(self) -> pd.DataFrame:
         """Return people's votes; `current` is false where a later vote supersedes one."""
-        return self._frame("votes")
+        return self._table("votes")
 
     def comparisons(self, judge: str | None = None) -> pd.DataFrame:
         """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
@@ -55,22 +55,22 @@ class ArenaStore:
         StoreError
             The store does not know the judge.
         """
-        from coupled_arena.store.queries.comparisons import frame
+        from coupled_arena.store.queries.comparisons import relation
 
         with self.reading() as store, store.cursor() as cursor:
-            return frame(cursor, judge)
+            return _frame(relation(cursor, judge))
 
     def verdicts(self) -> pd.DataFrame:
         """Return judges' verdicts, one row for each question that was asked."""
-        return self._frame("verdicts")
+        return self._table("verdicts")
 
     def scores(self) -> pd.DataFrame:
         """Return numbers on replies: a benchmark's, or imported ones."""
-        return self._frame("scores")
+        return self._table("scores")
 
     def grades(self) -> pd.DataFrame:
         """Return judges' grades of single answers."""
-        return self._frame("grades")
+        return self._table("grades")
 
     @contextmanager
     def reading(self) -> Iterator[Store]:
@@ -81,11 +81,11 @@ class ArenaStore:
         with store:
             yield store
 
-    def _frame(self, table: str) -> pd.DataFrame:
-        from coupled_arena.store.transfer.export import frame
+    def _table(self, name: str) -> pd.DataFrame:
+        from coupled_arena.store.transfer.export import relation
 
-        with self.reading() as store:
-            return frame(store, table)
+        with self.reading() as store, store.cursor() as cursor:
+            return _frame(relation(cursor, name))
 
     def __repr__(self) -> str:
         return f"ArenaStore({str(self.path)!r})"
@@ -107,3 +107,7 @@ def open(path: str | Path) -> ArenaStore:
     store = ArenaStore(Path(path))
     with store.reading():
         return store
+
+
+def _frame(relation: Any) -> pd.DataFrame:
+    return relation.to_arrow_table().to_pandas()  # as `read_parquet` returns an export

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Cursor = duckdb.DuckDBPyConnection
 FloatArray = NDArray[np.float64]
@@ -214,7 +211,7 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int) -> Cou
 
 # A judge's rows repeat the others; those of one battle that agree in all but the verdict are paired
 # in an order of their own.
-_FRAME = f"""
+_COMPARED = f"""
 with numbered as (
     select *, row_number() over (
         partition by judge_no, battle_no, model_a, model_b, voter order by human
@@ -249,8 +246,8 @@ def _word(outcome: str) -> str:
     return f"case {outcome} {sides} else {outcome}::text end"
 
 
-def frame(cursor: Cursor, judge: str | None) -> pd.DataFrame:
-    """Return all comparisons that are counted, with a judge's verdicts, as a DataFrame.
+def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
+    """Return all comparisons that are counted, with a judge's verdicts, to be read on this cursor.
 
     Raises
     ------
@@ -258,9 +255,9 @@ def frame(cursor: Cursor, judge: str | None) -> pd.DataFrame:
         The store knows no such judge.
     """
     number = 0 if judge is None else judge_number(cursor, judge)
-    query = _FRAME.format(winner=_word("whole.human"), verdict=_word("whole.verdict"))
-    found = cursor.sql(query, params={"judge": number}).to_arrow_table().to_pandas()
-    return found if judge else found.drop(columns="verdict")
+    query = _COMPARED.format(winner=_word("whole.human"), verdict=_word("whole.verdict"))
+    found = cursor.sql(query, params={"judge": number})
+    return found if judge else found.project("* exclude (verdict)")
 
 
 def judges(cursor: Cursor) -> list[str]:

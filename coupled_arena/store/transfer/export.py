@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import duckdb
 
@@ -12,9 +12,6 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ExportFormat = Literal["parquet", "jsonl", "csv", "arena"]
 
@@ -206,10 +203,9 @@ def export(
     return targets
 
 
-def frame(store: Store, table: str) -> pd.DataFrame:
-    """Return one of the exported tables as a DataFrame; lists and times as in ``parquet``."""
-    with store.cursor() as cursor:
-        return cursor.sql(_select(table, "parquet", hidden="nothing")).to_arrow_table().to_pandas()
+def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRelation:
+    """Return one of the exported tables, to be read on this cursor, as in ``parquet``."""
+    return cursor.sql(_select(table, "parquet", hidden="nothing"))
 
 
 def _tables(format: ExportFormat) -> dict[str, str]:

@@ -1,15 +1,15 @@
-"""A table of comparisons as an in-memory store, so that it is counted as stored votes are."""
+"""A table of votes, checked row by row."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.comparison_rows import store_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,29 +30,6 @@ _WORDS = {
 _NEEDED = ("model_a", "model_b", "winner")
 _MODES = [mode.value for mode in Mode]
 
-# As `comparison_rows` makes them of battles: every row for no judge, and again for the judge.
-_FILL = (
-    "insert into models (model) select distinct unnest([model_a, model_b]) from given order by 1",
-    "insert into prompts (prompt_key, comparisons) select prompt, count(*) from given group by 1",
-    f"""
-    insert into judges (judge, model, prompt_hash, sampling)
-    select '{JUDGE}', 'imported', '', ''
-    where exists (from given where verdict is not null)
-    """,
-    """
-    insert into comparisons
-    select
-        n, prompt_no, judge_no, given.mode::mode, a.model_no, b.model_no,
-        human::outcome, if(judge_no = 0, null, verdict)::outcome, false, voter, null, null
-    from given
-    join (select 0 as judge_no union all select judge_no from judges)
-        on judge_no = 0 or verdict is not null
-    join models as a on a.model = model_a
-    join models as b on b.model = model_b
-    join prompts on prompt_key = prompt
-    """,
-)
-
 
 def store_of_votes(votes: pd.DataFrame) -> Store:
     """Return an in-memory store that holds nothing but these comparisons.
@@ -67,20 +44,7 @@ def store_of_votes(votes: pd.DataFrame) -> Store:
     VoteError
         A column is missing, or a row says nothing that can be counted.
     """
-    given = _checked(votes)
-
-    def fill(cursor: duckdb.DuckDBPyConnection) -> None:
-        cursor.register("given", given)
-        for statement in _FILL:
-            cursor.execute(statement)
-
-    store = Store.in_memory()
-    try:
-        store.write(fill)
-    except BaseException:
-        store.close()
-        raise
-    return store
+    return store_of_rows(_checked(votes), JUDGE)
 
 
 def _checked(votes: pd.DataFrame) -> pd.DataFrame:
@@ -115,7 +79,7 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
 
 def _names(votes: pd.DataFrame, column: str) -> pd.Series:
     """Return a column as text, whatever its type; missing values stay missing."""
-    values = votes[column].reset_index(drop=True)
+    values: Any = votes[column].reset_index(drop=True)
     return values.astype(object).where(values.isna(), values.astype(str).str.strip())
 
 
@@ -145,9 +109,7 @@ def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Serie
     return found.where(found.notna(), None)
 
 
-def _refuse(
-    votes: pd.DataFrame, wrong: pd.Series, why: str, values: pd.Series | None = None
-) -> None:
+def _refuse(votes: pd.DataFrame, wrong: Any, why: str, values: pd.Series | None = None) -> None:
     """Raise an error that names the first row that is wrong, and says how many are."""
     if not wrong.any():
         return

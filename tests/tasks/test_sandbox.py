@@ -28,6 +28,8 @@ from tests.tasks.hostile import CHEATING, HARMFUL
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lock is Linux's")
 
 TIGHT = Sandbox(Limits(cpu=1, wall=8, memory=256 << 20))
+# A busy machine takes long for a second of processor time; only who sleeps is waited for.
+PATIENT = Sandbox(Limits(cpu=1, wall=PATIENCE, memory=256 << 20))
 RIGHT = "\ndef f(x):\n    return x + 1\n"
 TESTS = """
 def check(candidate):
@@ -78,7 +80,9 @@ def harmed(victim):
         with ThreadPoolExecutor(2) as pool:
             programs = [program.format(**names) for program in HARMFUL.values()]
             programs = [p if "def f(" in p else p + RIGHT for p in programs]
-            return dict(zip(HARMFUL, pool.map(run, programs), strict=True))
+            boxes = [TIGHT if name == "sleeps for ever" else PATIENT for name in HARMFUL]
+            ran = pool.map(lambda program, box: run(program, box=box), programs, boxes)
+            return dict(zip(HARMFUL, ran, strict=True))
     finally:
         del os.environ["SECRET_KEY"]
 

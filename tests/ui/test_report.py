@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import pytest
+from markupsafe import escape
 
 from coupled_arena.cli import main
 from tests.views.rubbish import SCRIPT, made

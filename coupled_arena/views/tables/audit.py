@@ -134,7 +134,6 @@ def audit_models(audit: Audit) -> Table[ModelAudit]:
     return table_of(AUDIT_MODELS, audit.models, alpha=audit.alpha).showing(
         *("model", "n", "judge_only", "b", "p", "q", "agreement", "balanced_agreement"),
         *("judge_bias", "bias_low", "bias_possible", "rho_squared", "lambda", "tau", "tau_max"),
-        "tau_max_low",
     )
 
 
@@ -261,5 +260,6 @@ def audit_text(audit: Audit) -> str:
     """Return an audit for a terminal."""
     ties = f"ties {audit.estimates.ties}, " if audit.estimates.judged else ""
     settings = f"{ties}alpha {audit.alpha:g}"
-    table = audit_models(audit).text()
-    return "\n".join([table, settings, *audit_words(audit), *audit_warnings(audit)])
+    table = audit_models(audit)
+    text = table.showing(*table.shown, "tau_max_low").text()
+    return "\n".join([text, settings, *audit_words(audit), *audit_warnings(audit)])

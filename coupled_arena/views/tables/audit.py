@@ -58,11 +58,7 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         strong=True,
     ),
     Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=_span("tau_max", ".2f"),
+        "tau_max_low", float, "Lower bound of tau_max", heading=LEVEL, text=_span("tau_max", ".2f")
     ),
     Column("tau_max_high", float, "Upper bound of tau_max"),
     Column("at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"),
@@ -78,10 +74,7 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         ".2f",
     ),
     Column(
-        "lambda_limit",
-        float,
-        "Weight of verdicts without end",
-        attrgetter("power_tuning_limit"),
+        "lambda_limit", float, "Weight of verdicts without end", attrgetter("power_tuning_limit")
     ),
 )
 AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
@@ -102,20 +95,9 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
         text=".1%",
     ),
     Column(
-        "judge_bias",
-        float,
-        "Judge's score less people's",
-        heading="Bias",
-        text="+.1%",
-        strong=True,
+        "judge_bias", float, "Judge's score less people's", heading="Bias", text="+.1%", strong=True
     ),
-    Column(
-        "bias_low",
-        float,
-        "Lower bound of the bias",
-        heading=LEVEL,
-        text=_span("bias", "+.1%"),
-    ),
+    Column("bias_low", float, "Lower bound of the bias", heading=LEVEL, text=_span("bias", "+.1%")),
     Column("bias_high", float, "Upper bound of the bias"),
     Column(
         "bias_possible",
@@ -157,11 +139,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         text="+.1%",
     ),
     Column(
-        "powered_low",
-        float,
-        "Lower bound of powered",
-        heading=LEVEL,
-        text=_span("powered", "+.1%"),
+        "powered_low", float, "Lower bound of powered", heading=LEVEL, text=_span("powered", "+.1%")
     ),
     Column("powered_high", float, "Upper bound of powered"),
     Column(

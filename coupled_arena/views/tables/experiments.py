@@ -9,16 +9,8 @@ from coupled_arena.views.tables.table import Column, Table, table_of
 from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
-    from coupled_arena.stats.simulation.coverage import (
-        RankSetCoverage,
-        Simulation,
-        SimulationPlan,
-    )
-    from coupled_arena.stats.simulation.resampling import (
-        RankSetQuality,
-        Resampling,
-        ResamplingPlan,
-    )
+    from coupled_arena.stats.simulation.coverage import RankSetCoverage, Simulation, SimulationPlan
+    from coupled_arena.stats.simulation.resampling import RankSetQuality, Resampling, ResamplingPlan
 
 _Row = dict[str, Any]
 

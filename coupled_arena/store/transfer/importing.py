@@ -15,8 +15,8 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import exported, merging, returning, staged_rows
-from coupled_arena.store.transfer.reading import columns, count, stage
+from coupled_arena.store.transfer import export_tables, merge_export, merge_staged, staged_rows
+from coupled_arena.store.transfer.file_rows import columns, count, stage
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 Cursor = duckdb.DuckDBPyConnection
@@ -82,7 +82,7 @@ def import_files(
     ----------
     store : Store
     paths : sequence of Path
-        JSON lines, a JSON array, CSV or Parquet, in one of `formats.FORMATS`.
+        JSON lines, a JSON array, CSV or Parquet, in one of `vote_formats.FORMATS`.
     judge : str, optional
         The outcomes are verdicts of this judge; without it they are votes, of whoever a row
         names or else of the dataset.
@@ -104,17 +104,17 @@ def import_files(
     def work(cursor: Cursor) -> Imported:
         _check_judge(cursor, judge)
         staged_rows.prepare(cursor)
-        exported.prepare(cursor)
+        export_tables.prepare(cursor)
         rows = 0
         for file, path in enumerate(paths):
             progress(f"reading {path.name}")
             rows += _read(cursor, path, file, wanted)
         progress("storing")
-        returned = returning.bring_back(cursor)
-        merging.separate(cursor, judge)
+        returned = merge_export.bring_back(cursor)
+        merge_staged.separate(cursor, judge)
         filtered = _sort_out(cursor)
-        battles = merging.add_battles(cursor)
-        said = merging.add_verdicts(cursor, judge) if judge else merging.add_votes(cursor)
+        battles = merge_staged.add_battles(cursor)
+        said = merge_staged.add_verdicts(cursor, judge) if judge else merge_staged.add_votes(cursor)
         if battles or said:
             upkeep.enrol(cursor, "battle in (select battle from touched)", {})
             upkeep.refresh(cursor, "battle in (select battle from touched)", {})
@@ -134,11 +134,11 @@ def import_files(
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
     """Add a file to the temporary tables of its kind; return the number of its rows."""
-    stage(cursor, path, exact=exported.recognise)
+    stage(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
-    if not rows and path.stem in exported.COLUMNS:
+    if not rows and path.stem in export_tables.COLUMNS:
         return 0  # a table without rows, exported
-    table = exported.recognise(columns(cursor))
+    table = export_tables.recognise(columns(cursor))
     if table is None:
         staged_rows.read(cursor, path, file, wanted)
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
@@ -147,7 +147,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
             "--judge, --single-turn and --no-toxic."
         )
     else:
-        exported.read(cursor, table, file)
+        export_tables.read(cursor, table, file)
     return rows
 
 
@@ -155,7 +155,7 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
     row = cursor.execute(
         "select model, prompt_hash, sampling from judges where judge = ?", [judge]
     ).fetchone()
-    if row not in (None, merging.BINDING):
+    if row not in (None, merge_staged.BINDING):
         raise StoreError(
             f"The judge {judge!r} is {row[0]} here, asked by this program. Give the imported "
             "verdicts another name."

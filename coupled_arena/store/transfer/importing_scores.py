@@ -14,8 +14,8 @@ import duckdb
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
+from coupled_arena.store.transfer.file_rows import stage
 from coupled_arena.store.transfer.importing import Rejected
-from coupled_arena.store.transfer.reading import stage
 
 Cursor = duckdb.DuckDBPyConnection
 

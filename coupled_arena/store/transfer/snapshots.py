@@ -17,7 +17,7 @@ import duckdb
 from coupled_arena.core.errors import StoreBusyError, StoreError
 from coupled_arena.store.database import CONFIG, Store
 from coupled_arena.store.files import quoted, reason
-from coupled_arena.store.transfer.holdings import Holdings, goes_on_from, holdings
+from coupled_arena.store.transfer.row_counts import Holdings, goes_on_from, holdings
 
 _OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it
 

@@ -10,8 +10,8 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
-from coupled_arena.store.transfer.formats import FLAGS, FORMATS, VoteFormat
-from coupled_arena.store.transfer.reading import columns, count, quote
+from coupled_arena.store.transfer.file_rows import columns, count, quote
+from coupled_arena.store.transfer.vote_formats import FLAGS, FORMATS, VoteFormat
 
 Cursor = duckdb.DuckDBPyConnection
 

@@ -12,7 +12,7 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
-from coupled_arena.store.transfer.reading import quote
+from coupled_arena.store.transfer.file_rows import quote
 
 Cursor = duckdb.DuckDBPyConnection
 

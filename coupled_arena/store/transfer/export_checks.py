@@ -1,4 +1,4 @@
-"""Why a row of an export cannot be stored, as SQL on the temporary tables of `exported`.
+"""Why a row of an export cannot be stored, as SQL on the temporary tables of `export_tables`.
 
 Each query returns the ``file``, the ``line`` and the ``reason``.
 """

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import duckdb
 
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import arena_rows
-from coupled_arena.store.transfer import contradictions as no
-from coupled_arena.store.transfer.exported import COLUMNS
+from coupled_arena.store.transfer import arena_export
+from coupled_arena.store.transfer import export_checks as no
+from coupled_arena.store.transfer.export_tables import COLUMNS
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -212,12 +212,12 @@ _MOVED = "battle in (select battle from moved)"
 
 
 def bring_back(cursor: Cursor) -> Returned:
-    """Write what the temporary tables of `exported` hold and the store does not.
+    """Write what the temporary tables of `export_tables` hold and the store does not.
 
     Rows that are not stored are in ``faults``, each with its reason.
     """
     _reject(cursor, no.ARENA_ROW, ["arena"])
-    arena_rows.spread(cursor)
+    arena_export.spread(cursor)
     cursor.execute(_PARTS)
     # What a store holds is read only for the tables that come: it may be millions of texts.
     battles = _bring_battles(cursor) if _any(cursor, "in_battles", "in_arena") else 0

@@ -66,7 +66,7 @@ from in_arena
 
 
 def spread(cursor: Cursor) -> None:
-    """Add what the rows of ``in_arena`` say to the other temporary tables of `exported`."""
+    """Add what the rows of ``in_arena`` say to the other temporary tables of `export_tables`."""
     cursor.execute(_OUTLINES)
     cursor.execute(_BATTLES)
     for side in ("a", "b"):

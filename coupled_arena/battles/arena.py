@@ -281,9 +281,9 @@ class Arena:
 
     def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
         self._store.cast(vote)
-        told = reveal_of(current.state.battle, vote, same=same)
-        current.change(reveal=told)
-        return told
+        reveal = reveal_of(current.state.battle, vote, same=same)
+        current.change(reveal=reveal)
+        return reveal
 
     def _mine(self, owner: str, round_id: str) -> Round:
         with self._lock:

@@ -30,13 +30,13 @@ with placed as (
     select battle, battle_no, unnest(range(len(models)))::integer as place, unnest(models) as model
     from ({battles})
 ),
-said as (select battle, place, text, finish from replies where turn = 0)
+answers as (select battle, place, text, finish from replies where turn = 0)
 select battle_no, place, model_no, prompt_no, {columns}
 from placed
 join models using (model)
 join prompt_keys using (battle)
 join prompts using (prompt_key)
-left join said using (battle, place)
+left join answers using (battle, place)
 left join (
     select battle, place, {scores}
     from scores

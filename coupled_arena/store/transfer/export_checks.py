@@ -46,7 +46,7 @@ select file, line, case
     when list_min(ranks) <> 1 then 'the best rank must be 1'
     when both_bad and list_max(ranks) <> 1
         then 'a vote that finds all replies bad cannot rank one above another'
-    when not known and told_at < cast_at
+    when not known and shown_at < cast_at
         then v.voter || ' had been told the models before this vote'
     when not known and stands_at > cast_at and not list_contains(beside, stands)
         then v.voter || ' has voted on this later, in the store'
@@ -59,7 +59,7 @@ from (
     from in_votes
 ) as v
 left join battles as b on b.battle = v.battle
-left join (select battle, voter, revealed_at as told_at from reveals) as r
+left join (select battle, voter, revealed_at as shown_at from reveals) as r
     on r.battle = v.battle and r.voter = v.voter
 left join (select battle, voter, vote as stands, cast_at as stands_at from current_votes) as c
     on c.battle = v.battle and c.voter = v.voter

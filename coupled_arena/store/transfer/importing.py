@@ -16,7 +16,7 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import export_tables, merge_export, merge_staged, staged_rows
-from coupled_arena.store.transfer.file_rows import columns, count, stage
+from coupled_arena.store.transfer.file_rows import columns, count, load
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 Cursor = duckdb.DuckDBPyConnection
@@ -114,15 +114,17 @@ def import_files(
         merge_staged.separate(cursor, judge)
         filtered = _sort_out(cursor)
         battles = merge_staged.add_battles(cursor)
-        said = merge_staged.add_verdicts(cursor, judge) if judge else merge_staged.add_votes(cursor)
-        if battles or said:
+        added = (
+            merge_staged.add_verdicts(cursor, judge) if judge else merge_staged.add_votes(cursor)
+        )
+        if battles or added:
             upkeep.enrol(cursor, "battle in (select battle from touched)", {})
             upkeep.refresh(cursor, "battle in (select battle from touched)", {})
         return Imported(
             rows,
             battles + returned.battles,
-            votes=returned.votes + (0 if judge else said),
-            verdicts=returned.verdicts + (said if judge else 0),
+            votes=returned.votes + (0 if judge else added),
+            verdicts=returned.verdicts + (added if judge else 0),
             scores=returned.scores,
             grades=returned.grades,
             filtered=filtered,
@@ -134,7 +136,7 @@ def import_files(
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
     """Add a file to the temporary tables of its kind; return the number of its rows."""
-    stage(cursor, path, exact=export_tables.recognise)
+    load(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
     if not rows and path.stem in export_tables.COLUMNS:
         return 0  # a table without rows, exported
@@ -163,11 +165,11 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
 
 
 def _sort_out(cursor: Cursor) -> int:
-    """Leave in ``claims`` only what is to be stored; return how many rows were filtered."""
-    staged_rows.reject(cursor, "select n, problem as reason from claims where problem is not null")
-    rows = cursor.execute("select count(distinct (file, line)) from claims where dropped")
+    """Leave in ``staged`` only what is to be stored; return how many rows were filtered."""
+    staged_rows.reject(cursor, "select n, problem as reason from staged where problem is not null")
+    rows = cursor.execute("select count(distinct (file, line)) from staged where dropped")
     ((filtered,),) = rows.fetchall()
-    cursor.execute("delete from claims where dropped")
+    cursor.execute("delete from staged where dropped")
     return filtered
 
 

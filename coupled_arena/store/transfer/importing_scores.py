@@ -14,7 +14,7 @@ import duckdb
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
-from coupled_arena.store.transfer.file_rows import stage
+from coupled_arena.store.transfer.file_rows import load
 from coupled_arena.store.transfer.importing import Rejected
 
 Cursor = duckdb.DuckDBPyConnection
@@ -109,10 +109,10 @@ _READ = """
 insert into marks
 with fields as (
     select line, try_cast(row::json as map(varchar, varchar)) as f
-    from staged
+    from file_rows
     where reason is null
 ),
-said as (
+named as (
     select *, unnest($metrics) as name from fields where $metrics is not null
     union all
     select *, f['metric'] as name from fields where $metrics is null
@@ -132,7 +132,7 @@ select
         else number(f[name])
     end,
     $metrics is not null
-from said
+from named
 where $wanted is null or metric is null or list_contains($wanted, metric)
 """
 _NUMBER = """
@@ -147,9 +147,9 @@ create or replace temp macro number(word) as
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str] | None) -> int:
     """Add a file's scores to ``marks``, what cannot be read to ``faults``; return its rows."""
-    stage(cursor, path)
+    load(cursor, path)
     rows: list[tuple[str]] = cursor.execute(
-        "select distinct unnest(json_keys(row)) from staged where reason is null order by all"
+        "select distinct unnest(json_keys(row)) from file_rows where reason is null order by all"
     ).fetchall()
     columns = [name for (name,) in rows]
     if not columns:
@@ -175,14 +175,14 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str] | None) -
         },
     )
     cursor.execute(
-        "insert into faults select ?, line, reason from staged where reason <> ''", [file]
+        "insert into faults select ?, line, reason from file_rows where reason <> ''", [file]
     )
-    return cursor.execute("select count(*) from staged").fetchall()[0][0]
+    return cursor.execute("select count(*) from file_rows").fetchall()[0][0]
 
 
 def _tell_why(cursor: Cursor, path: Path) -> None:
     """Refuse a file of which no line can be read; one without lines is left to others."""
-    faults = cursor.execute("select line, reason from staged order by line limit 1").fetchall()
+    faults = cursor.execute("select line, reason from file_rows order by line limit 1").fetchall()
     for line, reason in faults:
         raise ScoreError(f"{path}, line {line}: {reason}. Correct the file.")
 
@@ -291,10 +291,10 @@ def _meanings(cursor: Cursor, lower_is_better: Collection[str]) -> dict[str, boo
     ).fetchall()
     meanings: dict[str, bool] = {}
     for metric, low, high in rows:
-        told = {low, high} - {None}
-        if len(told) > 1 or (True in told and metric in lower_is_better):
+        known = {low, high} - {None}
+        if len(known) > 1 or (True in known and metric in lower_is_better):
             raise ScoreError(f"Higher {metric} is said to be better and to be worse: choose one.")
-        meanings[metric] = metric not in lower_is_better and False not in told
+        meanings[metric] = metric not in lower_is_better and False not in known
     return meanings
 
 

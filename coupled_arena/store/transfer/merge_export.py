@@ -63,7 +63,7 @@ class _Table:
 
 
 _IN_TURNS = ("prompts", "prefixes", "prompt_ids", "categories", "languages", "systems")
-_SAID = "file, seq nulls last, line"
+_BY_NUMBER = "file, seq nulls last, line"
 _BATTLES = _Table(
     "battles",
     ["battle"],
@@ -93,7 +93,7 @@ _VOTES = _Table(
     ["vote"],
     ["battle", "voter", "ranks", "both_bad", "source", "early", "cast_at"],
     "'vote ' || vote",
-    _SAID,
+    _BY_NUMBER,
     moves=True,
 )
 _JUDGES = _Table(
@@ -111,7 +111,7 @@ _VERDICTS = _Table(
         *("outcome", "raw", "probability", "judged_at"),
     ],
     "'verdict ' || verdict",
-    _SAID,
+    _BY_NUMBER,
     moves=True,
 )
 _ARENA = _Table("arena", ["battle"], ["mode", "seed", "models"], "'battle ' || battle", "battle")
@@ -130,11 +130,11 @@ _GRADES = _Table(
     ["grade"],
     ["answer_key", "judge", "correct", "raw", "probability", "graded_at"],
     "'grade ' || grade",
-    _SAID,
+    _BY_NUMBER,
 )
 _STAGED = (*COLUMNS, "turns", "judges", "metrics")
 
-# An export tells turns with their battle, judges with their verdicts, metrics with their scores.
+# An export has turns with their battle, judges with their verdicts, metrics with their scores.
 _PARTS = """
 create or replace temp table in_turns as
 select

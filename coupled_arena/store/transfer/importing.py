@@ -17,21 +17,10 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import export_tables, merge_export, merge_staged, staged_rows
 from coupled_arena.store.transfer.file_rows import columns, count, load
+from coupled_arena.store.transfer.rejected import Rejected, prepare_faults, rejected_lines
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 Cursor = duckdb.DuckDBPyConnection
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """A line that nothing was taken from.
-
-    ``line`` counts from 1; in Parquet and JSON arrays it counts rows.
-    """
-
-    file: str
-    line: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -100,38 +89,41 @@ def import_files(
         cannot be written.
     """
     wanted = ImportOptions(judge, dataset, single_turn, no_toxic)
+    return store.write(lambda cursor: _import(cursor, paths, wanted, progress))
 
-    def work(cursor: Cursor) -> Imported:
-        _check_judge(cursor, judge)
-        staged_rows.prepare(cursor)
-        export_tables.prepare(cursor)
-        rows = 0
-        for file, path in enumerate(paths):
-            progress(f"reading {path.name}")
-            rows += _read(cursor, path, file, wanted)
-        progress("storing")
-        returned = merge_export.bring_back(cursor)
-        merge_staged.separate(cursor, judge)
-        filtered = _sort_out(cursor)
-        battles = merge_staged.add_battles(cursor)
-        added = (
-            merge_staged.add_verdicts(cursor, judge) if judge else merge_staged.add_votes(cursor)
-        )
-        if battles or added:
-            upkeep.enrol(cursor, "battle in (select battle from touched)", {})
-            upkeep.refresh(cursor, "battle in (select battle from touched)", {})
-        return Imported(
-            rows,
-            battles + returned.battles,
-            votes=returned.votes + (0 if judge else added),
-            verdicts=returned.verdicts + (added if judge else 0),
-            scores=returned.scores,
-            grades=returned.grades,
-            filtered=filtered,
-            rejected=_rejected(cursor, paths),
-        )
 
-    return store.write(work)
+def _import(
+    cursor: Cursor, paths: Sequence[Path], wanted: ImportOptions, progress: Callable[[str], None]
+) -> Imported:
+    judge = wanted.judge
+    _check_judge(cursor, judge)
+    prepare_faults(cursor)
+    staged_rows.prepare(cursor)
+    export_tables.prepare(cursor)
+    rows = 0
+    for file, path in enumerate(paths):
+        progress(f"reading {path.name}")
+        rows += _read(cursor, path, file, wanted)
+    progress("storing")
+    exported = merge_export.add_missing(cursor)
+    merge_staged.separate(cursor, judge)
+    filtered = _sort_out(cursor)
+    battles = merge_staged.add_battles(cursor)
+    verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
+    votes = 0 if judge else merge_staged.add_votes(cursor)
+    if battles or verdicts or votes:
+        upkeep.enrol(cursor, "battle in (select battle from touched)", {})
+        upkeep.refresh(cursor, "battle in (select battle from touched)", {})
+    return Imported(
+        rows,
+        battles + exported.battles,
+        votes=votes + exported.votes,
+        verdicts=verdicts + exported.verdicts,
+        scores=exported.scores,
+        grades=exported.grades,
+        filtered=filtered,
+        rejected=rejected_lines(cursor, paths),
+    )
 
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
@@ -171,10 +163,3 @@ def _sort_out(cursor: Cursor) -> int:
     ((filtered,),) = rows.fetchall()
     cursor.execute("delete from staged where dropped")
     return filtered
-
-
-def _rejected(cursor: Cursor, paths: Sequence[Path]) -> tuple[Rejected, ...]:
-    rows: list[tuple[int, int, str]] = cursor.execute(
-        "select file, line, any_value(reason) from faults group by all order by all"
-    ).fetchall()
-    return tuple(Rejected(str(paths[file]), line, reason) for file, line, reason in rows)

@@ -72,16 +72,14 @@ def restore(db: Path, source: Path | None = None) -> Restored:
     passed_over: list[str] = []
     try:
         for candidate in candidates:
-            trouble = _copy(candidate, partial)
-            if trouble:
+            if trouble := _copy(candidate, partial):
                 passed_over.append(f"{candidate}: {trouble}")
                 continue
-            age = time.time() - candidate.stat().st_mtime
             rows = row_counts_of(partial).rows
             return Restored(
                 db=str(db),
                 source=str(candidate),
-                age=age,
+                age=time.time() - candidate.stat().st_mtime,
                 battles=rows["battles"],
                 votes=rows["votes"],
                 verdicts=rows["verdicts"],

@@ -15,7 +15,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
-from coupled_arena.store.database import CONFIG, Store
+from coupled_arena.store.connection import CONFIG
+from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
 from coupled_arena.store.transfer.row_counts import RowCounts, count_rows, goes_on_from
 

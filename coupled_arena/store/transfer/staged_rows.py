@@ -80,7 +80,6 @@ create or replace temp table staged (
     question text, category text, language text, dropped boolean,
     prompts text[], replies_a text[], replies_b text[]
 );
-create or replace temp table faults (file integer, line bigint, reason text);
 """
 
 # A missing turn counts as the first one, for judges' files rarely tell it. A column of numbers that
@@ -148,7 +147,7 @@ from named
 
 
 def prepare(cursor: Cursor) -> None:
-    """Make the empty temporary tables ``staged`` and ``faults``, and what fills them."""
+    """Make the empty temporary table ``staged``, and what fills it."""
     cursor.execute(_MACROS)
     cursor.execute(_STAGED)
 

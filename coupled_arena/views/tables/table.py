@@ -6,11 +6,13 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from coupled_arena.views.markup import Html, bold, framed, html, joined
+from markupsafe import Markup
+
+from coupled_arena.views.markup import bold, broken, table
 from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 _UNKNOWN = "\N{EN DASH}"
+LEVEL = "{level} interval"  # heading of an interval
 _WIDEST = 100_000  # characters of a line: what is too wide for a terminal, the terminal breaks
 _DTYPES = {int: "Int64", float: "float64", bool: "boolean", str: "str"}
 
@@ -38,7 +41,7 @@ class Column(Generic[Row]):
         What a row has there; by default its entry or attribute of that name.
     heading : str
         What people read above it; without one it is left out of what they read, because another
-        column's text says it. Line breaks are kept.
+        column's text says it. Line breaks are kept; in braces stands a label of the table.
     text : str or callable
         How people read it: a format of the value, or a function of the row.
     strong : bool
@@ -80,11 +83,14 @@ class Table(Generic[Row]):
     shown : tuple of str
         Names of the columns that people read, in the order in which they do; by default all that
         have a heading.
+    labels : mapping of str to str
+        What headings say in braces, such as the level of the intervals.
     """
 
     columns: tuple[Column[Row], ...]
     rows: tuple[Row, ...]
     shown: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -97,7 +103,7 @@ class Table(Generic[Row]):
         KeyError
             There is no such column.
         """
-        return Table(self._named(names), self.rows)
+        return replace(self, columns=self._named(names), shown=())
 
     def showing(self, *names: str) -> Table[Row]:
         """Return the table with other columns for people to read.
@@ -108,7 +114,13 @@ class Table(Generic[Row]):
             There is no such column.
         """
         self._named(names)
-        return Table(self.columns, self.rows, names)
+        return replace(self, shown=names)
+
+    def joined(self, columns: Iterable[Column[Row]]) -> Table[Row]:
+        """Return the table with more columns at its end."""
+        more = tuple(columns)
+        shown = (*self.shown, *(column.name for column in more)) if self.shown else ()
+        return replace(self, columns=(*self.columns, *more), shown=shown)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as JSON values, None for what is unknown."""
@@ -148,14 +160,14 @@ class Table(Generic[Row]):
         grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for column in self._read:
             justify = "left" if column.kind is str else "right"
-            grid.add_column(Text(column.heading), justify=justify, no_wrap=True)
+            grid.add_column(Text(self._heading(column)), justify=justify, no_wrap=True)
         for row in self.rows:
             grid.add_row(*(Text(column.read(row)) for column in self._read))
         out = io.StringIO()
         Console(file=out, width=_WIDEST, force_terminal=sys.stdout.isatty()).print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def html(self, kind: str = "") -> Html:
+    def html(self, kind: str = "") -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
         Parameters
@@ -163,9 +175,9 @@ class Table(Generic[Row]):
         kind : str
             Class of the markup's table.
         """
-        if not self.rows:
-            return Html("")
-        return framed([_broken(column.heading) for column in self._read], self._body(), kind)
+        heads = [broken(self._heading(column)) for column in self._read]
+        rows = ([_cell(column, row) for column in self._read] for row in self.rows)
+        return table(heads, rows, kind)
 
     _repr_html_ = html
 
@@ -174,24 +186,33 @@ class Table(Generic[Row]):
         named = self._named(self.shown) if self.shown else self.columns
         return tuple(column for column in named if column.heading)
 
+    def _heading(self, column: Column[Row]) -> str:
+        return column.heading.format_map(self.labels)
+
     def _named(self, names: Iterable[str]) -> tuple[Column[Row], ...]:
         known = {column.name: column for column in self.columns}
         return tuple(known[name] for name in names)
 
-    def _body(self) -> Html:
-        first, *rest = self._read
-        return joined(
-            Html(
-                f'<tr><th scope="row">{_broken(first.read(row))}</th>'
-                f"{''.join(f'<td>{_cell(column, row)}</td>' for column in rest)}</tr>"
-            )
-            for row in self.rows
-        )
 
+def table_of(
+    columns: Iterable[Column[Row]],
+    rows: Iterable[Row],
+    *,
+    alpha: float | None = None,
+    **labels: str,
+) -> Table[Row]:
+    """Return a table of what can be gone through once.
 
-def table_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> Table[Row]:
-    """Return a table of what can be gone through once."""
-    return Table(tuple(columns), tuple(rows))
+    Parameters
+    ----------
+    alpha : float, optional
+        Error level of the intervals: headings may say ``{level}``.
+    **labels : str
+        What else headings say.
+    """
+    if alpha is not None:
+        labels["level"] = f"{100 * (1 - alpha):.4g}%"
+    return Table(tuple(columns), tuple(rows), labels=labels)
 
 
 def span(low: Any, high: Any, form: str) -> str:
@@ -200,15 +221,6 @@ def span(low: Any, high: Any, form: str) -> str:
     return " to ".join(ends)
 
 
-def interval_heading(alpha: float) -> str:
-    """Return what stands above intervals at an error level."""
-    return f"{100 * (1 - alpha):.4g}% interval"
-
-
-def _cell(column: Column[Row], row: Row) -> Html:
+def _cell(column: Column[Row], row: Row) -> Markup:
     text = column.read(row)
-    return bold(text) if column.strong else _broken(text)
-
-
-def _broken(text: str) -> Html:
-    return Html("<br>".join(html(line) for line in text.split("\n")))
+    return bold(text) if column.strong else broken(text)

@@ -22,6 +22,9 @@ from coupled_arena.core.errors import ArenaError
 if TYPE_CHECKING:
     import pandas as pd
 
+ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
+"""What the names of tables end with, besides ``.gz``."""
+
 _Numbered = Iterator[tuple[int, Any]]
 
 

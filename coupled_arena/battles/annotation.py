@@ -125,9 +125,9 @@ class Annotation:
             self._store.cast(vote)
             # With open weights, whoever has a seed can find out who says what under it.
             tells_seed = not self._backlog.seed_is_open(battle.id, owner)
-            told = reveal_of(battle, vote, tells_seed=tells_seed, same=same)
-            current.change(reveal=told)
-            return told
+            reveal = reveal_of(battle, vote, tells_seed=tells_seed, same=same)
+            current.change(reveal=reveal)
+            return reveal
 
     def _draw(self, owner: str) -> Drawn | None:
         opened = self._opened.values()

@@ -10,13 +10,12 @@ import asyncio
 import logging
 import random
 import re
-import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from coupled_arena.battles.pairing import new_battle
-from coupled_arena.battles.rounds import ROUND_LIFETIME, Round
+from coupled_arena.battles.rounds import OpenRounds, Round
 from coupled_arena.battles.visible import Groups, Reveal, RoundView
 from coupled_arena.battles.voting import (
     check_comparable,
@@ -87,8 +86,7 @@ class Arena:
         self._store = store
         self._rules = rules
         self._rng = rng or random.SystemRandom()
-        self._rounds: dict[str, Round] = {}
-        self._lock = threading.Lock()
+        self._rounds = OpenRounds()
         self._closing = False
 
     def is_well(self) -> bool:
@@ -98,9 +96,7 @@ class Arena:
     def close(self) -> None:
         """Take no more questions, stop the answers that run and store them as they are."""
         self._closing = True
-        with self._lock:
-            rounds = list(self._rounds.values())
-        running = [current for current in rounds if current.state.pending]
+        running = [current for current in self._rounds.all() if current.state.pending]
         for current in running:
             self.stop(current.owner, current.id)
         deadline = time.monotonic() + _LAST_STEP
@@ -134,14 +130,12 @@ class Arena:
         )
         current = Round(owner, battle)
         self._begin(current, prompt)
-        with self._lock:
-            self._forget_old()
-            self._rounds[current.id] = current
+        self._rounds.add(current)
         return current.id
 
     def follow_up(self, owner: str, round_id: str, text: str) -> None:
         """Continue a round with another question to the same models."""
-        current = self._mine(owner, round_id)
+        current = self._rounds.of(owner, round_id)
         with current.changing:
             if current.state.reveal:
                 raise PromptError("This round is over: the models are known. Start the next one.")
@@ -151,14 +145,14 @@ class Arena:
 
     def view(self, owner: str, round_id: str) -> RoundView:
         """Return what the visitor may see of a round of theirs."""
-        return self._mine(owner, round_id).state.view()
+        return self._rounds.of(owner, round_id).state.view()
 
     async def watch(self, owner: str, round_id: str) -> AsyncIterator[RoundView]:
         """Yield a running round at a fixed cadence until its turn is over.
 
         When nobody has watched for a while (a closed page), the decoding stops.
         """
-        current = self._mine(owner, round_id)
+        current = self._rounds.of(owner, round_id)
         pending = current.state.pending
         current.watchers += 1  # one thread, that of the event loop, counts them
         try:
@@ -175,14 +169,11 @@ class Arena:
 
     def newest(self, owner: str) -> str | None:
         """Return the id of the round that the visitor opened last; None if they have none."""
-        with self._lock:
-            self._forget_old()
-            newest_first = reversed(self._rounds.values())
-            return next((each.id for each in newest_first if each.owner == owner), None)
+        return self._rounds.newest(owner)
 
     def stop(self, owner: str, round_id: str) -> None:
         """Stop the answers of a round where they are; it can still be voted on."""
-        current = self._mine(owner, round_id)
+        current = self._rounds.of(owner, round_id)
         if current.state.pending:
             current.state.pending[1].cancelled.set()
 
@@ -204,7 +195,7 @@ class Arena:
             Not the visitor's round, already voted on, nothing to see yet, ranks that do not order
             its answers, or an order of answers that have the same words.
         """
-        current = self._mine(owner, round_id)
+        current = self._rounds.of(owner, round_id)
         with current.changing:
             if current.state.reveal:
                 raise VoteError("You have voted on this round, and the models are known.")
@@ -268,7 +259,7 @@ class Arena:
             running.done.wait()
             if running.error:
                 current.change(pending=None, error=_BROKEN)
-                self._drop(current)
+                self._rounds.drop(current)
                 return
             battle = with_turn(current.state.battle, prompt, running, self.models)
             self._store.add_battle(battle)
@@ -281,25 +272,9 @@ class Arena:
 
     def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
         self._store.cast(vote)
-        told = reveal_of(current.state.battle, vote, same=same)
-        current.change(reveal=told)
-        return told
-
-    def _mine(self, owner: str, round_id: str) -> Round:
-        with self._lock:
-            current = self._rounds.get(round_id)
-        # One answer for "not yours" and "not there": a guess must not learn which.
-        if current is None or current.owner != owner:
-            raise VoteError("This round is not open (any more): ask a new question.")
-        return current
-
-    def _drop(self, current: Round) -> None:
-        with self._lock:
-            self._rounds.pop(current.id, None)
-
-    def _forget_old(self) -> None:
-        oldest = time.monotonic() - ROUND_LIFETIME
-        self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
+        reveal = reveal_of(current.state.battle, vote, same=same)
+        current.change(reveal=reveal)
+        return reveal
 
 
 def _stop_unwatched(current: Round, running: Running) -> None:

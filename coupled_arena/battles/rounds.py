@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from coupled_arena.battles.visible import Reveal, RoundView, TurnView
 from coupled_arena.battles.voting import commitment_of
+from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Battle, Origin, Prompt, new_id
 
 if TYPE_CHECKING:
@@ -65,3 +66,53 @@ class Round:
     def change(self, **parts: Any) -> None:
         """Replace parts of the state; hold `changing` around whatever led to the change."""
         self.state = replace(self.state, **parts)
+
+
+class OpenRounds:
+    """The rounds of this process, each under an unguessable id and tied to who opened it."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[str, Round] = {}
+        self._lock = threading.Lock()
+
+    def add(self, current: Round) -> None:
+        """Open a round."""
+        with self._lock:
+            self._forget_old()
+            self._rounds[current.id] = current
+
+    def all(self) -> list[Round]:
+        """Return those of everybody."""
+        with self._lock:
+            return list(self._rounds.values())
+
+    def of(self, owner: str, round_id: str) -> Round:
+        """Return a visitor's round.
+
+        Raises
+        ------
+        VoteError
+            It is not open, or not theirs.
+        """
+        with self._lock:
+            current = self._rounds.get(round_id)
+        # One answer for "not yours" and "not there": a guess must not learn which.
+        if current is None or current.owner != owner:
+            raise VoteError("This round is not open (any more): ask a new question.")
+        return current
+
+    def newest(self, owner: str) -> str | None:
+        """Return the id of the round that a visitor opened last; None if they have none."""
+        with self._lock:
+            self._forget_old()
+            newest_first = reversed(self._rounds.values())
+            return next((each.id for each in newest_first if each.owner == owner), None)
+
+    def drop(self, current: Round) -> None:
+        """Close a round for good."""
+        with self._lock:
+            self._rounds.pop(current.id, None)
+
+    def _forget_old(self) -> None:
+        oldest = time.monotonic() - ROUND_LIFETIME
+        self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}

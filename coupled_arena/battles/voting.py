@@ -69,7 +69,7 @@ def check_comparable(ranks: Sequence[int], shown: Conversations, *, running: boo
 
 def reveal_of(battle: Battle, vote: Vote, *, tells_seed: bool = True, same: Groups = ()) -> Reveal:
     """Return what the voter is told once the vote is safe."""
-    told = tells_seed and bool(commitment_of(battle))
+    shown = tells_seed and bool(commitment_of(battle))
     return Reveal(
         vote=vote.id,
         battle=battle.id,
@@ -79,8 +79,8 @@ def reveal_of(battle: Battle, vote: Vote, *, tells_seed: bool = True, same: Grou
         source=vote.source,
         early=vote.early,
         mode=battle.mode,
-        seed=seed_to_hex(battle.seed) if told else None,
-        nonce=battle.nonce.hex() if told else None,
+        seed=seed_to_hex(battle.seed) if shown else None,
+        nonce=battle.nonce.hex() if shown else None,
         commitment=commitment_of(battle),
         same=same,
     )

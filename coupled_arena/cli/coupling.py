@@ -22,8 +22,8 @@ def coupling(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="CSV with a column Noise, a column of scores for each model, and maybe a column "
-            "Subject.  [default: the store]"
+            help="CSV, JSON or Parquet with a column Noise, a column of scores for each model, and "
+            "maybe a column Subject.  [default: the store]"
         ),
     ] = None,
     seeds: Annotated[

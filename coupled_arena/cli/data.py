@@ -51,7 +51,7 @@ def import_(
     settings = load_settings(config, db=db)
     from tqdm import tqdm
 
-    from coupled_arena.store.transfer.exported import files_of
+    from coupled_arena.store.transfer.export_tables import files_of
     from coupled_arena.store.transfer.importing import import_files
     from coupled_arena.store.transfer.snapshots import open_for_writing
 

@@ -25,8 +25,8 @@ def risk(
         Path | None,
         typer.Argument(
             metavar="SCORES.csv",
-            help="Columns model, prompt, metric, score; or model, prompt, and one for each metric. "
-            "Without it, the stored replies.",
+            help="CSV, JSON or Parquet: columns model, prompt, metric, score; or model, prompt, "
+            "and one for each metric. Without it, the stored replies.",
         ),
     ] = None,
     metrics: Annotated[

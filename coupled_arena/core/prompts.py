@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from coupled_arena.core.errors import PromptError
 from coupled_arena.core.records import Prompt
+from coupled_arena.core.tables import Row, read_rows
+
+_TABLES = (".jsonl", ".json", ".parquet", ".gz")
+_FIELDS = ("id", "category", "language", "system", "prefix")
 
 
 def read_prompts(path: Path) -> tuple[Prompt, ...]:
-    """Read prompts: one a line (``.txt``), or JSON lines with ``text`` or ``prompt``.
+    """Read prompts: one a line, or rows of JSON or Parquet with ``text`` or ``prompt``.
 
     Raises
     ------
     PromptError
         The file cannot be read, a line is wrong, or there is no prompt in it.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    parse = _json_prompt if path.suffix == ".jsonl" else (lambda line, _: Prompt(line.strip()))
-    prompts = tuple(
-        parse(line, f"{path}, line {number}")
-        for number, line in enumerate(lines, start=1)
-        if line.strip()
-    )
+    if path.suffix in _TABLES:
+        prompts = tuple(_prompt(row) for row in read_rows(path, PromptError))
+    else:
+        prompts = tuple(Prompt(line.strip()) for line in _lines(path) if line.strip())
     if not prompts:
         raise PromptError(f"{path} holds no prompt.")
     return prompts
 
 
-def _json_prompt(line: str, where: str) -> Prompt:
+def _lines(path: Path) -> list[str]:
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise PromptError(f"{where}: not valid JSON ({error.msg}).") from error
-    text = (row.get("text") or row.get("prompt")) if isinstance(row, dict) else None
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+
+
+def _prompt(row: Row) -> Prompt:
+    text = row.values.get("text") or row.values.get("prompt")
     if not isinstance(text, str) or not text.strip():
-        raise PromptError(f'{where}: needs a "text" (or "prompt") that is not blank.')
-    fields = ("id", "category", "language", "system", "prefix")
-    known = {key: str(row[key]) for key in fields if row.get(key) is not None}
+        raise PromptError(f'{row.where}: needs a "text" (or "prompt") that is not blank.')
+    known = {name: str(row.values[name]) for name in _FIELDS if row.values.get(name) is not None}
     return Prompt(text, **known)
 
 
@@ -68,6 +67,4 @@ class Library:
 
 def read_library(path: Path) -> Library:
     """Read the library from JSON lines with ``id``, ``category``, ``language``, ``text``."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    fields = ("text", "id", "category", "language")
-    return Library(tuple(Prompt(**{field: row[field] for field in fields}) for row in rows))
+    return Library(read_prompts(path))

@@ -1,7 +1,7 @@
 """Rows of a file: CSV, JSON lines, a JSON array or Parquet, any text also gzipped.
 
 The name's ending tells the form, else the content does. What brings millions of rows into the
-database is `coupled_arena.store.transfer.reading`.
+database is `coupled_arena.store.transfer.file_rows`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from coupled_arena.core.errors import ArenaError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
+"""What the names of tables end with, besides ``.gz``."""
 
 _Numbered = Iterator[tuple[int, Any]]
 

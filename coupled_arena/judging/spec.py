@@ -43,6 +43,11 @@ class JudgeSpec:
         return VERDICT_OR_BOTH_BAD if self.both_bad else VERDICT
 
     @property
+    def binding(self) -> tuple[str, str, str, str]:
+        """Its name, and what the name stands for: model, hash of the prompt, sampling."""
+        return self.name, self.model, self.prompt.sha256, self.sampling
+
+    @property
     def sampling(self) -> str:
         """All of it that is not model or prompt, as JSON."""
         asked = {"grades": True} if self.grades else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,32 +12,18 @@ from typing import Self, TypeVar
 
 import duckdb
 
-from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
+from coupled_arena.core.errors import StoreError, StoreLostError
 from coupled_arena.core.records import Battle, Score, Vote
 from coupled_arena.store import migrations
+from coupled_arena.store.connection import connect
 from coupled_arena.store.files import reason
 from coupled_arena.store.tables import battles, scores, upkeep, votes
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-# Extensions would be fetched from the network; the ones used here are built in.
-CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
-
 _RETRY_AFTER = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 _WRITE_ERRORS = (duckdb.OperationalError, duckdb.ConstraintException, duckdb.FatalException)
-
-_ADVICE = {
-    "not a valid DuckDB database": "it is not a DuckDB database. Choose another file.",
-    "Is a directory": "it is a folder. Give a file in it.",
-    "in read-only mode: database does not exist": "it does not exist yet. Check the path.",
-    "No such file or directory": "its folder does not exist. Create the folder first.",
-    "Not a directory": "a part of its path is a file, not a folder. Check the path.",
-    "Permission denied": "permission is denied. Check who may read and write it and its folder.",
-}
 
 
 class Store:
@@ -69,16 +54,12 @@ class Store:
         StoreError
             The file cannot be opened, or its schema is not the one this program needs.
         """
-        _check_kind(path)
-        try:
-            return cls(_connect(str(path), read_only=read_only), path, read_only=read_only)
-        except duckdb.Error as error:
-            raise _explain(path, error) from error
+        return cls(connect(path, read_only=read_only), path, read_only=read_only)
 
     @classmethod
     def in_memory(cls) -> Self:
         """Return an empty store that vanishes when closed."""
-        return cls(_connect(":memory:", read_only=False), None, read_only=False)
+        return cls(connect(None), None, read_only=False)
 
     def close(self) -> None:
         """Give the file back; closing twice is harmless."""
@@ -249,33 +230,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _check_kind(path: Path) -> None:
-    """Refuse a file of another kind: DuckDB takes some for tables, and writes into memory."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(12)
-    except OSError:
-        return  # DuckDB says why, or makes the file
-    if head and head[8:12] != b"DUCK":
-        raise StoreError(f"{path} cannot be opened: {_ADVICE['not a valid DuckDB database']}")
-
-
-def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(name, read_only=read_only, config=CONFIG)
-    try:
-        if not read_only:
-            migrations.migrate(connection)
-        elif migrations.check(connection) < len(migrations.MIGRATIONS):
-            raise StoreError(
-                f"{name} has an older schema, or none. Open it once for writing, "
-                "which brings it up to date."
-            )
-    except (duckdb.Error, StoreError):
-        connection.close()
-        raise
-    return connection
-
-
 def _retry(cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
     for seconds in _RETRY_AFTER:
         try:
@@ -298,15 +252,3 @@ def _transact(
         migrations.rollback(cursor)
         raise
     return result
-
-
-def _explain(path: Path, error: duckdb.Error) -> StoreError:
-    why = reason(error)
-    if owner := re.search(r"\(PID (\d+)\)", why):
-        return StoreBusyError(
-            f"{path} is in use by process {owner[1]}. Stop that process, or choose another file."
-        )
-    for sign, advice in _ADVICE.items():
-        if sign in why:
-            return StoreError(f"{path} cannot be opened: {advice}")
-    return StoreError(f"{path} cannot be opened: {why}")

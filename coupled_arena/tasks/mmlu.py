@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
-from coupled_arena.tasks.files import TaskRow, csv_rows, rows
+from coupled_arena.core.tables import read_rows
+from coupled_arena.tasks.files import TaskRow, rows
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _LETTERS = "ABCD"
@@ -65,15 +66,16 @@ def read_letter(reply: str) -> str | None:
 
 def _from_csv(path: Path) -> Iterator[Item]:
     subject = _SPLIT.sub("", path.stem)
-    for number, (line, cells) in enumerate(csv_rows(path), start=1):
-        where = f"{path}, line {line}"
+    for number, row in enumerate(read_rows(path, TaskError, header=False), start=1):
+        cells = [cell.strip() for cell in row.values.values()]
         if len(cells) != 6:
-            raise TaskError(f"{where} has {len(cells)} columns, not question, A, B, C, D, answer.")
-        *asked, letter = (cell.strip() for cell in cells)
+            wanted = "question, A, B, C, D, answer"
+            raise TaskError(f"{row.where} has {len(cells)} columns, not {wanted}.")
+        *asked, letter = cells
         if not all(asked):
-            raise TaskError(f"{where}: the question or a choice is empty.")
+            raise TaskError(f"{row.where}: the question or a choice is empty.")
         if letter not in tuple(_LETTERS):
-            raise TaskError(f"{where}: the answer is {letter!r}, not A, B, C or D.")
+            raise TaskError(f"{row.where}: the answer is {letter!r}, not A, B, C or D.")
         yield _item(subject, number, asked[0], asked[1:], letter)
 
 

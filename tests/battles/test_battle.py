@@ -55,7 +55,7 @@ def test_a_round_from_question_to_reveal(make_arena, store):
 def test_nothing_blind_tells_names_mode_or_seed(make_arena, models):
     arena = make_arena()
     round_id = played(arena, size=3)
-    state = arena._rounds[round_id].state
+    state = arena._rounds.of("eve", round_id).state
     text = json.dumps(dataclasses.asdict(arena.view("eve", round_id)))
     secrets = [*models, state.battle.mode.value, f"{state.battle.seed:016x}"]
     secrets += [str(state.battle.seed), state.battle.nonce.hex(), state.battle.id]
@@ -139,7 +139,7 @@ def test_leaving_a_running_round_frees_the_engine(make_arena, models, worker):
     endless(models)
     arena = make_arena(max_new_tokens=900, patience=0)
     round_id = arena.ask("eve", QUESTION)
-    done = arena._rounds[round_id].state.pending[1].done
+    done = arena._rounds.of("eve", round_id).state.pending[1].done
 
     async def leave():
         one, other = arena.watch("eve", round_id), arena.watch("eve", round_id)
@@ -147,7 +147,7 @@ def test_leaving_a_running_round_frees_the_engine(make_arena, models, worker):
         await anext(other)
         await one.aclose()
         await asyncio.sleep(0)
-        still_watched = arena._rounds[round_id].state.pending[1].cancelled.is_set()
+        still_watched = arena._rounds.of("eve", round_id).state.pending[1].cancelled.is_set()
         await other.aclose()
         while not done.is_set():
             await asyncio.sleep(0.01)

@@ -71,7 +71,7 @@ def test_an_early_vote_on_one_beginning_is_refused_and_the_answers_go_on(make_ar
         with pytest.raises(VoteError, match="same so far: wait for the first difference"):
             arena.vote("eve", round_id, ranks, both_bad=both_bad)
     assert arena.view("eve", round_id).running
-    assert not arena._rounds[round_id].state.pending[1].cancelled.is_set()
+    assert not arena._rounds.of("eve", round_id).state.pending[1].cancelled.is_set()
     assert vote_count(store) == 0
     arena.stop("eve", round_id)
 
@@ -100,7 +100,7 @@ def test_two_of_three_with_the_same_words_are_level(make_arena, models, store, e
     arena = make_arena(max_new_tokens=900)
     while True:
         round_id = opened(arena, size=3)
-        if "dot" in arena._rounds[round_id].state.battle.models:
+        if "dot" in arena._rounds.of("eve", round_id).state.battle.models:
             break
         arena.stop("eve", round_id)
     if not early:

@@ -350,7 +350,7 @@ def test_arena_rows_travel_from_store_to_store(call, tmp_path):
         (["generate", "--prompts", "{txt}", "--models", "x,y"], 1, "There is no model named 'x'"),
         (["generate", "--prompts", "{txt}", "--models", FULL], 1, "at least two models"),
         (["generate", "--prompts", "/none", "--models", f"{FULL},{FULL}"], 1, "cannot be read"),
-        (["generate", "--prompts", "{bad}", "--models", f"{FULL},{FULL}"], 1, "line 2: not valid"),
+        (["generate", "--prompts", "{bad}", "--models", f"{FULL},{FULL}"], 1, "line 2 is not JSON"),
         (
             ["generate", "--prompts", "{txt}", "--models", f"{FULL},{FULL}", "--top-p", "0"],
             1,

@@ -15,9 +15,10 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import merging
+from coupled_arena.store.transfer import merge_staged
 from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.importing import Rejected, import_files
+from coupled_arena.store.transfer.importing import import_files
+from coupled_arena.store.transfer.rejected import Rejected
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "data" / "ppr"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)
@@ -524,7 +525,7 @@ def test_a_judge_of_another_kind_keeps_its_name(store, lines):
         )
     with pytest.raises(StoreError, match=r"'j' is m here.*another name"):
         import_files(store, [lines(ranking(0))], judge="j")
-    assert merging.BINDING == ("imported", "", "")
+    assert merge_staged.BINDING == ("imported", "", "")
 
 
 def test_odd_file_names_and_steps_of_progress(store, lines):

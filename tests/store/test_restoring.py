@@ -13,8 +13,8 @@ import pytest
 from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
 from coupled_arena.store.database import Store
 from coupled_arena.store.integrity import faults
-from coupled_arena.store.transfer.holdings import holdings
 from coupled_arena.store.transfer.restoring import restore
+from coupled_arena.store.transfer.row_counts import count_rows
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import (
     generations,
@@ -262,7 +262,7 @@ class TestTheThread:
             until(lambda: not thread.trouble)
             thread.close()
             with Store.open(snapshot_path(db), read_only=True) as copy, copy.cursor() as cursor:
-                assert holdings(cursor).rows["battles"] == 1
+                assert count_rows(cursor).rows["battles"] == 1
 
 
 class TestTheCommand:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from coupled_arena.battles.judge_runs.run import Run, Tally
+from coupled_arena.battles.judge_runs.run import PendingQuestions, Run, Tally
 from coupled_arena.core.errors import JudgeError
 from coupled_arena.core.interrupts import on_interrupt
 from coupled_arena.judging.budget import Budget
@@ -68,17 +68,15 @@ def judge_stored(
 ) -> Judged:
     """Let a judge judge the stored battles, or grade the answers, that it has not; main thread.
 
-    After Ctrl-C it waits for the answers that have been asked for, after a second one it does
-    not; either way what was received is stored.
+    After Ctrl-C it waits for the answers that it has asked for, after a second one it does not;
+    either way what was received is stored.
 
     Parameters
     ----------
-    again : bool
-        Ask again what had unreadable answers.
+    again, progress : bool
+        Ask again what had unreadable answers; show a bar on stderr.
     limit : int, optional
         Most battles, or answers.
-    progress : bool
-        Show a bar on stderr.
 
     Raises
     ------
@@ -88,44 +86,57 @@ def judge_stored(
         The judge's name stands for another judge, or the database cannot be written.
     """
     spec = judge.spec
-    bound = (spec.name, spec.model, spec.prompt.sha256, spec.sampling)
-    store.write(lambda cursor: judges.bind(cursor, *bound))
-    settled = 0
-    with (
-        _pending(store, spec, again=again, limit=limit) as pending,
-        tqdm(total=pending.questions, unit=spec.ballot.key, disable=not progress) as bar,
-    ):
-
-        def show(tally: Tally, questions: int) -> None:
-            nonlocal settled
-            settled += questions
-            bar.set_postfix_str(_cost_so_far(tally), refresh=False)
-            bar.update(questions)
-
-        def interrupt() -> None:
-            bar.set_description("waiting for the last answers; Ctrl-C drops them")
-            run.stop("interrupted")
-
-        run = Run(judge, concurrency, budget or Budget(), show)
-        with on_interrupt(interrupt):
-            try:
-                tally = asyncio.run(run.over(pending))
-            except JudgeError as error:
-                kept = run.tally.asked + run.tally.identical
-                told = (
-                    f"{error} {kept} new {spec.ballot.key}s are stored; the same command goes on."
-                )
-                raise type(error)(told) from None
+    store.write(lambda cursor: judges.bind(cursor, *spec.binding))
+    with _pending(store, spec, again=again, limit=limit) as pending:
+        bar = _Bar(pending.questions, spec.ballot.key, shown=progress)
+        run = Run(judge, concurrency, budget or Budget(), bar.update)
+        tally = _finish(run, pending, bar)
     return Judged(
         judge=spec.name,
         model=spec.model,
         prompt_hash=spec.prompt.sha256,
         verdicts=tally.asked + tally.identical,
         skipped=pending.skipped,
-        left=pending.questions - settled + tally.failed,
+        left=pending.questions - bar.settled + tally.failed,
         trouble=run.trouble,
         **asdict(tally),
     )
+
+
+class _Bar:
+    """Questions that are settled, and what they have cost, on stderr."""
+
+    def __init__(self, questions: int, unit: str, *, shown: bool) -> None:
+        self.settled = 0
+        self._bar = tqdm(total=questions, unit=unit, disable=not shown)
+
+    def update(self, tally: Tally, questions: int) -> None:
+        self.settled += questions
+        self._bar.set_postfix_str(_cost_so_far(tally), refresh=False)
+        self._bar.update(questions)
+
+    def interrupted(self) -> None:
+        self._bar.set_description("waiting for the last answers; Ctrl-C drops them")
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _finish(run: Run, pending: PendingQuestions, bar: _Bar) -> Tally:
+    def interrupt() -> None:
+        bar.interrupted()
+        run.stop("interrupted")
+
+    try:
+        with on_interrupt(interrupt):
+            return asyncio.run(run.over(pending))
+    except JudgeError as error:
+        kept = run.tally.asked + run.tally.identical
+        key = run.judge.spec.ballot.key
+        text = f"{error} {kept} new {key}s are stored; the same command goes on."
+        raise type(error)(text) from None
+    finally:
+        bar.close()
 
 
 def _pending(

@@ -49,8 +49,7 @@ class LiveJudge:
         self._leaving = threading.Event()
         self._run: Run | None = None
         spec = judge.spec
-        bound = (spec.name, spec.model, spec.prompt.sha256, spec.sampling)
-        store.write(lambda cursor: judges.bind(cursor, *bound))
+        store.write(lambda cursor: judges.bind(cursor, *spec.binding))
         self._thread = threading.Thread(target=self._work, name="live-judge", daemon=True)
         self._thread.start()
 

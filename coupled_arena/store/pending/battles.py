@@ -70,7 +70,7 @@ where seed = (select any_value(seed) from waiting where battle = $battle)
     and not list_contains($known::bigint[], battle_no)
 """
 # Equal noise, or none at all, makes equal texts of one model; others may say the same by chance.
-_TOLD_BY_TEXT = """
+_KNOWN_BY_TEXT = """
 select count(*)
 from reveals
 join battles as there on there.battle = reveals.battle
@@ -171,7 +171,7 @@ class Backlog:
             row = self._first(_DRAW, voter=voter, salt=salt, open=list(opened), skipped=left_out)
             if row is None:
                 return None
-            if not self._row(_TOLD_BY_TEXT, battle=row[0], voter=voter)[0]:
+            if not self._row(_KNOWN_BY_TEXT, battle=row[0], voter=voter)[0]:
                 return Drawn(*row)
             known.append(row[1])
 

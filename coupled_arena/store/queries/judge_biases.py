@@ -89,13 +89,13 @@ def orders(cursor: Cursor, selection: Selection) -> Orders:
                 first_place < second_place as forward,
                 replace(
                     arg_max(outcome, seq) filter (outcome is not null), 'both_bad', 'tie'
-                ) as said
+                ) as choice
             from verdicts
             where judge = $judge
             group by all
         ),
         pairs as (
-            select min(said) filter (forward), min(said) filter (not forward), count(*)
+            select min(choice) filter (forward), min(choice) filter (not forward), count(*)
             from questions
             join battles using (battle)
             where {condition}
@@ -109,15 +109,15 @@ def orders(cursor: Cursor, selection: Selection) -> Orders:
 
 
 def _orders(counted: list[tuple[str | None, str | None, int, int]]) -> Orders:
-    """Add up pairs of (said in one order, said in the other, orders asked in, pairs)."""
-    said = {"first": 0, "second": 0, "tie": 0}
+    """Add up pairs of (choice in one order, choice in the other, orders asked in, pairs)."""
+    choices = {"first": 0, "second": 0, "tie": 0}
     twice = {"first": 0, "second": 0, "tie": 0}
     swapped = same = unreadable = 0
     for one, two, asked, n in counted:
         heard = [outcome for outcome in (one, two) if outcome]
         unreadable += n * (asked - len(heard))
         for outcome in heard:
-            said[outcome] += n
+            choices[outcome] += n
         if one and two:
             swapped += n
             if one == two:
@@ -125,9 +125,9 @@ def _orders(counted: list[tuple[str | None, str | None, int, int]]) -> Orders:
             elif "tie" not in heard:
                 same += n
     return Orders(
-        first=said["first"],
-        second=said["second"],
-        ties=said["tie"],
+        first=choices["first"],
+        second=choices["second"],
+        ties=choices["tie"],
         unreadable=unreadable,
         swapped=swapped,
         same=same + twice["tie"],

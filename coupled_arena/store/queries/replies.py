@@ -30,13 +30,13 @@ with placed as (
     select battle, battle_no, unnest(range(len(models)))::integer as place, unnest(models) as model
     from ({battles})
 ),
-said as (select battle, place, text, finish from replies where turn = 0)
+answers as (select battle, place, text, finish from replies where turn = 0)
 select battle_no, place, model_no, prompt_no, {columns}
 from placed
 join models using (model)
 join prompt_keys using (battle)
 join prompts using (prompt_key)
-left join said using (battle, place)
+left join answers using (battle, place)
 left join (
     select battle, place, {scores}
     from scores
@@ -76,10 +76,8 @@ def table(
         Its judge and voter do not matter.
     metrics : sequence of str
         Stored metrics to return.
-    texts : bool
-        Whether to return texts, too.
-    revealed_only : bool
-        Leave out battles of the battle tab that nobody has been shown the names of.
+    texts, revealed_only : bool
+        Return texts, too; leave out battles of the battle tab whose names nobody has been shown.
 
     Returns
     -------
@@ -93,15 +91,6 @@ def table(
         The store knows no such model.
     """
     names = [f"score{at}" for at in range(len(metrics))]
-    scores = [
-        f"max(score) filter (where metric = $metrics[{at}]) as {name}"
-        for at, name in enumerate(names, start=1)
-    ]
-    query = _REPLIES.format(
-        battles=_BATTLES,
-        columns=", ".join([*names, "text" if texts else "null as text"]),
-        scores=", ".join([*scores, "count(*) as stored"]),
-    )
     values = {
         "mode": selection.mode and selection.mode.value,
         "category": selection.category,
@@ -111,11 +100,23 @@ def table(
         "revealed_only": revealed_only,
     }
     missing = {"text": None, **dict.fromkeys(names, np.nan)}
-    found = cursor.execute(query, values).fetchnumpy()
+    found = cursor.execute(_query(names, texts=texts), values).fetchnumpy()
     return {
         name: np.ma.filled(column, missing[name]) if name in missing else np.asarray(column)
         for name, column in found.items()
     }
+
+
+def _query(names: list[str], *, texts: bool) -> str:
+    scores = [
+        f"max(score) filter (where metric = $metrics[{at}]) as {name}"
+        for at, name in enumerate(names, start=1)
+    ]
+    return _REPLIES.format(
+        battles=_BATTLES,
+        columns=", ".join([*names, "text" if texts else "null as text"]),
+        scores=", ".join([*scores, "count(*) as stored"]),
+    )
 
 
 _TOGETHER = """

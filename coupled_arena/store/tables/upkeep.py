@@ -49,7 +49,7 @@ _ENROL = (
     "delete from same_words where {battles}",
     """
     insert into same_words
-    with said as (
+    with replied as (
         select battle, place + 1 as i, list({{turn: turn, text: text}} order by turn) as words
         from replies
         where {battles}
@@ -57,7 +57,7 @@ _ENROL = (
         having bool_or(text <> '')
     ),
     grouped as (
-        select battle, list(i) as places from said group by battle, words having count(*) > 1
+        select battle, list(i) as places from replied group by battle, words having count(*) > 1
     ),
     first_ones as (select battle, places, unnest(places) as i from grouped),
     paired as (select battle, i, unnest(places) as j from first_ones)

@@ -15,23 +15,12 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import exported, merging, returning, staged_rows
-from coupled_arena.store.transfer.reading import columns, count, stage
+from coupled_arena.store.transfer import export_tables, merge_export, merge_staged, staged_rows
+from coupled_arena.store.transfer.file_rows import columns, count, load
+from coupled_arena.store.transfer.rejected import Rejected, prepare_faults, rejected_lines
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 Cursor = duckdb.DuckDBPyConnection
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """A line that nothing was taken from.
-
-    ``line`` counts from 1; in Parquet and JSON arrays it counts rows.
-    """
-
-    file: str
-    line: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +71,7 @@ def import_files(
     ----------
     store : Store
     paths : sequence of Path
-        JSON lines, a JSON array, CSV or Parquet, in one of `formats.FORMATS`.
+        JSON lines, a JSON array, CSV or Parquet, in one of `vote_formats.FORMATS`.
     judge : str, optional
         The outcomes are verdicts of this judge; without it they are votes, of whoever a row
         names or else of the dataset.
@@ -100,45 +89,50 @@ def import_files(
         cannot be written.
     """
     wanted = ImportOptions(judge, dataset, single_turn, no_toxic)
+    return store.write(lambda cursor: _import(cursor, paths, wanted, progress))
 
-    def work(cursor: Cursor) -> Imported:
-        _check_judge(cursor, judge)
-        staged_rows.prepare(cursor)
-        exported.prepare(cursor)
-        rows = 0
-        for file, path in enumerate(paths):
-            progress(f"reading {path.name}")
-            rows += _read(cursor, path, file, wanted)
-        progress("storing")
-        returned = returning.bring_back(cursor)
-        merging.separate(cursor, judge)
-        filtered = _sort_out(cursor)
-        battles = merging.add_battles(cursor)
-        said = merging.add_verdicts(cursor, judge) if judge else merging.add_votes(cursor)
-        if battles or said:
-            upkeep.enrol(cursor, "battle in (select battle from touched)", {})
-            upkeep.refresh(cursor, "battle in (select battle from touched)", {})
-        return Imported(
-            rows,
-            battles + returned.battles,
-            votes=returned.votes + (0 if judge else said),
-            verdicts=returned.verdicts + (said if judge else 0),
-            scores=returned.scores,
-            grades=returned.grades,
-            filtered=filtered,
-            rejected=_rejected(cursor, paths),
-        )
 
-    return store.write(work)
+def _import(
+    cursor: Cursor, paths: Sequence[Path], wanted: ImportOptions, progress: Callable[[str], None]
+) -> Imported:
+    judge = wanted.judge
+    _check_judge(cursor, judge)
+    prepare_faults(cursor)
+    staged_rows.prepare(cursor)
+    export_tables.prepare(cursor)
+    rows = 0
+    for file, path in enumerate(paths):
+        progress(f"reading {path.name}")
+        rows += _read(cursor, path, file, wanted)
+    progress("storing")
+    exported = merge_export.add_missing(cursor)
+    merge_staged.separate(cursor, judge)
+    filtered = _sort_out(cursor)
+    battles = merge_staged.add_battles(cursor)
+    verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
+    votes = 0 if judge else merge_staged.add_votes(cursor)
+    if battles or verdicts or votes:
+        upkeep.enrol(cursor, "battle in (select battle from touched)", {})
+        upkeep.refresh(cursor, "battle in (select battle from touched)", {})
+    return Imported(
+        rows,
+        battles + exported.battles,
+        votes=votes + exported.votes,
+        verdicts=verdicts + exported.verdicts,
+        scores=exported.scores,
+        grades=exported.grades,
+        filtered=filtered,
+        rejected=rejected_lines(cursor, paths),
+    )
 
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
     """Add a file to the temporary tables of its kind; return the number of its rows."""
-    stage(cursor, path, exact=exported.recognise)
+    load(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
-    if not rows and path.stem in exported.COLUMNS:
+    if not rows and path.stem in export_tables.COLUMNS:
         return 0  # a table without rows, exported
-    table = exported.recognise(columns(cursor))
+    table = export_tables.recognise(columns(cursor))
     if table is None:
         staged_rows.read(cursor, path, file, wanted)
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
@@ -147,7 +141,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
             "--judge, --single-turn and --no-toxic."
         )
     else:
-        exported.read(cursor, table, file)
+        export_tables.read(cursor, table, file)
     return rows
 
 
@@ -155,7 +149,7 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
     row = cursor.execute(
         "select model, prompt_hash, sampling from judges where judge = ?", [judge]
     ).fetchone()
-    if row not in (None, merging.BINDING):
+    if row not in (None, merge_staged.BINDING):
         raise StoreError(
             f"The judge {judge!r} is {row[0]} here, asked by this program. Give the imported "
             "verdicts another name."
@@ -163,16 +157,9 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
 
 
 def _sort_out(cursor: Cursor) -> int:
-    """Leave in ``claims`` only what is to be stored; return how many rows were filtered."""
-    staged_rows.reject(cursor, "select n, problem as reason from claims where problem is not null")
-    rows = cursor.execute("select count(distinct (file, line)) from claims where dropped")
+    """Leave in ``staged`` only what is to be stored; return how many rows were filtered."""
+    staged_rows.reject(cursor, "select n, problem as reason from staged where problem is not null")
+    rows = cursor.execute("select count(distinct (file, line)) from staged where dropped")
     ((filtered,),) = rows.fetchall()
-    cursor.execute("delete from claims where dropped")
+    cursor.execute("delete from staged where dropped")
     return filtered
-
-
-def _rejected(cursor: Cursor, paths: Sequence[Path]) -> tuple[Rejected, ...]:
-    rows: list[tuple[int, int, str]] = cursor.execute(
-        "select file, line, any_value(reason) from faults group by all order by all"
-    ).fetchall()
-    return tuple(Rejected(str(paths[file]), line, reason) for file, line, reason in rows)

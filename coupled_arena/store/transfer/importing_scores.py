@@ -14,16 +14,10 @@ import duckdb
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
-from coupled_arena.store.transfer.importing import Rejected
-from coupled_arena.store.transfer.reading import stage
+from coupled_arena.store.transfer import staged_scores
+from coupled_arena.store.transfer.rejected import Rejected, prepare_faults, rejected_lines
 
 Cursor = duckdb.DuckDBPyConnection
-
-_REPLY = ("battle", "model", "place", "turn")
-_LONG = ("metric", "score")
-# What exports of scores and of replies tell besides, and what a prompt is about.
-_BESIDES = ("answer", "higher_is_better", "source", "text", "tokens", "finish")
-_SUBJECTS = ("subject", "category")
 
 
 @dataclass(frozen=True)
@@ -81,115 +75,33 @@ def import_scores(
     StoreError
         A file cannot be read, or the database cannot be written.
     """
-
-    def work(cursor: Cursor) -> ImportedScores:
-        cursor.execute(_MARKS)
-        rows = 0
-        for file, path in enumerate(paths):
-            rows += _read(cursor, path, file, metrics)
-        found = _metrics(cursor)
-        _check_names(found, metrics or (), lower_is_better, reserved)
-        _sort_out(cursor)
-        for metric, higher in _meanings(cursor, lower_is_better).items():
-            scores.declare(cursor, metric, source="import", higher_is_better=higher)
-        (added,) = cursor.execute(_ADD).fetchall()[0]
-        return ImportedScores(rows, added, found, _rejected(cursor, paths))
-
-    return store.write(work)
-
-
-_MARKS = """
-create or replace temp table marks (
-    file integer, line bigint, battle text, model text, place double, turn double,
-    metric text, score text, answer text, higher boolean, value double, wide boolean
-);
-create or replace temp table faults (file integer, line bigint, reason text);
-"""
-_READ = """
-insert into marks
-with fields as (
-    select line, try_cast(row::json as map(varchar, varchar)) as f
-    from staged
-    where reason is null
-),
-said as (
-    select *, unnest($metrics) as name from fields where $metrics is not null
-    union all
-    select *, f['metric'] as name from fields where $metrics is null
-)
-select
-    $file, line,
-    nullif(trim(f['battle']), ''),
-    nullif(trim(f['model']), ''),
-    if(nullif(trim(f['place']), '') is null, null, coalesce(try_cast(f['place'] as double), -1)),
-    if(nullif(trim(f['turn']), '') is null, 0, coalesce(try_cast(f['turn'] as double), -1)),
-    nullif(trim(name), '') as metric,
-    nullif(trim(if($metrics is null, f['score'], f[name])), ''),
-    if($metrics is null, f['answer'], null),
-    if($metrics is null, try_cast(f['higher_is_better'] as boolean), null),
-    case
-        when $metrics is null then number(f['score'])
-        else number(f[name])
-    end,
-    $metrics is not null
-from said
-where $wanted is null or metric is null or list_contains($wanted, metric)
-"""
-_NUMBER = """
-create or replace temp macro number(word) as
-    case lower(trim(word))
-        when 'true' then 1
-        when 'false' then 0
-        else try_cast(trim(word) as double)
-    end
-"""
-
-
-def _read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str] | None) -> int:
-    """Add a file's scores to ``marks``, what cannot be read to ``faults``; return its rows."""
-    stage(cursor, path)
-    rows: list[tuple[str]] = cursor.execute(
-        "select distinct unnest(json_keys(row)) from staged where reason is null order by all"
-    ).fetchall()
-    columns = [name for (name,) in rows]
-    if not columns:
-        _tell_why(cursor, path)
-    is_long = set(_LONG) <= set(columns)
-    known = (*_REPLY, *_LONG, *_BESIDES)
-    others = [
-        name
-        for name in columns
-        if name not in known and (name.lower() not in _SUBJECTS or name in (wanted or ()))
-    ]
-    if "battle" not in columns or not {"model", "place"} & set(columns):
-        raise ScoreError(f"{path} must have the columns battle and model, or battle and place.")
-    if not is_long and not others:
-        raise ScoreError(f"{path} has no scores: give it a column for each metric.")
-    cursor.execute(_NUMBER)
-    cursor.execute(
-        _READ,
-        {
-            "file": file,
-            "metrics": None if is_long else others,
-            "wanted": list(wanted) if wanted else None,
-        },
+    return store.write(
+        lambda cursor: _import(cursor, paths, metrics or (), lower_is_better, reserved)
     )
-    cursor.execute(
-        "insert into faults select ?, line, reason from staged where reason <> ''", [file]
-    )
-    return cursor.execute("select count(*) from staged").fetchall()[0][0]
 
 
-def _tell_why(cursor: Cursor, path: Path) -> None:
-    """Refuse a file of which no line can be read; one without lines is left to others."""
-    faults = cursor.execute("select line, reason from staged order by line limit 1").fetchall()
-    for line, reason in faults:
-        raise ScoreError(f"{path}, line {line}: {reason}. Correct the file.")
+def _import(
+    cursor: Cursor,
+    paths: Sequence[Path],
+    metrics: Sequence[str],
+    lower_is_better: Collection[str],
+    reserved: Collection[str],
+) -> ImportedScores:
+    prepare_faults(cursor)
+    staged_scores.prepare(cursor)
+    rows = sum(staged_scores.read(cursor, path, file, metrics) for file, path in enumerate(paths))
+    found = _metrics(cursor)
+    _check_names(found, metrics, lower_is_better, reserved)
+    staged_scores.sort_out(cursor)
+    for metric, higher in _meanings(cursor, lower_is_better).items():
+        scores.declare(cursor, metric, source="import", higher_is_better=higher)
+    (added,) = cursor.execute(_ADD).fetchall()[0]
+    return ImportedScores(rows, added, found, rejected_lines(cursor, paths))
 
 
 def _metrics(cursor: Cursor) -> tuple[str, ...]:
     rows = cursor.execute(
-        "select distinct metric from marks where metric is not null order by metric"
+        "select distinct metric from staged where metric is not null order by metric"
     ).fetchall()
     return tuple(metric for (metric,) in rows)
 
@@ -209,97 +121,24 @@ def _check_names(
         )
 
 
-# A battle that a model plays twice has two replies by one name.
-_FAULTS = """
-insert into faults
-select
-    file, line,
-    case
-        when marks.battle is null then 'battle is missing'
-        when models is null then 'there is no battle ' || marks.battle
-        when model is null and place is null then 'model and place are missing'
-        when place is null and not list_contains(models, model)
-            then model || ' is not in battle ' || marks.battle
-        when place is null and len(list_filter(models, lambda name: name = model)) > 1
-            then model || ' is twice in battle ' || marks.battle || ': give the place'
-        when not list_contains(range(len(models)), place)
-            then 'there is no such place in battle ' || marks.battle
-        when model <> models[place::integer + 1]
-            then 'place ' || place::integer || ' of battle ' || marks.battle || ' is not ' || model
-        when turns.turn is null then 'there is no such turn in battle ' || marks.battle
-        when metric is null then 'metric is missing'
-        when score is not null and not coalesce(isfinite(value), false)
-            then '''' || score || ''' in column ''' || if(wide, metric, 'score')
-                || ''' is not a score; write a number, True or False, or leave the column out: '
-                || '--metrics names those to read'
-    end as reason
-from marks
-left join (select battle, models from battles) as known on known.battle = marks.battle
-left join turns on turns.battle = marks.battle and turns.turn = marks.turn
-where reason is not null
-"""
-_EMPTY = """
-insert into faults
-select file, line, 'it has no score' from marks group by file, line having count(score) = 0
-"""
-_LEAVE = """
-delete from marks where score is null or (file, line) in (select (file, line) from faults)
-"""
-_PLACES = """
-update marks set place = list_position(models, model) - 1
-from battles
-where battles.battle = marks.battle and place is null
-"""
-# One value a reply and metric: that of the store, else the first one that comes.
-_OTHERS = """
-insert into faults
-select
-    file, line,
-    'there is another ' || metric || ' of this reply' || if(there is null, ' before', ' already')
-from (
-    select
-        marks.*, known.score as there,
-        first_value(value) over (
-            partition by marks.battle, marks.turn, marks.place, marks.metric order by file, line
-        ) as earliest
-    from marks
-    left join scores as known
-        on known.battle = marks.battle and known.turn = marks.turn
-        and known.place = marks.place and known.metric = marks.metric
-)
-where value <> coalesce(there, earliest)
-"""
 _ADD = """
 insert into scores (battle, turn, place, metric, score, answer)
 select battle, turn::integer, place::integer, metric, value, answer
-from marks
+from staged
 order by battle, turn, place, metric
 on conflict do nothing
 """
 
 
-def _sort_out(cursor: Cursor) -> None:
-    """Leave in ``marks`` the lines of which everything can be stored."""
-    for statement in (_FAULTS, _EMPTY, _LEAVE, _PLACES, _OTHERS, _LEAVE):
-        cursor.execute(statement)
-
-
 def _meanings(cursor: Cursor, lower_is_better: Collection[str]) -> dict[str, bool]:
     """Return, by metric, whether higher is better."""
     rows: list[tuple[str, bool | None, bool | None]] = cursor.execute(
-        "select metric, min(higher), max(higher) from marks group by metric order by metric"
+        "select metric, min(higher), max(higher) from staged group by metric order by metric"
     ).fetchall()
     meanings: dict[str, bool] = {}
     for metric, low, high in rows:
-        told = {low, high} - {None}
-        if len(told) > 1 or (True in told and metric in lower_is_better):
+        known = {low, high} - {None}
+        if len(known) > 1 or (True in known and metric in lower_is_better):
             raise ScoreError(f"Higher {metric} is said to be better and to be worse: choose one.")
-        meanings[metric] = metric not in lower_is_better and False not in told
+        meanings[metric] = metric not in lower_is_better and False not in known
     return meanings
-
-
-def _rejected(cursor: Cursor, paths: Sequence[Path]) -> tuple[Rejected, ...]:
-    rows: list[tuple[int, int, str]] = cursor.execute(
-        "select file, line, min(reason) from faults group by all order by all"
-    ).fetchall()
-    return tuple(Rejected(str(paths[file]), line, reason) for file, line, reason in rows)

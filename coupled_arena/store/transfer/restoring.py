@@ -15,9 +15,9 @@ from coupled_arena.store.files import reason
 from coupled_arena.store.integrity import faults
 from coupled_arena.store.transfer.snapshots import (
     generations,
-    holdings_of,
     lacks,
     remove,
+    row_counts_of,
     write_ahead_log,
 )
 
@@ -72,16 +72,14 @@ def restore(db: Path, source: Path | None = None) -> Restored:
     passed_over: list[str] = []
     try:
         for candidate in candidates:
-            trouble = _copy(candidate, partial)
-            if trouble:
+            if trouble := _copy(candidate, partial):
                 passed_over.append(f"{candidate}: {trouble}")
                 continue
-            age = time.time() - candidate.stat().st_mtime
-            rows = holdings_of(partial).rows
+            rows = row_counts_of(partial).rows
             return Restored(
                 db=str(db),
                 source=str(candidate),
-                age=age,
+                age=time.time() - candidate.stat().st_mtime,
                 battles=rows["battles"],
                 votes=rows["votes"],
                 verdicts=rows["verdicts"],

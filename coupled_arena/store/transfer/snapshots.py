@@ -15,9 +15,10 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
-from coupled_arena.store.database import CONFIG, Store
+from coupled_arena.store.connection import CONFIG
+from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
-from coupled_arena.store.transfer.holdings import Holdings, goes_on_from, holdings
+from coupled_arena.store.transfer.row_counts import RowCounts, count_rows, goes_on_from
 
 _OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it
 
@@ -65,7 +66,7 @@ def generations(db: Path) -> tuple[Path, ...]:
     return tuple(sorted(filter(Path.exists, paths), key=_written, reverse=True))
 
 
-def holdings_of(path: Path) -> Holdings:
+def row_counts_of(path: Path) -> RowCounts:
     """Return what a database file of any schema holds.
 
     Raises
@@ -75,7 +76,7 @@ def holdings_of(path: Path) -> Holdings:
     """
     try:
         with duckdb.connect(str(path), read_only=True, config=CONFIG) as connection:
-            return holdings(connection)
+            return count_rows(connection)
     except duckdb.Error as error:
         raise StoreError(f"{path} cannot be read: {reason(error)}") from error
 
@@ -162,7 +163,7 @@ def _way_back(db: Path) -> str:
     """Return how to restore a database from its fullest snapshot; empty if none holds anything."""
     for path in generations(db):
         try:
-            held = holdings_of(path)
+            held = row_counts_of(path)
         except StoreError:
             continue  # an older generation may be whole; `restore` says what is wrong with this one
         if held:
@@ -176,7 +177,7 @@ def _way_back(db: Path) -> str:
 def lacks(cursor: duckdb.DuckDBPyConnection, path: Path) -> bool:
     """Tell whether a snapshot, if it can be read, holds what a database does not."""
     try:
-        return not goes_on_from(cursor, holdings_of(path))
+        return not goes_on_from(cursor, row_counts_of(path))
     except StoreError:
         return False
 
@@ -185,7 +186,7 @@ def _check_nothing_is_lost(cursor: duckdb.DuckDBPyConnection, path: Path) -> Non
     if not path.is_file():
         return
     try:
-        held = holdings_of(path)
+        held = row_counts_of(path)
     except StoreError:
         # Nothing can be restored from it as it is, but somebody might want to try.
         path.replace(_generation(path, "unreadable"))

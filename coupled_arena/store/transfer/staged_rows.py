@@ -1,4 +1,4 @@
-"""Files into one table of claims: who says what of which two models, and on which battle."""
+"""Files into one table of staged rows: whose outcome, of which two models, on which battle."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
-from coupled_arena.store.transfer.formats import FLAGS, FORMATS, VoteFormat
-from coupled_arena.store.transfer.reading import columns, count, quote
+from coupled_arena.store.files import quoted
+from coupled_arena.store.transfer.file_rows import columns, count
+from coupled_arena.store.transfer.vote_formats import FLAGS, FORMATS, VoteFormat
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -49,12 +50,12 @@ create or replace temp macro texts(conversation, who) as
     list_transform(
         list_filter(
             try(from_json(conversation, '[{"role": "VARCHAR", "content": "JSON"}]')),
-            lambda said: said.role = who
+            lambda message: message.role = who
         ),
-        lambda said: if(
-            json_type(said.content) = 'ARRAY',
-            array_to_string(json_extract_string(said.content, '$[*].text'), ''),
-            said.content ->> '$'
+        lambda message: if(
+            json_type(message.content) = 'ARRAY',
+            array_to_string(json_extract_string(message.content, '$[*].text'), ''),
+            message.content ->> '$'
         )
     );
 create or replace temp macro number_of_64_bits(value, decimal) as
@@ -71,15 +72,14 @@ create or replace temp macro toxic(value) as
 set session TimeZone = 'UTC';
 """
 
-_CLAIMS = """
-create or replace temp table claims (
+_STAGED = """
+create or replace temp table staged (
     n bigint, file integer, line bigint, problem text, battle text, keyed boolean,
     own boolean, mode text, seed ubigint,
-    voter text, first text, second text, said text, raw text, source text, said_at timestamptz,
+    voter text, first text, second text, outcome text, raw text, source text, given_at timestamptz,
     question text, category text, language text, dropped boolean,
     prompts text[], replies_a text[], replies_b text[]
 );
-create or replace temp table faults (file integer, line bigint, reason text);
 """
 
 # A missing turn counts as the first one, for judges' files rarely tell it. A column of numbers that
@@ -87,13 +87,13 @@ create or replace temp table faults (file integer, line bigint, reason text);
 # form keeps it; other numbers of battles are those of their dataset. Protocols of one question are
 # battles of their own.
 _READ = """
-insert into claims
+insert into staged
 with fields as (
     select
         line, reason,
         if(contains(row, '"seed"'), json_type(row, '$.seed') <> 'VARCHAR', null) as decimal,
         unnest(if(reason is null, from_json(row, {fields}), null))
-    from staged
+    from file_rows
 ),
 named as (
     select
@@ -135,7 +135,7 @@ select
     num is not null,
     own, mode_word, seed_no,
     coalesce($judge, nullif(judge, ''), judge_hash, annotator, $dataset),
-    shown_first, shown_second, {said}, coalesce({raw}, ''),
+    shown_first, shown_second, {outcome}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
     coalesce(moment(tstamp), moment(timestamp), now()),
     {question}, category, language,
@@ -147,13 +147,13 @@ from named
 
 
 def prepare(cursor: Cursor) -> None:
-    """Make the empty temporary tables ``claims`` and ``faults``, and what fills them."""
+    """Make the empty temporary table ``staged``, and what fills it."""
     cursor.execute(_MACROS)
-    cursor.execute(_CLAIMS)
+    cursor.execute(_STAGED)
 
 
 def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
-    """Add a file's staged rows to ``claims``, one for each order of the models.
+    """Add a file's rows to ``staged``, one for each order of the models.
 
     Raises
     ------
@@ -167,12 +167,12 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
         )
     for order, reading in enumerate(format.readings):
         query = _READ.format(
-            fields=quote(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
+            fields=quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
             file=file,
             order=order,
-            modes=", ".join(quote(mode.value) for mode in Mode),
+            modes=", ".join(quoted(mode.value) for mode in Mode),
             missing="instruction" if format.item == "instruction" else "question_id",
-            **{name: getattr(reading, name) for name in ("first", "second", "said", "raw")},
+            **{name: getattr(reading, name) for name in ("first", "second", "outcome", "raw")},
             **{
                 name: getattr(format, name)
                 for name in ("item", "question", "fault", "prompts", "replies_a", "replies_b")
@@ -192,7 +192,7 @@ def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
 
 
 def reject(cursor: Cursor, query: str) -> None:
-    """Move claims to ``faults``; the query returns their ``n`` and the ``reason``."""
+    """Move staged rows to ``faults``; the query returns their ``n`` and the ``reason``."""
     cursor.execute(f"create or replace temp table wrong as {query}")
-    cursor.execute("insert into faults select file, line, reason from claims join wrong using (n)")
-    cursor.execute("delete from claims where n in (select n from wrong)")
+    cursor.execute("insert into faults select file, line, reason from staged join wrong using (n)")
+    cursor.execute("delete from staged where n in (select n from wrong)")

@@ -11,6 +11,7 @@ from coupled_arena.analysis.coupling.files import read_score_table
 from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
 from coupled_arena.analysis.coupling.result import coupling, curves_of
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
@@ -42,8 +43,8 @@ _EMPTY = (
     "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
 )
 _UPLOAD = (
-    "A CSV file with a column Noise, which says Coupled or Independent, and a column of scores for "
-    "each model. The prompts follow each other, each with all its repetitions."
+    "A CSV, JSON or Parquet file with a column Noise, which says Coupled or Independent, and a "
+    "column of scores for each model. The prompts follow each other, each with all its repetitions."
 )
 _CALCULATOR = (
     "## What would coupling save me\n"
@@ -82,7 +83,7 @@ class CouplingTab:
                     10, label="Repetitions of each prompt", precision=0, minimum=2
                 )
                 self._file = gr.File(
-                    label="Scores", file_types=[".csv"], height=120, elem_id="coupling-file"
+                    label="Scores", file_types=[*ENDINGS], height=120, elem_id="coupling-file"
                 )
         self._bind()
 

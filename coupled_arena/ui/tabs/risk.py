@@ -19,6 +19,7 @@ from coupled_arena.analysis.risk.result import (
 )
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level
@@ -49,10 +50,10 @@ _ONE: dict[str, Any] = {
     "api_visibility": "private",
 }
 _INTRO = (
-    "Averages hide tails. Upload a table of scores: a CSV file with the columns model, prompt, "
-    "metric and score, or model, prompt and one for each metric. Or take the replies here, with "
-    "their length, repetition and refusals, and whatever scores and verdicts they have. Rounds "
-    "that nobody has voted on yet are left out, so that they stay blind."
+    "Averages hide tails. Upload a table of scores: a CSV, JSON or Parquet file with the columns "
+    "model, prompt, metric and score, or model, prompt and one for each metric. Or take the "
+    "replies here, with their length, repetition and refusals, and whatever scores and verdicts "
+    "they have. Rounds that nobody has voted on yet are left out, so that they stay blind."
 )
 _LAYOUT = (("tail", "quantiles"), ("order2", "order1"), ("radar",))
 _FIGURES: dict[str, Callable[..., Any]] = {
@@ -83,7 +84,7 @@ class RiskTab:
         self._dark = gr.Checkbox(visible=False)
         with gr.Row():
             self._file = gr.File(
-                label="Scores", file_types=[".csv"], height=120, elem_id="risk-file", scale=1
+                label="Scores", file_types=[*ENDINGS], height=120, elem_id="risk-file", scale=1
             )
             from_store = gr.Button("Scores of the replies here", elem_id="risk-stored", scale=1)
         self._stored.build()

@@ -1,6 +1,6 @@
 """Any file of rows as numbered JSON objects in a table, whatever way it is written.
 
-The form is told by the content. All parsing is DuckDB's, in bounded memory; a line that cannot be
+The content tells the form. All parsing is DuckDB's, in bounded memory; a line that cannot be
 read keeps its number and gets a reason.
 """
 
@@ -14,6 +14,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.tables import exact_path
+from coupled_arena.store.files import quoted, reason
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -57,8 +59,8 @@ _PARQUET = """
     from read_parquet({path}) as t
 """
 
-_STAGE = """
-create or replace temp table staged as
+_LOAD = """
+create or replace temp table file_rows as
 select
     line,
     row,
@@ -88,33 +90,33 @@ _NUMBER = (
     )
     """,
     """
-    update staged set line = staged.line + moved.by
+    update file_rows set line = file_rows.line + moved.by
     from (
         select s.rowid as id, g.by
-        from staged as s
+        from file_rows as s
         asof join (select line - nth + 1 as line, max(nth) as by from gaps group by all) as g
         on s.line >= g.line
     ) as moved
-    where staged.rowid = moved.id
+    where file_rows.rowid = moved.id
     """,
-    "insert into staged select line, null, breaks, reason from gaps",
+    "insert into file_rows select line, null, breaks, reason from gaps",
 )
 _COUNT_BREAKS = """
-update staged set line = staged.line + before
+update file_rows set line = file_rows.line + before
 from (
     select
         line,
         sum(breaks) over (order by line rows between unbounded preceding and 1 preceding) as before
-    from staged
+    from file_rows
 ) as counted
-where staged.line = counted.line and before > 0
+where file_rows.line = counted.line and before > 0
 """
 
 
-def stage(
+def load(
     cursor: Cursor, path: Path, exact: Callable[[Collection[str]], object] = lambda _: None
 ) -> None:
-    """Fill the temporary table ``staged`` with a file's rows.
+    """Fill the temporary table ``file_rows`` with a file's rows.
 
     Parameters
     ----------
@@ -134,34 +136,27 @@ def stage(
     cursor.execute("drop table if exists unread; drop table if exists unread_scan")
     try:
         rows, by_line = _source(path, exact)
-        cursor.execute(_STAGE.format(rows=rows))
+        cursor.execute(_LOAD.format(rows=rows))
         if by_line:
             _number(cursor)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
-    except duckdb.Error as error:
-        raise StoreError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    except (OSError, duckdb.Error) as error:
+        raise StoreError(f"{path} cannot be read: {reason(error).removesuffix('.')}.") from error
 
 
 def columns(cursor: Cursor) -> set[str]:
-    """Return the fields of the first thousand staged rows."""
+    """Return the fields of the first thousand rows."""
     rows: list[tuple[str]] = cursor.execute(
         """
         select distinct unnest(json_keys(row))
-        from (select row from staged where reason is null limit 1000)
+        from (select row from file_rows where reason is null limit 1000)
         """
     ).fetchall()
     return {name for (name,) in rows}
 
 
 def count(cursor: Cursor) -> int:
-    """Return the number of staged rows."""
-    return cursor.execute("select count(*) from staged").fetchall()[0][0]
-
-
-def quote(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+    """Return the number of rows."""
+    return cursor.execute("select count(*) from file_rows").fetchall()[0][0]
 
 
 def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str, bool]:
@@ -169,7 +164,7 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
     with path.open("rb") as file:
         head = file.read(_HEAD)
     text = head.decode("utf-8-sig", errors="replace")
-    file_name = quote(_literal(path))
+    file_name = quoted(exact_path(path))
     if head.startswith(b"PAR1"):
         return _PARQUET.format(path=file_name), False
     if text.lstrip().startswith("["):
@@ -182,14 +177,9 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
     if not ours and (b"\0" in head or objects * 2 >= len(lines)):
         options = _OPTIONS.format(strict="false", quoted="true")
         return _LINES.format(path=file_name, options=options), True
-    named = ", ".join(f"{quote(name)}: 'varchar'" for name in _header(lines[0]))
+    named = ", ".join(f"{quoted(name)}: 'varchar'" for name in _header(lines[0]))
     options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
     return _TABLE.format(path=file_name, columns=named, options=options), True
-
-
-def _literal(path: Path) -> str:
-    """Return the path with the characters escaped that DuckDB would expand."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
 def _header(line: str) -> list[str]:
@@ -206,5 +196,5 @@ def _number(cursor: Cursor) -> None:
     if cursor.execute("select count(*) from unread").fetchall()[0][0]:
         for statement in _NUMBER:
             cursor.execute(statement)
-    if cursor.execute("select coalesce(max(breaks), 0) from staged").fetchall()[0][0]:
+    if cursor.execute("select coalesce(max(breaks), 0) from file_rows").fetchall()[0][0]:
         cursor.execute(_COUNT_BREAKS)

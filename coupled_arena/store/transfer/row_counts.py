@@ -18,7 +18,7 @@ _KEYED = {"battles": "battle", "votes": "vote", "verdicts": "verdict"}
 
 
 @dataclass(frozen=True)
-class Holdings:
+class RowCounts:
     """What a database held at one moment.
 
     Attributes
@@ -42,7 +42,7 @@ class Holdings:
         return f"{battles:,} battles, {votes:,} votes and {verdicts:,} verdicts"
 
 
-def holdings(cursor: Cursor) -> Holdings:
+def count_rows(cursor: Cursor) -> RowCounts:
     """Count what a database holds; its schema may be an older one."""
     found = cursor.execute("select table_name from duckdb_tables() where not internal").fetchall()
     present = {name for (name,) in found}
@@ -56,12 +56,12 @@ def holdings(cursor: Cursor) -> Holdings:
         for table, key in _KEYED.items()
         if rows.get(table)
     }
-    return Holdings(rows, sample)
+    return RowCounts(rows, sample)
 
 
-def goes_on_from(cursor: Cursor, earlier: Holdings) -> bool:
+def goes_on_from(cursor: Cursor, earlier: RowCounts) -> bool:
     """Tell whether a database of the newest schema has all that an earlier one held."""
-    now = holdings(cursor)
+    now = count_rows(cursor)
     return all(now.rows.get(table, 0) >= count for table, count in earlier.rows.items()) and all(
         cursor.execute(f"select 1 from {table} where {_KEYED[table]} = ?", [name]).fetchall()
         for table, name in earlier.sample.items()

@@ -1,4 +1,4 @@
-"""Rows of ``export --format arena`` as the battles, replies and votes they speak of.
+"""Rows of ``export --format arena`` as the battles, replies and votes in them.
 
 Such rows tell a battle's models, mode, seed and texts. What else is known of it, they do not hold:
 sampling, tokens and arithmetic are written as what would change nothing.
@@ -42,14 +42,14 @@ _REPLIES = """
 insert into in_replies by name
 select
     file, line, battle, turn::integer as turn, place, models[place + 1] as model,
-    said[turn + 1] as text, []::integer[] as tokens, 'stop' as finish
+    texts[turn + 1] as text, []::integer[] as tokens, 'stop' as finish
 from (
-    select *, unnest(range(len(said))) as turn
+    select *, unnest(range(len(texts))) as turn
     from (
         select
             *,
             place_{side} as place,
-            texts(conversation_{side}, 'assistant') as said
+            texts(conversation_{side}, 'assistant') as texts
         from in_arena
         where battle in (select battle from outlines)
     )
@@ -66,7 +66,7 @@ from in_arena
 
 
 def spread(cursor: Cursor) -> None:
-    """Add what the rows of ``in_arena`` say to the other temporary tables of `exported`."""
+    """Add what the rows of ``in_arena`` say to the other temporary tables of `export_tables`."""
     cursor.execute(_OUTLINES)
     cursor.execute(_BATTLES)
     for side in ("a", "b"):

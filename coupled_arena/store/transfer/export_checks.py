@@ -1,7 +1,9 @@
-"""Why a row of an export cannot be stored, as SQL on the temporary tables of `exported`.
+"""Why a row of an export cannot be stored, as SQL on the temporary tables of `export_tables`.
 
 Each query returns the ``file``, the ``line`` and the ``reason``.
 """
+
+from __future__ import annotations
 
 BATTLE = """
 select file, line, case
@@ -22,19 +24,33 @@ from (
 )
 where reason is not null
 """
-REPLY = """
+
+
+def _of_reply(table: str, wrong: str) -> str:
+    """Return the query for rows that speak of a reply, and are `wrong` or speak of none."""
+    return f"""
 select file, line, case
-    when models is null then 'there is no battle ' || r.battle
-    when place >= len(models) then 'there is no such place in battle ' || r.battle
-    when models[place + 1] <> model
-        then 'place ' || place || ' of battle ' || r.battle || ' is not ' || model
-    when t.turn is null then 'there is no such turn in battle ' || r.battle
+    {wrong}
+    when models is null then 'there is no battle ' || i.battle
+    when place >= len(models) then 'there is no such place in battle ' || i.battle
+    when t.turn is null then 'there is no such turn in battle ' || i.battle
 end as reason
-from in_replies as r
-left join battles as b on b.battle = r.battle
-left join turns as t on t.battle = r.battle and t.turn = r.turn
+from in_{table} as i
+left join battles as b on b.battle = i.battle
+left join turns as t on t.battle = i.battle and t.turn = i.turn
 where reason is not null
 """
+
+
+REPLY = _of_reply(
+    "replies",
+    "when models[place + 1] <> model "
+    "then 'place ' || place || ' of battle ' || i.battle || ' is not ' || model",
+)
+SCORE = _of_reply(
+    "scores",
+    "when i.source not in ('benchmark', 'import') then 'unknown source ' || short(i.source)",
+)
 # Whoever was shown the names no longer votes blind. A vote older than the one that stands was
 # replaced where it was cast.
 VOTE = """
@@ -46,7 +62,7 @@ select file, line, case
     when list_min(ranks) <> 1 then 'the best rank must be 1'
     when both_bad and list_max(ranks) <> 1
         then 'a vote that finds all replies bad cannot rank one above another'
-    when not known and told_at < cast_at
+    when not known and shown_at < cast_at
         then v.voter || ' had been told the models before this vote'
     when not known and stands_at > cast_at and not list_contains(beside, stands)
         then v.voter || ' has voted on this later, in the store'
@@ -59,7 +75,7 @@ from (
     from in_votes
 ) as v
 left join battles as b on b.battle = v.battle
-left join (select battle, voter, revealed_at as told_at from reveals) as r
+left join (select battle, voter, revealed_at as shown_at from reveals) as r
     on r.battle = v.battle and r.voter = v.voter
 left join (select battle, voter, vote as stands, cast_at as stands_at from current_votes) as c
     on c.battle = v.battle and c.voter = v.voter
@@ -73,18 +89,6 @@ select file, line, case
 end as reason
 from in_verdicts as v
 left join battles as b on b.battle = v.battle
-where reason is not null
-"""
-SCORE = """
-select file, line, case
-    when s.source not in ('benchmark', 'import') then 'unknown source ' || short(s.source)
-    when models is null then 'there is no battle ' || s.battle
-    when place >= len(models) then 'there is no such place in battle ' || s.battle
-    when t.turn is null then 'there is no such turn in battle ' || s.battle
-end as reason
-from in_scores as s
-left join battles as b on b.battle = s.battle
-left join turns as t on t.battle = s.battle and t.turn = s.turn
 where reason is not null
 """
 GRADE = """

@@ -13,7 +13,7 @@ class Reading:
     ----------
     first, second : str
         Fields that name the model shown first and the other.
-    said : str
+    outcome : str
         SQL: ``first``, ``second``, ``tie``, ``both_bad``, or null for an unreadable verdict.
     raw : str
         SQL: the verdict in the judge's words, as far as they are there.
@@ -21,7 +21,7 @@ class Reading:
 
     first: str
     second: str
-    said: str
+    outcome: str
     raw: str
 
 
@@ -33,7 +33,7 @@ class VoteFormat:
     ----------
     title : str
     columns : tuple of str
-        Fields by which it is told from others.
+        Fields that tell it from others.
     readings : tuple of Reading
         Two where a judge was asked in both orders.
     fault : str

@@ -1,4 +1,4 @@
-"""Claims into battles, votes and verdicts: what is not in the store yet."""
+"""Staged rows into battles, votes and verdicts: what is not in the store yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Cursor = duckdb.DuckDBPyConnection
 BINDING = ("imported", "", "")
 """Model, prompt hash and sampling of a judge whose verdicts come from a file, which has none."""
 
-# Rows that only share a hash are told apart by the window.
+# The window tells apart rows that only share a hash.
 _REPEATED = """
 create or replace temp table repeated as
 with named as (
@@ -22,7 +22,7 @@ with named as (
             [first, second],
             [least(first, second), greatest(first, second)]
         ) as pair
-    from claims
+    from staged
     where not own
 ),
 hashed as (select *, hash(file, battle, voter, half, pair) as h from named)
@@ -36,37 +36,37 @@ from (
 where nth > 0
 """
 _SEPARATE = """
-update claims set battle = md5(claims.battle || '/' || nth)
+update staged set battle = md5(staged.battle || '/' || nth)
 from repeated
-where claims.n = repeated.n
+where staged.n = repeated.n
 """
 
 _SHOWN = """
 create or replace temp table shown as
 select
-    battle, n, said_at,
+    battle, n, given_at,
     coalesce(models, [first, second]) as models,
-    coalesce(battles.mode, told.mode, 'unknown') as mode,
-    coalesce(battles.seed, told.seed, 0) as seed,
+    coalesce(battles.mode, first_rows.mode, 'unknown') as mode,
+    coalesce(battles.seed, first_rows.seed, 0) as seed,
     models is null as fresh
 from (
     select
         battle,
         min(n) as n,
-        min(said_at) as said_at,
+        min(given_at) as given_at,
         arg_min(first, n) as first,
         arg_min(second, n) as second,
         arg_min(mode, n) as mode,
         arg_min(seed, n) as seed
-    from claims
+    from staged
     group by battle
-) as told
+) as first_rows
 left join battles using (battle)
 """
 
 _OTHERS = """
 select
-    claims.n,
+    staged.n,
     case
         when [first, second] <> models and [second, first] <> models then if(
             own,
@@ -74,10 +74,10 @@ select
             'its key is of ' || models[1] || ' and ' || models[2]
                 || ' in this dataset already: use another --dataset'
         )
-        when claims.mode <> shown.mode then 'its battle is ' || shown.mode || ' here'
-        when claims.seed <> shown.seed then 'its battle has another seed here'
+        when staged.mode <> shown.mode then 'its battle is ' || shown.mode || ' here'
+        when staged.seed <> shown.seed then 'its battle has another seed here'
     end as reason
-from claims
+from staged
 join shown using (battle)
 where reason is not null
 """
@@ -88,7 +88,7 @@ insert into battles (
     battle, created_at, origin, mode, seed, nonce, commitment, models,
     temperature, top_k, top_p, max_new_tokens, coupling, arithmetic
 )
-select battle, said_at, 'import', mode, seed, '', '', models, 1, 0, 1, 0, 'unknown', map {}
+select battle, given_at, 'import', mode, seed, '', '', models, 1, 0, 1, 0, 'unknown', map {}
 from shown
 where fresh
 order by n
@@ -99,7 +99,7 @@ select battle, turn, coalesce(prompts[turn + 1], ''), question, category, langua
 from (
     select *, unnest(range(greatest(coalesce(len(prompts), 0), 1))) as turn
     from shown
-    join claims using (battle, n)
+    join staged using (battle, n)
     where fresh
 )
 order by battle  -- an index takes a million random keys faster in their order
@@ -110,7 +110,7 @@ select battle, turn, {place}, {model}, replies[turn + 1], [], 'stop'
 from (
     select battle, {model}, {replies} as replies, unnest(range(len({replies}))) as turn
     from shown
-    join claims using (battle, n)
+    join staged using (battle, n)
     where fresh
 )
 where replies[turn + 1] is not null
@@ -139,19 +139,19 @@ def add_battles(cursor: Cursor) -> int:
     return added
 
 
-_SAID = """
-create or replace temp table said as
+_OUTCOMES = """
+create or replace temp table outcomes as
 select
-    claims.n, battle, voter, source, claims.said_at, raw, said, first <> models[1] as turned,
+    staged.n, battle, voter, source, staged.given_at, raw, outcome, first <> models[1] as turned,
     md5(concat_ws('/', battle, {kind}, voter)) as id
-from claims
+from staged
 join shown using (battle)
 """
 _NEW = """
 create or replace temp table new as
 select *
-from said
-where n in (select min(n) from said group by id) and {absent}
+from outcomes
+where n in (select min(n) from outcomes group by id) and {absent}
 """
 _TOUCHED = """
 create or replace temp table touched as
@@ -162,19 +162,19 @@ insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
 select
     id, battle, voter,
     case
-        when said in ('tie', 'both_bad') then [1, 1]
-        when (said = 'first') <> turned then [1, 2]
+        when outcome in ('tie', 'both_bad') then [1, 1]
+        when (outcome = 'first') <> turned then [1, 2]
         else [2, 1]
     end,
-    said = 'both_bad', source, false, said_at
+    outcome = 'both_bad', source, false, given_at
 from new
 order by n
 """
 _OTHER_VOTES = """
-select n, said.voter || ' has voted otherwise on this already' as reason
-from said
+select n, outcomes.voter || ' has voted otherwise on this already' as reason
+from outcomes
 join current_votes using (battle, voter)
-where said is distinct from case
+where outcome is distinct from case
     when both_bad then 'both_bad'
     when ranks[1] = ranks[2] then 'tie'
     when (ranks[1] < ranks[2]) <> turned then 'first'
@@ -185,21 +185,21 @@ _ADD_VERDICTS = """
 insert into verdicts (
     verdict, battle, judge, first_place, second_place, outcome, raw, judged_at
 )
-select id, battle, voter, turned::integer, 1 - turned::integer, said, raw, said_at
+select id, battle, voter, turned::integer, 1 - turned::integer, outcome, raw, given_at
 from new
 order by n
 """
 _OTHER_VERDICTS = """
-select n, said.voter || ' has judged otherwise on this already' as reason
-from said
+select n, outcomes.voter || ' has judged otherwise on this already' as reason
+from outcomes
 join verdicts on verdict = id
-where said is distinct from outcome
+where outcomes.outcome is distinct from verdicts.outcome
 """
 
 
 def add_votes(cursor: Cursor) -> int:
     """Write the votes that are not there yet; return their number."""
-    cursor.execute(_SAID.format(kind="'vote'"))
+    cursor.execute(_OUTCOMES.format(kind="'vote'"))
     cursor.execute(_NEW.format(absent="(battle, voter) not in (select (battle, voter) from votes)"))
     cursor.execute(_TOUCHED)
     (added,) = _row(cursor, _ADD_VOTES)
@@ -209,7 +209,7 @@ def add_votes(cursor: Cursor) -> int:
 
 def add_verdicts(cursor: Cursor, judge: str) -> int:
     """Write the verdicts that are not there yet; return their number."""
-    cursor.execute(_SAID.format(kind="'verdict', first <> models[1]"))
+    cursor.execute(_OUTCOMES.format(kind="'verdict', first <> models[1]"))
     cursor.execute(_NEW.format(absent="id not in (select verdict from verdicts)"))
     cursor.execute(_TOUCHED)
     (added,) = _row(cursor, _ADD_VERDICTS)

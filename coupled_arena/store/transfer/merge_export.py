@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import duckdb
 
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import arena_rows
-from coupled_arena.store.transfer import contradictions as no
-from coupled_arena.store.transfer.exported import COLUMNS
+from coupled_arena.store.transfer import arena_export, export_checks, merged_tables
+from coupled_arena.store.transfer.export_tables import COLUMNS
+from coupled_arena.store.transfer.merged_tables import MergedTable
 
 Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)
-class Returned:
+class AddedRows:
     """How many rows of each kind were not in the store before."""
 
     battles: int
@@ -30,111 +30,9 @@ class Returned:
     grades: int
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table of the store and the temporary one of its name, with ``in_`` before it.
+_TABLES = (*COLUMNS, "turns", "judges", "metrics")
 
-    Attributes
-    ----------
-    keys, content : sequence of str
-        Columns; the keys stand for the content.
-    called : str
-        SQL: a row's name, where another row has its keys.
-    order : str
-        In which rows are added.
-    besides : sequence of str
-        Columns that grow, and are not compared.
-    moves : bool
-        Whether the comparisons of its battles follow from it.
-    """
-
-    name: str
-    keys: Sequence[str]
-    content: Sequence[str]
-    called: str
-    order: str
-    besides: Sequence[str] = ()
-    moves: bool = False
-
-    @property
-    def stored(self) -> str:
-        """The table of the store that it is held against."""
-        return "battles" if self.name == "arena" else self.name
-
-
-_IN_TURNS = ("prompts", "prefixes", "prompt_ids", "categories", "languages", "systems")
-_SAID = "file, seq nulls last, line"
-_BATTLES = _Table(
-    "battles",
-    ["battle"],
-    [name for name in COLUMNS["battles"] if name not in ("battle", "arithmetic", *_IN_TURNS)],
-    "'battle ' || battle",
-    "created_at, battle",
-    ["arithmetic"],
-    moves=True,
-)
-_TURNS = _Table(
-    "turns",
-    ["battle", "turn"],
-    ["prompt", "prompt_id", "category", "language", "system", "prefix"],
-    "'turn ' || turn || ' of battle ' || battle",
-    "battle, turn",
-    moves=True,
-)
-_REPLIES = _Table(
-    "replies",
-    ["battle", "turn", "place"],
-    ["model", "text", "tokens", "finish"],
-    "'the reply at turn ' || turn || ' and place ' || place || ' of battle ' || battle",
-    "battle, turn, place",
-)
-_VOTES = _Table(
-    "votes",
-    ["vote"],
-    ["battle", "voter", "ranks", "both_bad", "source", "early", "cast_at"],
-    "'vote ' || vote",
-    _SAID,
-    moves=True,
-)
-_JUDGES = _Table(
-    "judges",
-    ["judge"],
-    ["model", "prompt_hash", "sampling"],
-    "'the judge ' || judge",
-    "judge",
-)
-_VERDICTS = _Table(
-    "verdicts",
-    ["verdict"],
-    [
-        *("battle", "judge", "first_place", "second_place"),
-        *("outcome", "raw", "probability", "judged_at"),
-    ],
-    "'verdict ' || verdict",
-    _SAID,
-    moves=True,
-)
-_ARENA = _Table("arena", ["battle"], ["mode", "seed", "models"], "'battle ' || battle", "battle")
-_METRICS = _Table(
-    "metrics", ["metric"], ["higher_is_better", "source"], "'the metric ' || metric", "metric"
-)
-_SCORES = _Table(
-    "scores",
-    ["battle", "turn", "place", "metric"],
-    ["score", "answer"],
-    "'the ' || metric || ' of turn ' || turn || ' and place ' || place || ' of battle ' || battle",
-    "battle, turn, place, metric",
-)
-_GRADES = _Table(
-    "grades",
-    ["grade"],
-    ["answer_key", "judge", "correct", "raw", "probability", "graded_at"],
-    "'grade ' || grade",
-    _SAID,
-)
-_STAGED = (*COLUMNS, "turns", "judges", "metrics")
-
-# An export tells turns with their battle, judges with their verdicts, metrics with their scores.
+# An export has turns with their battle, judges with their verdicts, metrics with their scores.
 _PARTS = """
 create or replace temp table in_turns as
 select
@@ -211,26 +109,26 @@ from (
 _MOVED = "battle in (select battle from moved)"
 
 
-def bring_back(cursor: Cursor) -> Returned:
-    """Write what the temporary tables of `exported` hold and the store does not.
+def add_missing(cursor: Cursor) -> AddedRows:
+    """Write what the temporary tables of `export_tables` hold and the store does not.
 
     Rows that are not stored are in ``faults``, each with its reason.
     """
-    _reject(cursor, no.ARENA_ROW, ["arena"])
-    arena_rows.spread(cursor)
+    _reject(cursor, export_checks.ARENA_ROW, ["arena"])
+    arena_export.spread(cursor)
     cursor.execute(_PARTS)
     # What a store holds is read only for the tables that come: it may be millions of texts.
-    battles = _bring_battles(cursor) if _any(cursor, "in_battles", "in_arena") else 0
+    battles = _add_battles(cursor) if _any(cursor, "in_battles", "in_arena") else 0
     if _any(cursor, "in_replies"):
-        _bring_replies(cursor)
-    scores = _bring_scores(cursor) if _any(cursor, "in_scores") else 0
+        _add_replies(cursor)
+    scores = _add_scores(cursor) if _any(cursor, "in_scores") else 0
     judged = _any(cursor, "in_grades", "in_verdicts")
-    grades, verdicts = _bring_judged(cursor) if judged else (0, 0)
-    votes = _bring_votes(cursor) if _any(cursor, "in_votes") else 0
+    grades, verdicts = _add_judged(cursor) if judged else (0, 0)
+    votes = _add_votes(cursor) if _any(cursor, "in_votes") else 0
     if _any(cursor, "moved"):
         upkeep.enrol(cursor, _MOVED, {})
         upkeep.refresh(cursor, _MOVED, {})
-    return Returned(battles, votes, verdicts, scores, grades)
+    return AddedRows(battles, votes, verdicts, scores, grades)
 
 
 def _any(cursor: Cursor, *tables: str) -> bool:
@@ -238,50 +136,50 @@ def _any(cursor: Cursor, *tables: str) -> bool:
     return any(cursor.execute(f"select 1 from {table} limit 1").fetchall() for table in tables)
 
 
-def _bring_battles(cursor: Cursor) -> int:
-    _reject(cursor, no.BATTLE)
-    _settle(cursor, _BATTLES)
-    _settle(cursor, _TURNS)
-    battles = _add(cursor, _BATTLES)
-    _add(cursor, _TURNS)
-    _settle(cursor, _ARENA)
+def _add_battles(cursor: Cursor) -> int:
+    _reject(cursor, export_checks.BATTLE)
+    _settle(cursor, merged_tables.BATTLES)
+    _settle(cursor, merged_tables.TURNS)
+    battles = _add(cursor, merged_tables.BATTLES)
+    _add(cursor, merged_tables.TURNS)
+    _settle(cursor, merged_tables.ARENA)
     return battles
 
 
-def _bring_replies(cursor: Cursor) -> None:
-    _reject(cursor, no.REPLY)
-    _settle(cursor, _REPLIES)
-    _add(cursor, _REPLIES)
+def _add_replies(cursor: Cursor) -> None:
+    _reject(cursor, export_checks.REPLY)
+    _settle(cursor, merged_tables.REPLIES)
+    _add(cursor, merged_tables.REPLIES)
 
 
-def _bring_scores(cursor: Cursor) -> int:
-    _reject(cursor, no.SCORE)
-    for table in (_METRICS, _SCORES):
+def _add_scores(cursor: Cursor) -> int:
+    _reject(cursor, export_checks.SCORE)
+    for table in (merged_tables.METRICS, merged_tables.SCORES):
         _settle(cursor, table)
-    _add(cursor, _METRICS)
-    return _add(cursor, _SCORES)
+    _add(cursor, merged_tables.METRICS)
+    return _add(cursor, merged_tables.SCORES)
 
 
-def _bring_judged(cursor: Cursor) -> tuple[int, int]:
+def _add_judged(cursor: Cursor) -> tuple[int, int]:
     """Write grades and verdicts with who gave them; return how many of each."""
     cursor.execute(_ANSWERS)
-    _reject(cursor, no.GRADE)
-    _reject(cursor, no.VERDICT)
-    for table in (_GRADES, _VERDICTS, _JUDGES):
+    _reject(cursor, export_checks.GRADE)
+    _reject(cursor, export_checks.VERDICT)
+    for table in (merged_tables.GRADES, merged_tables.VERDICTS, merged_tables.JUDGES):
         _settle(cursor, table)
-    _add(cursor, _JUDGES)
-    return _add(cursor, _GRADES), _add(cursor, _VERDICTS)
+    _add(cursor, merged_tables.JUDGES)
+    return _add(cursor, merged_tables.GRADES), _add(cursor, merged_tables.VERDICTS)
 
 
-def _bring_votes(cursor: Cursor) -> int:
-    _reject(cursor, no.VOTE)
-    _settle(cursor, _VOTES)
-    votes = _add(cursor, _VOTES)
+def _add_votes(cursor: Cursor) -> int:
+    _reject(cursor, export_checks.VOTE)
+    _settle(cursor, merged_tables.VOTES)
+    votes = _add(cursor, merged_tables.VOTES)
     cursor.execute(_REVEALS)
     return votes
 
 
-def _settle(cursor: Cursor, table: _Table) -> None:
+def _settle(cursor: Cursor, table: MergedTable) -> None:
     """Reject the rows whose keys are known with other content."""
     query = _CONTRADICTED.format(
         table=table.name,
@@ -294,7 +192,7 @@ def _settle(cursor: Cursor, table: _Table) -> None:
     _reject(cursor, query)
 
 
-def _add(cursor: Cursor, table: _Table) -> int:
+def _add(cursor: Cursor, table: MergedTable) -> int:
     """Write the rows that are not there yet; return their number."""
     columns = ", ".join([*table.keys, *table.content, *table.besides])
     cursor.execute(
@@ -309,7 +207,7 @@ def _add(cursor: Cursor, table: _Table) -> int:
     ).fetchall()[0][0]
 
 
-def _reject(cursor: Cursor, query: str, tables: Sequence[str] = _STAGED) -> None:
+def _reject(cursor: Cursor, query: str, tables: Sequence[str] = _TABLES) -> None:
     """Move rows to ``faults``; the query returns their ``file``, ``line`` and ``reason``."""
     cursor.execute(f"create or replace temp table wrong as {query}")
     if not cursor.execute("insert into faults select * from wrong").fetchall()[0][0]:

@@ -1,4 +1,4 @@
-"""Files of an export as tables of rows: what `exchange` has written, checked value by value."""
+"""Files of an export as tables of rows: what `export` has written, checked value by value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
-from coupled_arena.store.transfer.reading import quote
+from coupled_arena.store.files import quoted
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -88,7 +88,7 @@ _KINDS = {
 
 
 def _one_of(choices: type[StrEnum]) -> Kind:
-    known = ", ".join(quote(choice.value) for choice in choices)
+    known = ", ".join(quoted(choice.value) for choice in choices)
     return Kind("text", f"if({{f}} in ({known}), {{f}}, null)", "one of " + ", ".join(choices))
 
 
@@ -207,8 +207,8 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """The tables of an export, in the order in which they come back."""
 
-# By these columns each is told from the others, and from what other programs write.
-_TOLD_BY = {
+# These columns tell each from the others, and from what other programs write.
+_SIGNATURES = {
     "battles": {"battle", "created_at", "models", "seed", "nonce", "prompts", "prompt_ids"},
     "replies": {"battle", "turn", "place", "text", "tokens", "finish"},
     "votes": {"vote", "battle", "voter", "ranks"},
@@ -221,8 +221,8 @@ _TOLD_BY = {
 
 def recognise(columns: Collection[str]) -> str | None:
     """Return the table of an export that has these columns; None for any other file."""
-    for table, told_by in _TOLD_BY.items():
-        if told_by <= set(columns):
+    for table, signature in _SIGNATURES.items():
+        if signature <= set(columns):
             return table
     return None
 
@@ -251,9 +251,9 @@ def prepare(cursor: Cursor) -> None:
 
 
 def read(cursor: Cursor, table: str, file: int) -> None:
-    """Add the staged rows of a file to its temporary table, those that are none to ``faults``."""
+    """Add the rows of a file to its temporary table, those that are none to ``faults``."""
     columns = COLUMNS[table]
-    spec = quote(json.dumps(dict.fromkeys(columns, "VARCHAR")))
+    spec = quoted(json.dumps(dict.fromkeys(columns, "VARCHAR")))
     values = ", ".join(f"{_value(name, kind)} as {name}" for name, kind in columns.items())
     problems = " ".join(_problems(name, kind) for name, kind in columns.items())
     cursor.execute(
@@ -261,7 +261,7 @@ def read(cursor: Cursor, table: str, file: int) -> None:
         create or replace temp table typed as
         with fields as (
             select line, reason, if(reason is null, from_json(row, {spec}), null) as f
-            from staged
+            from file_rows
         )
         select line, coalesce(reason, case {problems} end) as problem, {values}
         from fields

@@ -24,8 +24,8 @@ from coupled_arena.core.settings import resource
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables import upkeep
 
 _WORDS = 120  # of an answer
 

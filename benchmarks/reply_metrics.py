@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from coupled_arena.analysis.risk.read import COMPUTED, read_stored_scores
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Cursor, Selection
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer.importing_scores import import_scores
 
 BATTLES, REPETITIONS = 50_000, 10

@@ -19,7 +19,7 @@ from coupled_arena.cli.shared import (
 )
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
-from coupled_arena.views.values import finite
+from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.plan import VotePlan
@@ -172,7 +172,7 @@ def plan_answer(made: VotePlan) -> dict[str, Any]:
         "critical_value": made.critical_value,
         "cutoff": made.cutoff.value if made.cutoff else None,
         "board_models": made.board_models,
-        **{name: finite(value) for name, value in asdict(made.needs).items()},
+        **{name: plain(value) for name, value in asdict(made.needs).items()},
         "votes_there": made.votes_there,
         "verdicts_there": made.verdicts_there,
         "votes_to_cast_alone": made.votes_to_cast_alone,
@@ -222,7 +222,7 @@ def _row(row: ModelAudit) -> dict[str, Any]:
 
 
 def _difference(each: Difference) -> dict[str, Any]:
-    values = {name: finite(value) for name, value in asdict(each).items()}
+    values = {name: plain(value) for name, value in asdict(each).items()}
     values["lambda"] = values.pop("tuning")
     values["other_lambda"] = values.pop("other_tuning")
     return values

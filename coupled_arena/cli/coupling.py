@@ -11,7 +11,7 @@ import typer
 from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
-from coupled_arena.views.values import finite
+from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
     from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable
@@ -148,7 +148,7 @@ def _answer(pair: PairSavings, prompts: int) -> dict[str, Any]:
         "savings_high": pair.savings_high,
         "savings_within": pair.savings_within,
     }
-    return {name: finite(value) for name, value in answer.items()}
+    return {name: plain(value) for name, value in answer.items()}
 
 
 def _published(table: ScoreTable, seed: int) -> list[float | None]:
@@ -162,7 +162,7 @@ def _published(table: ScoreTable, seed: int) -> list[float | None]:
     curves = error_curves(
         table, sizes, seed=seed, track=lambda repeats: tqdm(repeats, unit=" sub-samplings")
     )
-    return [finite(float(gain)) for gain in curves.published_gain()]
+    return [plain(float(gain)) for gain in curves.published_gain()]
 
 
 def _whole_text(answer: dict[str, Any]) -> str:

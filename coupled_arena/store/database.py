@@ -15,9 +15,9 @@ import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
 from coupled_arena.core.records import Battle, Score, Vote
-from coupled_arena.store import migrations, upkeep
+from coupled_arena.store import migrations
 from coupled_arena.store.files import reason
-from coupled_arena.store.tables import battles, scores, votes
+from coupled_arena.store.tables import battles, scores, upkeep, votes
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -214,7 +214,7 @@ class Store:
 
         The work may be done again from the start if another writer came between; whatever it
         raises, it leaves nothing in the database. Work that changes battles, votes or verdicts
-        calls on `coupled_arena.store.upkeep`.
+        calls on `coupled_arena.store.tables.upkeep`.
 
         Raises
         ------

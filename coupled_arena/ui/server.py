@@ -86,6 +86,7 @@ def _application(services: Services) -> FastAPI:
         "/",
         theme=Soft(font="sans-serif", font_mono="monospace"),
         css_paths=[resource("assets/arena.css")],
+        head=f"<script>{resource('assets/stream.js').read_text(encoding='utf-8')}</script>",
         footer_links=[],
         run_history=False,
         show_error=False,

@@ -23,6 +23,7 @@ from coupled_arena.stats.simulation.truths import Design, World
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.words.leaderboard import board_warnings
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
 from tests.stored import fill
@@ -71,7 +72,7 @@ def test_an_empty_store_gives_an_empty_board(store):
     board = read_leaderboard(store)
     assert board.standings == ()
     assert board.head_to_head == ()
-    assert board.messages == ()
+    assert board_warnings(board) == ()
     assert board.human_votes == 0
     assert board.estimate is None
 
@@ -102,8 +103,8 @@ def test_a_model_without_votes_is_named_and_nothing_else(store):
     board = read_leaderboard(store, Selection(voter="ann"))
     assert [standing.model for standing in board.standings] == ["B", "C"]
     assert board.missing == (MissingVotes("B", "C", 1),)
-    assert board.messages[-2:] == ("1 more vote in B–C", "No votes yet: A.")
-    assert not any("Without a vote" in message for message in board.messages)
+    assert board_warnings(board)[-2:] == ("1 more vote in B–C", "No votes yet: A.")
+    assert not any("Without a vote" in message for message in board_warnings(board))
 
 
 def test_battles_of_a_benchmark_leave_the_board_as_it_was(store):
@@ -117,7 +118,7 @@ def test_battles_of_a_benchmark_leave_the_board_as_it_was(store):
     assert after.head_to_head == before.head_to_head
     assert after.missing == before.missing == ()
     named = ", ".join(f"bench-{i:02}" for i in range(5))
-    assert after.messages == (*before.messages, f"No votes yet: {named} and 16 more.")
+    assert board_warnings(after) == (*board_warnings(before), f"No votes yet: {named} and 16 more.")
 
 
 def test_a_judge_s_board_is_of_the_models_it_has_judged(store):
@@ -127,10 +128,10 @@ def test_a_judge_s_board_is_of_the_models_it_has_judged(store):
     found = read_estimates(store, Selection(judge="gpt"))
     by_judge = leaderboard(found, source=BoardSource.JUDGE)
     assert {s.model for s in by_judge.standings} == {"bench-1", "bench-2"}
-    assert by_judge.messages[-1] == "No verdicts yet: A, B."
+    assert board_warnings(by_judge)[-1] == "No verdicts yet: A, B."
     people = leaderboard(found, source=BoardSource.HUMAN)
     assert {s.model for s in people.standings} == {"A", "B"}
-    assert people.messages[-1] == "No votes yet: bench-1, bench-2."
+    assert board_warnings(people)[-1] == "No votes yet: bench-1, bench-2."
 
 
 def test_sums_agree(store):
@@ -169,7 +170,7 @@ def test_missing_votes_are_asked_for_nearest_first(store):
         MissingVotes("A", "C", 4),
         MissingVotes("B", "C", 4),
     )
-    assert board.messages[-3:] == (
+    assert board_warnings(board)[-3:] == (
         "1 more vote in A–B",
         "4 more votes in A–C",
         "4 more votes in B–C",
@@ -179,7 +180,7 @@ def test_missing_votes_are_asked_for_nearest_first(store):
 def test_only_some_of_many_missing_pairs_are_named(store):
     vote(store, "ABCD", (1, 2, 3, 4))
     assert len(read_leaderboard(store).missing) == 6
-    assert read_leaderboard(store).messages[-1] == "1 more pair without enough votes"
+    assert board_warnings(read_leaderboard(store))[-1] == "1 more pair without enough votes"
 
 
 def test_modes_are_kept_apart_and_their_mixture_is_said(store):
@@ -187,11 +188,13 @@ def test_modes_are_kept_apart_and_their_mixture_is_said(store):
     vote(store, "AB", (2, 1), 7, mode=Mode.INDEPENDENT)
     coupled = read_leaderboard(store, COUPLED)
     assert [s.place.win_rate for s in coupled.standings] == [1.0, 0.0]
-    assert coupled.messages == ()
+    assert board_warnings(coupled) == ()
     both = read_leaderboard(store)
     assert both.standings[0].model == "B"
     assert both.human_votes == 12
-    assert both.messages == ("This board mixes battles of different modes: coupled, independent.",)
+    assert board_warnings(both) == (
+        "This board mixes battles of different modes: coupled, independent.",
+    )
     assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None
 
 

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def filled(store, seed, battles=60):
                 # Another judge changes nothing.
                 judged.append(verdict(battle, j, i, Outcome.FIRST, "other"))
         written.append((battle, marks, said))
-    verdicts.add(store, judged)
+    store.write(lambda cursor: verdicts.add(cursor, judged))
     return written
 
 
@@ -205,7 +206,8 @@ def test_both_orders_count_as_one_verdict(store):
         battle = answered(f"q{q}", "a", "b")
         store.add_battle(battle)
         back = Outcome.SECOND if q else Outcome.FIRST
-        verdicts.add(store, [verdict(battle, 0, 1, Outcome.FIRST), verdict(battle, 1, 0, back)])
+        both = [verdict(battle, 0, 1, Outcome.FIRST), verdict(battle, 1, 0, back)]
+        store.write(partial(verdicts.add, verdicts=both))
     table = read_stored_scores(store, Selection("gpt"), ["verdicts"])
     assert [values.ravel().tolist() for values in table.values] == [[0, 2], [0, -2]]
 
@@ -285,7 +287,11 @@ def db(tmp_path_factory):
         for battle in played:
             opened.add_battle(battle)
         pairs = ((0, 1), (0, 2), (1, 2))
-        verdicts.add(opened, [verdict(b, *pair, Outcome.FIRST) for b in played for pair in pairs])
+        opened.write(
+            lambda cursor: verdicts.add(
+                cursor, [verdict(b, *pair, Outcome.FIRST) for b in played for pair in pairs]
+            )
+        )
     return path
 
 

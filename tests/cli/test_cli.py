@@ -16,8 +16,8 @@ import pytest
 from coupled_arena.battles.replay import replay
 from coupled_arena.cli import main
 from coupled_arena.generation.turns import before_turn, next_request
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from tests.patience import PATIENCE
 

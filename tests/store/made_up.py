@@ -22,7 +22,8 @@ from coupled_arena.core.records import (
 )
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import grades, judges, scores, verdicts
+from coupled_arena.store.pending.solutions import PendingSolutions
+from coupled_arena.store.tables import judges, scores, verdicts
 
 # What breaks readers of files: quotes, line breaks of all kinds, NUL, marks of byte order, JSON.
 ODD = [
@@ -62,6 +63,11 @@ SAMPLINGS = st.builds(
 JUDGES = {"gpt": ("gpt-4o", "ab12", '{"swap": "both"}'), "elsewhere": ("imported", "", "")}
 
 
+def _bind_judges(cursor):
+    for judge, bound in JUDGES.items():
+        judges.bind(cursor, judge, *bound)
+
+
 @dataclass(frozen=True)
 class Made:
     """What a store is to hold, in the order in which it is written."""
@@ -74,8 +80,7 @@ class Made:
 
     def fill(self, store: Store) -> None:
         """Write it all by the program's own ways."""
-        for judge, bound in JUDGES.items():
-            judges.bind(store, judge, *bound)
+        store.write(_bind_judges)
         store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
         store.write(
             lambda cursor: scores.declare(
@@ -86,8 +91,8 @@ class Made:
             store.add_battle(battle, [mark for id, mark in self.marks if id == battle.id])
         for vote, reveal in self.votes:
             store.cast(vote, reveal=reveal)
-        verdicts.add(store, self.verdicts)
-        with grades.PendingSolutions(store, "gpt") as pending:
+        store.write(lambda cursor: verdicts.add(cursor, self.verdicts))
+        with PendingSolutions(store, "gpt") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             given = zip(asked, self.correct, strict=False)
             graded = [one.answered("gpt", correct, f'"{correct}"\n') for one, correct in given]

@@ -21,12 +21,16 @@ from coupled_arena.store.transfer.importing import import_files
 @pytest.fixture
 def whole(store, new_battle, new_vote, tmp_path):
     """A store with a row in each table but grades, and the folder it is exported to."""
-    judges.bind(store, "gpt", "gpt-4o", "ab", "{}")
+    store.write(lambda cursor: judges.bind(cursor, "gpt", "gpt-4o", "ab", "{}"))
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     battle = new_battle(id="b1")
     store.add_battle(battle, [Score(0, 0, "quiz", 1.0, "4")])
     store.cast(new_vote(battle, 1, 2, id="v1"))
-    verdicts.add(store, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5)])
+    store.write(
+        lambda cursor: verdicts.add(
+            cursor, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5)]
+        )
+    )
     export(store, tmp_path, "jsonl")
     export(store, tmp_path, "arena")
     return tmp_path

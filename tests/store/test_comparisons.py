@@ -10,11 +10,11 @@ import pytest
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source, new_id, pairwise
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables import upkeep
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
 FLIPPED = {"first": "second", "second": "first"}

@@ -11,10 +11,10 @@ import pytest
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Finish, Mode, Origin, Source
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import merging
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected, import_files

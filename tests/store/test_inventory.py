@@ -65,15 +65,12 @@ def test_votes_that_stand_and_votes_that_do_not(store, new_battle, new_vote):
 
 
 def test_judges_and_metrics(store, generated):
-    bind(store, "gpt", "model", "hash", "{}")
-    said = [Outcome.FIRST, None]
-    verdicts.add(
-        store,
-        [
-            Verdict(new_id(), battle.id, "gpt", 0, 1, outcome, "")
-            for battle, outcome in zip(generated, said, strict=False)
-        ],
-    )
+    store.write(lambda cursor: bind(cursor, "gpt", "model", "hash", "{}"))
+    judged = [
+        Verdict(new_id(), battle.id, "gpt", 0, 1, outcome, "")
+        for battle, outcome in zip(generated, [Outcome.FIRST, None], strict=False)
+    ]
+    store.write(lambda cursor: verdicts.add(cursor, judged))
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     for battle in generated[:2]:
         store.add_battle(battle, [Score(0, place, "quiz", 1.0, "4") for place in (0, 1)])

@@ -10,9 +10,10 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Finish, Outcome, Reply, Source, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.store.database import Store
+from coupled_arena.store.pending import matchups
+from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import verdicts
 from coupled_arena.store.tables.judges import bind, binding
-from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
 from tests.store.conftest import make_battle, make_vote
 
 BOTH = MatchupSelection("ann", Swap.BOTH)
@@ -31,7 +32,11 @@ def orders(store, wanted=BOTH):
 
 
 def judge(store, matchups, outcome=Outcome.FIRST, raw="…", name="ann"):
-    verdicts.add(store, [m.answered(name, outcome, raw, 0.25) for m in matchups])
+    store.write(
+        lambda cursor: verdicts.add(
+            cursor, [m.answered(name, outcome, raw, 0.25) for m in matchups]
+        )
+    )
 
 
 def rows(store, query):
@@ -98,7 +103,7 @@ def test_writing_a_verdict_again_changes_nothing(store, battle):
 
 
 def test_verdicts_reach_the_comparisons(store):
-    bind(store, "ann", "m", "h", "s")
+    store.write(lambda cursor: bind(cursor, "ann", "m", "h", "s"))
     battles = [make_battle("left", "right") for _ in range(3)]
     for made in battles:
         store.add_battle(made)
@@ -169,7 +174,7 @@ def test_a_limit_is_of_battles_in_the_order_of_the_store(store):
 
 
 def test_pages_keep_battles_whole(store, monkeypatch):
-    monkeypatch.setattr(verdicts, "_PAGE", 3)
+    monkeypatch.setattr(matchups, "_PAGE", 3)
     for _ in range(7):
         store.add_battle(make_battle("a", "b", "c"))
     with PendingMatchups(store, BOTH) as pending:
@@ -178,23 +183,25 @@ def test_pages_keep_battles_whole(store, monkeypatch):
 
 
 def test_a_name_is_bound_at_its_first_verdict(store, battle):
-    bind(store, "ann", "m", "h" * 64, "s")
-    bind(store, "ann", "other", "h" * 64, "s")  # nothing was judged yet
+    store.write(lambda cursor: bind(cursor, "ann", "m", "h" * 64, "s"))
+    store.write(
+        lambda cursor: bind(cursor, "ann", "other", "h" * 64, "s")
+    )  # nothing was judged yet
     with store.cursor() as cursor:
         assert binding(cursor, "ann") == ("other", "h" * 64, "s")
         assert binding(cursor, "bob") is None
     judge(store, missing(store))
-    bind(store, "ann", "other", "h" * 64, "s")
+    store.write(lambda cursor: bind(cursor, "ann", "other", "h" * 64, "s"))
     for changed in (("m", "h" * 64, "s"), ("other", "i" * 64, "s"), ("other", "h" * 64, "t")):
         with pytest.raises(StoreError, match=r"stands for verdicts with the .* another name"):
-            bind(store, "ann", *changed)
+            store.write(lambda cursor, changed=changed: bind(cursor, "ann", *changed))
 
 
 def test_the_name_of_imported_verdicts_is_taken(store, battle):
-    bind(store, "gpt", "imported", "", "")
+    store.write(lambda cursor: bind(cursor, "gpt", "imported", "", ""))
     judge(store, missing(store), name="gpt")
     with pytest.raises(StoreError, match="verdicts that were imported"):
-        bind(store, "gpt", "m", "h", "s")
+        store.write(lambda cursor: bind(cursor, "gpt", "m", "h", "s"))
 
 
 def test_a_verdict_survives_the_store_being_closed(tmp_path):

@@ -57,7 +57,7 @@ def visit(browser):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
     contexts, requests, complaints = [], [], []
 
-    def opened(url, *, reloads=False, **options):
+    def opened(url, *, reloads=False, script="", **options):
         def complain(text):
             if not (reloads and text.startswith(CUT_OFF)):
                 complaints.append(text)
@@ -65,6 +65,7 @@ def visit(browser):
         context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
         context.set_default_timeout(1000 * PATIENCE)
+        context.add_init_script(script)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         # Leaving a page aborts what it was waiting for.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables.grades import PendingSolutions
+from coupled_arena.store.pending.solutions import PendingSolutions
 from tests.analysis import test_coupling, test_grading
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab
@@ -64,6 +64,40 @@ def test_coupling_from_the_store_and_from_a_file(site, visit, tmp_path):
     said.get_by_text("To compare able and").wait_for()
     page.locator("#coupling-file input[type=file]").set_input_files(file)
     page.get_by_text("elsewhere.csv, line 2").wait_for()
+
+
+# The end of the stream arrives a while after the last event's own end.
+LATE_CLOSE = """
+const send = window.fetch.bind(window);
+window.fetch = async (...given) => {
+  const response = await send(...given);
+  if (!String(given[0].url ?? given[0]).includes("/queue/data")) return response;
+  const late = async (chunk, controller) => {
+    const text = new TextDecoder().decode(chunk);
+    const at = text.indexOf('data: {"msg":"close_stream"');
+    if (at < 0) return controller.enqueue(chunk);
+    if (at) controller.enqueue(new TextEncoder().encode(text.slice(0, at)));
+    window.closing = (window.closing ?? 0) + 1;
+    await new Promise((go) => setTimeout(go, 2000));
+    controller.enqueue(new TextEncoder().encode(text.slice(at)));
+  };
+  return new Response(response.body.pipeThrough(new TransformStream({transform: late})), response);
+};
+"""
+
+
+def test_an_event_is_answered_that_is_posted_while_the_stream_closes(site, visit):
+    page = visit(site.url, script=LATE_CLOSE)
+    open_tab(page, "Coupling")
+    page.locator("#coupling-curve .js-plotly-plot").wait_for()
+    needed = page.locator("#coupling-needed")
+    for error in (0.1, 0.2, 0.3):
+        closing = page.evaluate("window.closing")
+        page.get_by_label("Half the width of the interval").fill("-1")
+        needed.get_by_text("must be positive").wait_for()
+        page.wait_for_function(f"window.closing > {closing}")
+        page.get_by_label("Half the width of the interval").fill(str(error))
+        needed.get_by_text(f"± {error}").wait_for()
 
 
 def test_a_judge_is_held_against_the_benchmark(site, visit):

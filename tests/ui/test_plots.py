@@ -14,14 +14,15 @@ from coupled_arena.core.records import Mode, new_id
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables import upkeep
 from coupled_arena.ui.parts.figure_panel import drawn
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
-from coupled_arena.views.words.leaderboard import _ties, board_table, judge_words, mode_words
+from coupled_arena.views.tables.leaderboard import board_table
+from coupled_arena.views.words.leaderboard import _ties, judge_words, mode_words
 from tests.store.conftest import make_battle, make_vote
 
 BEST, WORSE, NEW = "best <8-bit>", "worse", "new"

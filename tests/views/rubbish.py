@@ -18,8 +18,8 @@ from coupled_arena.core.records import (
 )
 from coupled_arena.core.verdicts import Grade, Verdict
 from coupled_arena.store.database import Store
+from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import scores, verdicts
-from coupled_arena.store.tables.grades import PendingSolutions
 from coupled_arena.store.tables.judges import bind
 from coupled_arena.store.transfer.snapshots import snapshot
 from tests.store.conftest import make_battle, make_vote
@@ -39,7 +39,9 @@ def fill(store, prompts=8, seeds=2):
     """Store benchmark battles of all models under both modes, scored, judged and graded."""
     rng = np.random.default_rng(5)
     store.write(lambda cursor: scores.declare(cursor, METRIC, source="benchmark"))
-    bind(store, JUDGE, f"{FOLDER}/judge-8b", "ab" * 32, '{"temperature": 0}')
+    store.write(
+        lambda cursor: bind(cursor, JUDGE, f"{FOLDER}/judge-8b", "ab" * 32, '{"temperature": 0}')
+    )
     said = []
     for q in range(prompts):
         for seed in range(seeds):
@@ -49,7 +51,7 @@ def fill(store, prompts=8, seeds=2):
                     verdict(battle, a, b, rng.choice(["first", "second", "tie"]))
                     for a, b in ((0, 1), (0, 2), (1, 2))
                 ]
-    verdicts.add(store, said)
+    store.write(lambda cursor: verdicts.add(cursor, said))
     with PendingSolutions(store, JUDGE) as pending:
         for page in pending.pages():
             pending.add(
@@ -122,7 +124,7 @@ def vote(store, times=20):
             store.cast(make_vote(battle, *ranks, voter=f"voter {at % 7}", source=source))
             if at % 3:
                 said.append(verdict(battle, 0, 1, "first" if first else "second"))
-    verdicts.add(store, said)
+    store.write(lambda cursor: verdicts.add(cursor, said))
 
 
 def verdict(battle, first, second, outcome):

@@ -16,9 +16,10 @@ from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries import grades
 from coupled_arena.store.queries.comparisons import Selection, model_numbers
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
-from coupled_arena.store.tables import grades, scores
+from coupled_arena.store.tables import scores
 
 
 def read_benchmark_estimates(

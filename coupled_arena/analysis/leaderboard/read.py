@@ -11,15 +11,20 @@ from enum import StrEnum
 
 import numpy as np
 
+from coupled_arena.analysis.leaderboard.cells import (
+    cells_of,
+    cells_of_verdicts,
+    cells_of_votes,
+    grid,
+)
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.records import Mode
-from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
+from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import (
     Covariance,
     Estimate,
-    Influence,
     estimate,
     estimate_from_votes,
 )
@@ -259,44 +264,9 @@ def _compare_modes(counts: Counts) -> ModeComparison | None:
     return compare_modes(coupled, independent)
 
 
-def _grid(*shape: int) -> list[IntArray]:
-    return [axis.ravel() for axis in np.indices(shape)]
-
-
-def _cells_of_votes(estimated: Estimate) -> InfluenceCells:
-    influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
-    a, b, outcome = _grid(*influence.shape[:3])
-    first, second = influence.reshape(-1, 2).T
-    return InfluenceCells(a, b, first, second, human=outcome)
-
-
-def _cells_of_verdicts(estimated: Estimate) -> InfluenceCells:
-    votes = _cells_of_votes(estimated)
-    return InfluenceCells(
-        votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human
-    )
-
-
-def cells_of(influence: Influence) -> InfluenceCells:
-    """Return what comparisons with a verdict add, as rows that the store can match."""
-    a, b, human, verdict = _grid(*influence.labelled.shape[:4])
-    c, d, alone = _grid(*influence.unlabelled.shape[:3])
-    values = np.concatenate(
-        [influence.labelled.reshape(-1, 2), influence.unlabelled.reshape(-1, 2)]
-    )
-    return InfluenceCells(
-        model_a=np.concatenate([a, c]),
-        model_b=np.concatenate([b, d]),
-        first=values[:, 0],
-        second=values[:, 1],
-        human=np.concatenate([human, np.full_like(alone, -1)]),
-        verdict=np.concatenate([verdict, alone]),
-    )
-
-
 _CELLS = {
-    BoardSource.HUMAN: _cells_of_votes,
-    BoardSource.JUDGE: _cells_of_verdicts,
+    BoardSource.HUMAN: cells_of_votes,
+    BoardSource.JUDGE: cells_of_verdicts,
     BoardSource.PPR: lambda estimated: cells_of(estimated.influence),
 }
 
@@ -304,7 +274,7 @@ _CELLS = {
 def _clustered(
     cursor: comparisons.Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
 ) -> ModeComparison:
-    mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
+    mode, a, b, outcome = grid(*modes.influence.pairs.shape[:4])
     places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
     label = {"human": outcome} if voted else {"verdict": outcome}
     of = modes.influence

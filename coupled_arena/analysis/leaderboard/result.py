@@ -19,8 +19,6 @@ from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
-_WISHES = 5  # pairs that are named as short of votes; the others are only counted
-
 
 @dataclass(frozen=True)
 class Place:
@@ -172,22 +170,13 @@ class Leaderboard:
         """Comparisons that a person decided, each counted once."""
         return sum(standing.human_votes for standing in self.standings) // 2
 
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """Sentences on what this board cannot say yet, and what would help."""
-        own = self.estimate.warnings if self.estimate else ()
-        judge = self.estimates.selection.judge
-        if self.source is not BoardSource.HUMAN and self.estimate is None:
-            own = (f"{judge} has no verdict here that this board could use.",)
-        estimates = self.estimates
-        label = "verdicts" if self.source is BoardSource.JUDGE else "votes"
-        return (
-            *_mixture(estimates.mixed),
-            *_left_out(estimates.left_out),
-            *own,
-            *_wishes(self.missing),
-            *([f"No {label} yet: {_some(self.idle)}."] if self.idle else []),
-        )
+    def sizes(self, source: BoardSource) -> dict[str, int]:
+        """Return how many ranks each model may have by one source; nothing without its data."""
+        if source not in self.estimates.by_source:
+            return {}
+        found = self.estimates.separation(source).rank_sets(self.alpha, self.cutoff).sizes
+        models = self.estimates.by_source[source].models
+        return {model: int(size) for model, size in zip(models, found, strict=True)}
 
 
 def read_leaderboard(
@@ -310,39 +299,3 @@ def _missing(models: tuple[str, ...], votes: PairCounts) -> tuple[MissingVotes, 
         if n[place(a), place(b)] < MINIMUM_PER_PAIR
     ]
     return tuple(sorted(short, key=lambda pair: pair.votes))
-
-
-def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
-    if len(modes) < 2:
-        return ()
-    return (f"This board mixes battles of different modes: {', '.join(modes)}.",)
-
-
-def _left_out(comparisons: int) -> tuple[str, ...]:
-    if not comparisons:
-        return ()
-    are = "comparison is" if comparisons == 1 else "comparisons are"
-    why = "a vote that prefers one of two equal answers says nothing"
-    return (f"{comparisons:,} {are} left out: {why}.",)
-
-
-def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:
-    others = len(missing) - _WISHES
-    return (
-        *(_wish(pair) for pair in missing[:_WISHES]),
-        *([f"{others} more {_plural('pair', others)} without enough votes"] if others > 0 else []),
-    )
-
-
-def _wish(pair: MissingVotes) -> str:
-    votes = f"{pair.votes} more {_plural('vote', pair.votes)}"
-    return f"{votes} in {pair.first}\N{EN DASH}{pair.second}"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    others = len(names) - _WISHES
-    return ", ".join(names[:_WISHES]) + (f" and {others} more" if others > 0 else "")
-
-
-def _plural(noun: str, n: int) -> str:
-    return noun if n == 1 else f"{noun}s"

@@ -14,9 +14,9 @@ from coupled_arena.judging.budget import Budget
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
+from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
+from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import judges
-from coupled_arena.store.tables.grades import PendingSolutions
-from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def judge_stored(
         The judge's name stands for another judge, or the database cannot be written.
     """
     spec = judge.spec
-    judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+    bound = (spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+    store.write(lambda cursor: judges.bind(cursor, *bound))
     settled = 0
     with (
         _pending(store, spec, again=again, limit=limit) as pending,

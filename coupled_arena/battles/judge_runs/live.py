@@ -10,8 +10,8 @@ from coupled_arena.battles.judge_runs.run import Run
 from coupled_arena.core.errors import JudgeError, StoreError
 from coupled_arena.judging.judge import Judge
 from coupled_arena.store.database import Store
+from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import judges
-from coupled_arena.store.tables.verdicts import MatchupSelection, PendingMatchups
 
 _log = logging.getLogger(__name__)
 _LOOK = 0.5  # seconds between looks for new votes
@@ -46,7 +46,8 @@ class LiveJudge:
         self._leaving = threading.Event()
         self._run: Run | None = None
         spec = judge.spec
-        judges.bind(store, spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+        bound = (spec.name, spec.model, spec.prompt.sha256, spec.sampling)
+        store.write(lambda cursor: judges.bind(cursor, *bound))
         self._thread = threading.Thread(target=self._work, name="live-judge", daemon=True)
         self._thread.start()
 

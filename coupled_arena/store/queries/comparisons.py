@@ -4,7 +4,7 @@ All functions work on a cursor that somebody else opened; in one transaction the
 
 A comparison is what one voter, or nobody, said of one pair of a battle's models, and what one
 judge, or none, said of the same pair. The table `comparisons` follows from battles, votes and
-verdicts: `coupled_arena.store.upkeep` sees to it.
+verdicts: `coupled_arena.store.tables.upkeep` sees to it.
 """
 
 from __future__ import annotations

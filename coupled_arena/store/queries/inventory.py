@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from coupled_arena.core.records import Mode, Origin, Sampling
-from coupled_arena.store.transfer.export import MAY_BE_TOLD, Hidden
+from coupled_arena.store.queries.visibility import VISIBLE, Hidden
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -103,7 +103,7 @@ def inventory(cursor: Cursor, hidden: Hidden | None = None) -> Inventory:
     Parameters
     ----------
     hidden : {"nothing", "rounds", "stored"}, optional
-        Whose seeds are left out, as in `exchange.export`. By default also those of stored
+        Whose seeds are left out, as in `transfer.export.export`. By default also those of stored
         battles if people vote on such battles: one seed leads to others.
     """
     return Inventory(
@@ -183,7 +183,7 @@ order by all
 _EXPERIMENTS = """
 select
     experiment,
-    bool_and({told}),
+    bool_and({visible}),
     count(*),
     count(distinct prompt_key),
     count(distinct repetition)
@@ -220,8 +220,10 @@ def _models(cursor: Cursor) -> tuple[ModelRecord, ...]:
 
 
 def _experiments(cursor: Cursor, hidden: Hidden) -> tuple[ExperimentRecord, ...]:
-    rows = _rows(cursor, _EXPERIMENTS.format(told=MAY_BE_TOLD[hidden]))
-    return tuple(ExperimentRecord(seed if told else None, *rest) for seed, told, *rest in rows)
+    rows = _rows(cursor, _EXPERIMENTS.format(visible=VISIBLE[hidden]))
+    return tuple(
+        ExperimentRecord(seed if visible else None, *rest) for seed, visible, *rest in rows
+    )
 
 
 def _to_hide(cursor: Cursor) -> Hidden:

@@ -1,11 +1,13 @@
-"""Who judges: a name stands for one model, prompt and sampling."""
+"""Who judges: a name stands for one model, prompt and sampling.
+
+All functions work on a cursor that somebody else opened.
+"""
 
 from __future__ import annotations
 
 import duckdb
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store.database import Store
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -17,7 +19,7 @@ limit 1
 """
 
 
-def bind(store: Store, judge: str, model: str, prompt_hash: str, sampling: str) -> None:
+def bind(cursor: Cursor, judge: str, model: str, prompt_hash: str, sampling: str) -> None:
     """Tie a judge's name to what it stands for.
 
     Raises
@@ -25,25 +27,21 @@ def bind(store: Store, judge: str, model: str, prompt_hash: str, sampling: str) 
     StoreError
         Verdicts under this name come from something else.
     """
-
-    def work(cursor: Cursor) -> None:
-        bound = binding(cursor, judge)
-        if bound == (model, prompt_hash, sampling):
-            return
-        if bound is None:
-            cursor.execute(
-                "insert into judges (judge, model, prompt_hash, sampling) values (?, ?, ?, ?)",
-                [judge, model, prompt_hash, sampling],
-            )
-        elif cursor.execute(_SPOKEN, {"judge": judge}).fetchone():
-            raise StoreError(_conflict(judge, bound, (model, prompt_hash, sampling)))
-        else:
-            cursor.execute(
-                "update judges set model = ?, prompt_hash = ?, sampling = ? where judge = ?",
-                [model, prompt_hash, sampling, judge],
-            )
-
-    store.write(work)
+    bound = binding(cursor, judge)
+    if bound == (model, prompt_hash, sampling):
+        return
+    if bound is None:
+        cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) values (?, ?, ?, ?)",
+            [judge, model, prompt_hash, sampling],
+        )
+    elif cursor.execute(_SPOKEN, {"judge": judge}).fetchone():
+        raise StoreError(_conflict(judge, bound, (model, prompt_hash, sampling)))
+    else:
+        cursor.execute(
+            "update judges set model = ?, prompt_hash = ?, sampling = ? where judge = ?",
+            [model, prompt_hash, sampling, judge],
+        )
 
 
 def binding(cursor: Cursor, judge: str) -> tuple[str, str, str] | None:

@@ -11,36 +11,30 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
+from coupled_arena.store.queries.visibility import VISIBLE, Hidden
 
 ExportFormat = Literal["parquet", "jsonl", "csv", "arena"]
-Hidden = Literal["nothing", "rounds", "stored"]
 
-MAY_BE_TOLD: dict[Hidden, str] = {
-    "nothing": "true",
-    "rounds": "origin <> 'arena' or battle in (select battle from reveals)",
-    "stored": "origin = 'arena' and battle in (select battle from reveals)",
-}
-
-# Every query reads only battles that may be told. Seeds are hex, since JavaScript, and all that
-# reads JSON as JavaScript does, has no 64-bit integers. `seq` counts what is told: numbers of the
-# store have gaps, and would not come back by an import.
+# Every query reads only battles that may be seen. Seeds are hex, since JavaScript, and all that
+# reads JSON as JavaScript does, has no 64-bit integers. `seq` counts what is written: numbers of
+# the store have gaps, and would not come back by an import.
 _QUERIES = {
     "battles": """
         select
-            told.battle, created_at, origin, mode,
+            visible.battle, created_at, origin, mode,
             printf('%016x', seed) as seed,
             lower(hex(nonce)) as nonce,
             commitment, models, prompts, prompt_id, category, language, system, prefixes,
             temperature, top_k, top_p, max_new_tokens, coupling,
             experiment, repetition, arithmetic,
             prompt_ids, categories, languages, systems
-        from told
+        from visible
         left join asked using (battle)
     """,
     "replies": """
         select battle, turn, place, model, text, tokens, finish
         from replies
-        where battle in (select battle from told)
+        where battle in (select battle from visible)
     """,
     "votes": """
         select
@@ -49,7 +43,7 @@ _QUERIES = {
             seq in (select seq from current_votes) as current,
             models, revealed_at
         from votes
-        join told using (battle)
+        join visible using (battle)
         left join reveals using (battle, voter)
     """,
     "verdicts": """
@@ -59,7 +53,7 @@ _QUERIES = {
             outcome, raw, probability, judged_at, model, prompt_hash, sampling
         from verdicts
         left join judges using (judge)
-        where battle in (select battle from told)
+        where battle in (select battle from visible)
     """,
     "scores": """
         select
@@ -67,7 +61,7 @@ _QUERIES = {
             higher_is_better, source
         from scores
         join metrics using (metric)
-        join told using (battle)
+        join visible using (battle)
     """,
     "grades": """
         select
@@ -77,7 +71,7 @@ _QUERIES = {
         from grades as given
         join benchmark_answers using (answer_key)
         left join judges using (judge)
-        where battle in (select battle from told)
+        where battle in (select battle from visible)
     """,
 }
 # Like the published rows of Chatbot Arena, one for each pair that a vote compares. What follows
@@ -94,9 +88,9 @@ _ARENA = """
             else 'model_b'
         end as winner,
         voter as judge,
-        conversation(said, i) as conversation_a,
-        conversation(said, j) as conversation_b,
-        len(said) as turn,
+        conversation(turns, i) as conversation_a,
+        conversation(turns, j) as conversation_b,
+        len(turns) as turn,
         true as anony,
         category,
         language,
@@ -109,12 +103,12 @@ _ARENA = """
     from current_votes
     join (
         select *, unnest(range(i + 1, len(models) + 1)) as j
-        from (select *, unnest(range(1, len(models))) as i from told)
+        from (select *, unnest(range(1, len(models))) as i from visible)
     ) using (battle)
     left join asked using (battle)
     left join (
         select
-            battle, list({'prompt': prompt, 'replies': replies} order by turn) as said
+            battle, list({'prompt': prompt, 'replies': replies} order by turn) as turns
         from turns
         left join (
             select battle, turn, map(list(place + 1), list(prefix || text)) as replies
@@ -126,9 +120,9 @@ _ARENA = """
     ) using (battle)
 """
 _CONVERSATION = """
-create or replace temp macro conversation(said, place) as
+create or replace temp macro conversation(turns, place) as
     list_filter(
-        flatten(list_transform(said, lambda turn: [
+        flatten(list_transform(turns, lambda turn: [
             {'role': 'user', 'content': turn.prompt},
             {'role': 'assistant', 'content': turn.replies[place]}
         ])),
@@ -233,10 +227,10 @@ def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:
     if format == "csv":
         replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]
     return f"""
-        with told as (
+        with visible as (
             select *
             from battles
-            where {MAY_BE_TOLD[hidden]}
+            where {VISIBLE[hidden]}
         ),
         asked as (
             select

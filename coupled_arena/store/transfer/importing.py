@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store import upkeep
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import exported, merging, returning, staged_rows
 from coupled_arena.store.transfer.reading import columns, count, stage
 from coupled_arena.store.transfer.staged_rows import ImportOptions

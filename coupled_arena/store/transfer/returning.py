@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from coupled_arena.store import upkeep
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import arena_rows
 from coupled_arena.store.transfer import contradictions as no
 from coupled_arena.store.transfer.exported import COLUMNS

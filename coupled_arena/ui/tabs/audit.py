@@ -17,9 +17,9 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries import comparisons, grades
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables import grades, scores
+from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.controls import (
     IS_DARK,
     MODES,

@@ -19,7 +19,8 @@ from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
 from coupled_arena.views.figures.reading import BOARD
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
-from coupled_arena.views.words.leaderboard import board_table, is_empty, judge_words, mode_words
+from coupled_arena.views.tables.leaderboard import board_table
+from coupled_arena.views.words.leaderboard import judge_words, mode_words
 
 _TITLE = "Leaderboard"
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
@@ -123,8 +124,8 @@ class LeaderboardTab:
 
     def _drawn(self, board: Leaderboard, choice: BoardChoice) -> dict[Any, Any]:
         """Return what depends on the error level."""
-        changed: dict[Any, Any] = {self._pictures: gr.Column(visible=not is_empty(board))}
-        if not is_empty(board):
+        changed: dict[Any, Any] = {self._pictures: gr.Column(visible=board.estimate is not None)}
+        if board.estimate is not None:
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
             changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))
         powered = (
@@ -139,7 +140,7 @@ class LeaderboardTab:
     def _drawn_of_counts(self, board: Leaderboard, choice: BoardChoice) -> dict[Any, Any]:
         """Return what is the same at every error level."""
         changed: dict[Any, Any] = {}
-        if not is_empty(board):
+        if board.estimate is not None:
             changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
         compared = board.estimates.modes is not None
         changed[self._modes] = gr.Column(visible=compared)

@@ -10,7 +10,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.result import HeadToHead, Leaderboard
-from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.modes import ModeComparison, stars
 from coupled_arena.views.figures.caption import count_caption, mode_caption
 from coupled_arena.views.figures.rows import DASH
@@ -24,6 +23,7 @@ from coupled_arena.views.figures.theme import (
     theme_for,
     wrapped,
 )
+from coupled_arena.views.tables.leaderboard import head_to_head, mode_pairs
 
 _CROWDED = 5  # models above which a phone's cells have room for one number only
 FULL = 20  # models above which they have room for none
@@ -67,13 +67,7 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
                 (_SQUARE, theme.behind, "row behind"),
             ),
         ),
-        columns=("model", "opponent", "wins", "losses", "ties", "win_rate"),
-        rows=[
-            (names[i], names[j], pair.wins, pair.losses, pair.ties, pair.win_rate)
-            for i, row in enumerate(pairs)
-            for j, pair in enumerate(row)
-            if i != j
-        ],
+        numbers=head_to_head(board),
     )
     return matrix_figure(names, cells, unmet, theme, head)
 
@@ -111,17 +105,7 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
                 (_SQUARE, theme.behind, "less when coupled"),
             ),
         ),
-        columns=(
-            "model",
-            "opponent",
-            "coupled",
-            "independent",
-            "difference",
-            "p_value",
-            "ties_coupled",
-            "ties_independent",
-        ),
-        rows=[_mode_row(modes, p, i, j) for row in grid for i, j in row if i != j],
+        numbers=mode_pairs(modes),
     )
     return matrix_figure(names, cells, unmet, theme, head)
 
@@ -237,10 +221,3 @@ def _describe_change(modes: ModeComparison, p: float, i: int, j: int) -> str:
 
 def _met(modes: ModeComparison, i: int, j: int) -> bool:
     return bool(np.isfinite(modes.pairs.coupled[i, j] - modes.pairs.independent[i, j]))
-
-
-def _mode_row(modes: ModeComparison, p: FloatArray, i: int, j: int) -> list[object]:
-    coupled, independent = modes.pairs.coupled[i, j], modes.pairs.independent[i, j]
-    ties = modes.coupled_ties[i, j], modes.independent_ties[i, j]
-    values = (coupled, independent, coupled - independent, p[i, j], *ties)
-    return [modes.models[i], modes.models[j], *(number(value) for value in values)]

@@ -10,6 +10,7 @@ from coupled_arena.views.figures.caption import mode_caption
 from coupled_arena.views.figures.matrices import number
 from coupled_arena.views.figures.rows import FigureRow, bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
+from coupled_arena.views.tables.leaderboard import mode_models
 
 
 def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -57,10 +58,6 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
                 ("\N{WHITE CIRCLE}", theme.other, "independent"),
             ),
         ),
-        columns=("model", "coupled", "independent", "difference", "p_value"),
-        rows=[
-            (model, c, i, None if c is None or i is None else c - i, p)
-            for model, c, i, p in zip(models, coupled, independent, p_values, strict=True)
-        ],
+        numbers=mode_models(modes),
     )
     return row_figure(traces, said, theme, head, rate_axis(theme))

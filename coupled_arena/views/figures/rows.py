@@ -17,6 +17,8 @@ from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
 from coupled_arena.views.figures.caption import caption
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.tables.leaderboard import rank_range, rank_set_sizes, standings
+from coupled_arena.views.tables.table import Table
 
 DASH = "\N{EN DASH}"
 _ROW = 48  # pixels: a line of text, and the mark under it
@@ -55,11 +57,9 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             *caption(board),
             key((_DOT, theme.accent, "win rate"), (_BAR, theme.pale, f"{level} interval")),
         ),
-        columns=("model", "win_rate", "standard_error", "low", "high", "comparisons"),
-        rows=[
-            (s.model, p.win_rate, p.standard_error, p.low, p.high, _size(board, s))
-            for _, s, p in known
-        ],
+        numbers=_placed(board).only(
+            "model", "win_rate", "standard_error", "low", "high", "comparisons"
+        ),
     )
     said = [_said_rate(board, standing, theme) for standing in board.standings]
     return row_figure([dots], said, theme, head, rate_axis(theme))
@@ -84,12 +84,11 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             *caption(board),
             key((_DOT, theme.accent, "rank"), (_BAR, theme.pale, "ranks still possible")),
         ),
-        columns=("model", "rank", "rank_low", "rank_high"),
-        rows=[(s.model, p.rank, p.rank_low, p.rank_high) for _, s, p in known],
+        numbers=_placed(board).only("model", "rank", "rank_low", "rank_high"),
     )
     said = [
         FigureRow(
-            s.model, f"<b>{ranks(s.place)}</b>" if s.place else "<i>no rank</i>", bool(s.place)
+            s.model, f"<b>{rank_range(s.place)}</b>" if s.place else "<i>no rank</i>", bool(s.place)
         )
         for s in board.standings
     ]
@@ -102,7 +101,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     Only for estimates that has both estimates.
     """
     theme = theme_for(dark)
-    human, powered = (sizes(board, source) for source in (BoardSource.HUMAN, BoardSource.PPR))
+    human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     models = [s.model for s in board.standings if s.model in human or s.model in powered]
     lines = [
         bar_lines(
@@ -123,8 +122,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
                 (_BAR, theme.accent, "prediction-powered"),
             ),
         ),
-        columns=("model", "size_human", "size_prediction_powered"),
-        rows=[(model, human.get(model), powered.get(model)) for model in models],
+        numbers=rank_set_sizes(board),
     )
     said = [
         FigureRow(
@@ -137,22 +135,6 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     axis["range"] = [0, axis["range"][1]]
     axis["title"] = axis_title("Ranks still possible", theme)
     return row_figure(lines, said, theme, head, axis)
-
-
-def sizes(board: Leaderboard, source: BoardSource) -> dict[str, int]:
-    """Return how many ranks each model may have, by one source."""
-    if source not in board.estimates.by_source:
-        return {}
-    found = board.estimates.separation(source).rank_sets(board.alpha, board.cutoff).sizes
-    models = board.estimates.by_source[source].models
-    return {model: int(size) for model, size in zip(models, found, strict=True)}
-
-
-def ranks(place: Place) -> str:
-    """Return the range of a model's ranks, as text."""
-    if place.rank_low == place.rank_high:
-        return f"{place.rank_low}"
-    return f"{place.rank_low}{DASH}{place.rank_high}"
 
 
 def row_figure(
@@ -258,6 +240,11 @@ def _known(standings: Sequence[Standing]) -> list[tuple[int, Standing, Place]]:
     return [(row, s, s.place) for row, s in enumerate(standings) if s.place]
 
 
+def _placed(board: Leaderboard) -> Table[Standing]:
+    table = standings(board)
+    return Table(table.columns, tuple(row for row in table.rows if row.place))
+
+
 def _size(board: Leaderboard, standing: Standing) -> int:
     return standing.judge_verdicts if board.source is BoardSource.JUDGE else standing.comparisons
 
@@ -287,7 +274,7 @@ def _describe(standing: Standing, place: Place) -> str:
     return (
         f"<b>{escape(standing.model)}</b><br>"
         f"{place.likely_rate:.1%}, between {place.low:.1%} and {place.high:.1%}<br>"
-        f"Rank {place.rank}, possible: {ranks(place)}<br>"
+        f"Rank {place.rank}, possible: {rank_range(place)}<br>"
         f"{standing.wins} won, {standing.losses} lost, {standing.ties} tied, "
         f"{standing.both_bad} both bad<br>"
         f"{standing.identical} identical replies, which nobody was asked about"

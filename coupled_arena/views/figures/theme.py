@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from html import escape
@@ -11,6 +9,8 @@ from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
+
+from coupled_arena.views.tables.table import Column, Table, table_of
 
 LINE = 16  # pixels of a line of text
 _TITLE = 44  # pixels of the title with its distance to the edge and to what follows
@@ -74,15 +74,16 @@ class Head:
         Name of saved files, without ending.
     lines : tuple of str
         The settings, and what the colours mean; may contain plotly's markup.
-    columns, rows
-        The numbers behind the figure; None is an empty cell.
+    numbers : Table
+        Those behind the figure.
     """
 
     file: str
     title: str
     lines: tuple[str, ...]
-    columns: Sequence[str]
-    rows: Iterable[Sequence[object]]
+    numbers: Table[Any] | None = None
+    columns: Sequence[str] = ()
+    rows: Iterable[Sequence[Any]] = ()
 
 
 def finish(
@@ -146,8 +147,7 @@ def wrapped(name: str) -> str:
 
 
 def _csv(head: Head) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head.columns)
-    writer.writerows(head.rows)
-    return text.getvalue()
+    if head.numbers is not None:
+        return head.numbers.csv()
+    rows = (dict(zip(head.columns, row, strict=True)) for row in head.rows)
+    return table_of([Column(name, float, "") for name in head.columns], rows).csv()

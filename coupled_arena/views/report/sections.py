@@ -38,8 +38,9 @@ from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.report.embed import figure, figures
 from coupled_arena.views.tables.audit import audit_table, difference_table, said
 from coupled_arena.views.tables.coupling import savings_table
+from coupled_arena.views.tables.leaderboard import board_table
 from coupled_arena.views.tables.risk import rank_table, risk_said
-from coupled_arena.views.words.leaderboard import board_table, judge_words, mode_words
+from coupled_arena.views.words.leaderboard import judge_words, mode_words
 
 _AUDIT_FIGURES = {
     "efficiency": efficiency_figure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from coupled_arena.views.values import finite
+from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
     from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan
@@ -26,7 +26,7 @@ def resampling_answer(result: Resampling, judge: str) -> dict[str, Any]:
         **_settings(plan, "total", "human", "alphas", "balanced"),
         **_settings(plan, "covariance", "weighting", "cutoff", "seed"),
         "rankings": [
-            {key: finite(value) for key, value in asdict(quality).items()}
+            {key: plain(value) for key, value in asdict(quality).items()}
             for quality in result.qualities
         ],
         "positions": [
@@ -77,7 +77,7 @@ def simulation_answer(result: Simulation) -> dict[str, Any]:
             {
                 "ranking": one.ranking,
                 "coverage": one.coverage.tolist(),
-                "bias": [finite(bias) for bias in one.bias.tolist()],
+                "bias": [plain(bias) for bias in one.bias.tolist()],
                 "width": one.width,
             }
             for one in result.intervals

@@ -7,37 +7,35 @@ from statistics import fmean
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
+from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
+from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
-from coupled_arena.views.figures.rows import ranks, sizes
-from coupled_arena.views.markup import Html, bold, framed, html, joined, listed, paragraph
+from coupled_arena.views.markup import Html, bold, joined, listed, paragraph
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
+_WISHES = 5  # pairs that are named as short of votes, likewise
 
 
-def is_empty(board: Leaderboard) -> bool:
-    """Return whether there is nothing to draw."""
-    return board.estimate is None
-
-
-def board_table(board: Leaderboard) -> Html:
-    """Return the standings as a table, and what the board cannot say yet."""
-    notes = listed(board.messages, "hint")
-    if is_empty(board):
-        nothing = paragraph(_nothing(board), "hint")
-        return joined([nothing, notes]) if board.standings else nothing
-    judged = board.estimates.selection.judge is not None
-    level = f"{100 * (1 - board.alpha):.4g}%"
-    names = ["Model", "Rank", "Win rate", f"{level} interval", *(["Verdicts"] if judged else [])]
-    names += ["Votes", "Wins", "Ties", "Both bad", "Identical"]
-    body = joined(_row(standing, judged) for standing in board.standings)
-    return joined([framed(names, body), notes])
+def board_warnings(board: Leaderboard) -> tuple[str, ...]:
+    """Return sentences on what this board cannot say yet, and what would help."""
+    own = board.estimate.warnings if board.estimate else ()
+    judge = board.estimates.selection.judge
+    if board.source is not BoardSource.HUMAN and board.estimate is None:
+        own = (f"{judge} has no verdict here that this board could use.",)
+    label = "verdicts" if board.source is BoardSource.JUDGE else "votes"
+    return (
+        *_mixture(board.estimates.mixed),
+        *_left_out(board.estimates.left_out),
+        *own,
+        *_wishes(board.missing),
+        *([f"No {label} yet: {_some(board.idle)}."] if board.idle else []),
+    )
 
 
 def judge_words(board: Leaderboard) -> Html:
     """Say what the judge adds to people's votes."""
-    human, powered = (sizes(board, source) for source in (BoardSource.HUMAN, BoardSource.PPR))
+    human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     if not human or not powered:
         return Html("")
     tuning = board.estimates.by_source[BoardSource.PPR].power_tuning
@@ -72,7 +70,8 @@ def mode_words(board: Leaderboard) -> Html:
     return joined([paragraph(Html(f"{_ties(modes, board.alpha)} {order}")), listed(said, "hint")])
 
 
-def _nothing(board: Leaderboard) -> str:
+def nothing_counted(board: Leaderboard) -> str:
+    """Say why a board has nothing to draw."""
     selection = board.estimates.selection
     if board.source is BoardSource.PPR and board.estimates.judged.verdicts.comparisons.any():
         return "This board needs battles that have both a vote and a verdict."
@@ -83,26 +82,6 @@ def _nothing(board: Leaderboard) -> str:
     if board.source is not BoardSource.HUMAN:
         return "No verdicts that this board could use."
     return "No votes yet. Cast the first one in the Battle tab."
-
-
-def _row(standing: Standing, judged: bool) -> Html:
-    if (place := standing.place) is None:
-        rate = '<td class="few" colspan="3">nothing counted yet</td>'
-    else:
-        rate = (
-            f"<td>{ranks(place)}</td><td><b>{place.likely_rate:.1%}</b></td>"
-            f"<td>{place.low:.1%} to {place.high:.1%}</td>"
-        )
-    counts = (
-        *([standing.judge_verdicts] if judged else []),
-        standing.human_votes,
-        standing.wins,
-        standing.ties,
-        standing.both_bad,
-        standing.identical,
-    )
-    cells = "".join(f"<td>{n:,}</td>" for n in counts)
-    return Html(f'<tr><th scope="row">{html(standing.model)}</th>{rate}{cells}</tr>')
 
 
 def _saved(estimates: BoardEstimates) -> str:
@@ -144,3 +123,39 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
     """Return the flips, the one that is above in coupled battles first."""
     rate = dict(zip(modes.models, modes.averages.coupled, strict=True))
     return [(a, b) if rate[a] > rate[b] else (b, a) for a, b in modes.flips]
+
+
+def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
+    if len(modes) < 2:
+        return ()
+    return (f"This board mixes battles of different modes: {', '.join(modes)}.",)
+
+
+def _left_out(comparisons: int) -> tuple[str, ...]:
+    if not comparisons:
+        return ()
+    are = "comparison is" if comparisons == 1 else "comparisons are"
+    why = "a vote that prefers one of two equal answers says nothing"
+    return (f"{comparisons:,} {are} left out: {why}.",)
+
+
+def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:
+    others = len(missing) - _WISHES
+    return (
+        *(_wish(pair) for pair in missing[:_WISHES]),
+        *([f"{others} more {_plural('pair', others)} without enough votes"] if others > 0 else []),
+    )
+
+
+def _wish(pair: MissingVotes) -> str:
+    votes = f"{pair.votes} more {_plural('vote', pair.votes)}"
+    return f"{votes} in {pair.first}\N{EN DASH}{pair.second}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    others = len(names) - _WISHES
+    return ", ".join(names[:_WISHES]) + (f" and {others} more" if others > 0 else "")
+
+
+def _plural(noun: str, n: int) -> str:
+    return noun if n == 1 else f"{noun}s"

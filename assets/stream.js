@@ -1,0 +1,57 @@
+// Gradio's client closes its one stream of events when the server has nothing left to send, even if
+// it has posted another event by then, whose end would never arrive. Here the stream goes on as
+// long as a posted event has not ended.
+(() => {
+  const send = window.fetch.bind(window);
+  const posted = new Set(); // ids of events whose end has not come
+
+  const parsed = (message) => JSON.parse(message.replace(/^data: /, ""));
+
+  const closes = (message) => {
+    if (message.includes('"process_completed"')) posted.delete(parsed(message).event_id);
+    return message.includes('"close_stream"') && parsed(message).msg === "close_stream";
+  };
+
+  // Returns a function that returns the next message of a response, or null at its end.
+  const messagesOf = (response) => {
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    return async () => {
+      while (!text.includes("\n\n")) {
+        const { done, value } = await reader.read();
+        if (done) return null;
+        text += value;
+      }
+      const end = text.indexOf("\n\n") + 2;
+      const message = text.slice(0, end);
+      text = text.slice(end);
+      return message;
+    };
+  };
+
+  const continued = (request, response) => {
+    let next = messagesOf(response);
+    const pull = async (controller) => {
+      let message = await next();
+      while (message !== null && closes(message) && posted.size) {
+        next = messagesOf(await send(request.clone()));
+        message = await next();
+      }
+      if (message === null) controller.close();
+      else controller.enqueue(new TextEncoder().encode(message));
+    };
+    return new Response(new ReadableStream({ pull }), response);
+  };
+
+  window.fetch = async (input, options) => {
+    const path = new URL(input.url ?? input, window.location.href).pathname;
+    if (path.endsWith("/queue/data")) {
+      const request = new Request(input, options);
+      return continued(request, await send(request.clone()));
+    }
+    const response = await send(input, options);
+    if (path.endsWith("/queue/join") && response.ok)
+      posted.add((await response.clone().json()).event_id);
+    return response;
+  };
+})();

@@ -1,0 +1,75 @@
+"""What benchmarks have scored against what a judge has graded, for the audit.
+
+All functions work on a cursor that somebody else opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from coupled_arena.store.queries.comparisons import Selection
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+def graders(cursor: Cursor) -> list[str]:
+    """Return the judges that have graded single answers."""
+    rows = cursor.execute("select distinct judge from grades order by judge").fetchall()
+    return [judge for (judge,) in rows]
+
+
+_ANSWERS = """
+with newest as (
+    select answer_key, arg_max(correct, seq) filter (correct is not null) as correct
+    from grades
+    where judge = $judge
+    group by all
+)
+select
+    model, battle_no, prompt_no,
+    (score = 1)::integer as right,
+    correct::integer as called_right
+from benchmark_answers
+join battles using (battle)
+join prompt_keys using (battle)
+join prompts using (prompt_key)
+left join newest using (answer_key)
+where metric = $metric
+    and ($mode is null or mode = $mode)
+    and ($models is null or list_contains($models, model))
+    and ($category is null or category = $category)
+    and ($language is null or language = $language)
+order by battle_no, place
+"""
+
+
+def answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping[str, Any]:
+    """Return the answers that a benchmark has scored, and the selected judge's grades of them.
+
+    Returns
+    -------
+    mapping of str to ndarray, shape (n,)
+        ``model``, ``battle_no``, ``prompt_no``, ``right`` (1 for a full score, else 0), and
+        ``called_right``, masked where the judge gave no readable grade.
+    """
+    values = {
+        "judge": selection.judge,
+        "metric": metric,
+        "mode": selection.mode and selection.mode.value,
+        "models": selection.models and list(selection.models),
+        "category": selection.category,
+        "language": selection.language,
+    }
+    return cursor.execute(_ANSWERS, values).fetchnumpy()
+
+
+def unreadable(cursor: Cursor, judge: str) -> int:
+    """Return the number of answers that a judge was asked about and never graded readably."""
+    query = """
+    select count(*)
+    from (select answer_key from grades where judge = ? group by all having count(correct) = 0)
+    """
+    return cursor.execute(query, [judge]).fetchall()[0][0]

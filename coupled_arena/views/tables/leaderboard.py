@@ -1,0 +1,315 @@
+"""The leaderboard as tables: standings, pairs, scores, coupled against independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coupled_arena.analysis.leaderboard.read import BoardSource
+from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
+from coupled_arena.stats.coupling.modes import ModeComparison
+from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
+from coupled_arena.views.markup import Html, joined, listed, paragraph
+from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
+from coupled_arena.views.values import plain
+from coupled_arena.views.words.leaderboard import board_warnings, nothing_counted
+
+_DASH = "\N{EN DASH}"
+_Row = dict[str, Any]
+
+
+def standings(board: Leaderboard) -> Table[Standing]:
+    """Return a row for each model of the board, best first."""
+    judged = board.estimates.selection.judge is not None
+    counts = ["human_votes", "wins", "ties", "both_bad", "identical"]
+    shown = [*(["judge_verdicts"] if judged else []), *counts]
+    columns = standing_columns(board.alpha, board.source)
+    return table_of(columns, board.standings).showing(
+        "model", "rank_low", "win_rate", "low", *shown
+    )
+
+
+def standing_columns(
+    alpha: float = 0.05, source: BoardSource = BoardSource.HUMAN
+) -> tuple[Column[Standing], ...]:
+    """Return the columns of `standings`."""
+    by_judge = source is BoardSource.JUDGE
+    return (
+        Column("model", str, "Name of the model", heading="Model"),
+        Column(
+            "win_rate",
+            float,
+            "Mean over opponents of the probability to be preferred, 0 to 1; a judge's correction "
+            "may leave that range",
+            _of_place("win_rate"),
+            "Win rate",
+            lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,
+            strong=True,
+        ),
+        Column("standard_error", float, "Of the win rate", _of_place("standard_error")),
+        Column(
+            "low",
+            float,
+            "Lower bound of the win rate's interval",
+            _of_place("low"),
+            interval_heading(alpha),
+            lambda row: span(row.place.low, row.place.high, ".1%") if row.place else _DASH,
+        ),
+        Column("high", float, "Upper bound of the win rate's interval", _of_place("high")),
+        Column("rank", int, "Position by the estimates, 1 is best", _of_place("rank")),
+        Column(
+            "rank_low",
+            int,
+            "Best rank still possible, jointly for all models",
+            _of_place("rank_low"),
+            "Rank",
+            lambda row: rank_range(row.place) if row.place else _DASH,
+        ),
+        Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
+        Column("human_votes", int, "Comparisons that a person decided", heading="Votes"),
+        Column("judge_verdicts", int, "Comparisons that the judge decided", heading="Verdicts"),
+        Column("wins", int, "Votes for the model", heading="Wins"),
+        Column("losses", int, "Votes for the other model", heading="Losses"),
+        Column("ties", int, "Votes for neither", heading="Ties"),
+        Column("both_bad", int, "Votes against both", heading="Both bad"),
+        Column(
+            "identical",
+            int,
+            "Ties of identical replies, which nobody was asked about",
+            heading="Identical",
+        ),
+        Column(
+            "comparisons",
+            int,
+            "What the win rate of people, or of the judge on its own board, is a fraction of",
+            lambda row: row.judge_verdicts if by_judge else row.comparisons,
+        ),
+    )
+
+
+def rank_range(place: Place) -> str:
+    """Return the ranks that a model may have, as people read them."""
+    ends = dict.fromkeys((place.rank_low, place.rank_high))
+    return _DASH.join(str(end) for end in ends)
+
+
+def rank_set_sizes(board: Leaderboard) -> Table[_Row]:
+    """Return how many ranks each model may have, by people alone and with the judge."""
+    human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
+    rows = (
+        {
+            "model": row.model,
+            "size_human": human.get(row.model),
+            "size_prediction_powered": powered.get(row.model),
+        }
+        for row in board.standings
+        if row.model in human or row.model in powered
+    )
+    return table_of(RANK_SET_SIZES, rows)
+
+
+RANK_SET_SIZES: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("size_human", int, "Ranks still possible by people's votes alone", heading="By people"),
+    Column(
+        "size_prediction_powered",
+        int,
+        "Ranks still possible by votes and verdicts together",
+        heading="With the judge",
+    ),
+)
+
+
+def head_to_head(board: Leaderboard) -> Table[_Row]:
+    """Return a row for each ordered pair of models: plain counts."""
+    models = [standing.model for standing in board.standings]
+    rows = (
+        {
+            "model": model,
+            "opponent": opponent,
+            "wins": pair.wins,
+            "losses": pair.losses,
+            "ties": pair.ties,
+            "comparisons": pair.comparisons,
+            "win_rate": pair.win_rate,
+        }
+        for model, pairs in zip(models, board.head_to_head, strict=True)
+        for opponent, pair in zip(models, pairs, strict=True)
+        if opponent != model
+    )
+    return table_of(HEAD_TO_HEAD, rows)
+
+
+HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("opponent", str, "Name of the other model", heading="Opponent"),
+    Column("wins", int, "Comparisons that the model won", heading="Wins"),
+    Column("losses", int, "Comparisons that the opponent won", heading="Losses"),
+    Column("ties", int, "Comparisons that neither won, both bad included", heading="Ties"),
+    Column("comparisons", int, "All comparisons of the two", heading="Comparisons"),
+    Column(
+        "win_rate", float, "Fraction of them that the model won", heading="Win rate", text=".1%"
+    ),
+)
+
+
+def mode_models(modes: ModeComparison) -> Table[_Row]:
+    """Return each model's win rate in coupled and in independent battles."""
+    found = modes.averages
+    rows = (
+        {
+            "model": model,
+            "coupled": found.coupled[i],
+            "independent": found.independent[i],
+            "p_value": found.p_value[i],
+            "difference": found.difference[i],
+        }
+        for i, model in enumerate(modes.models)
+    )
+    return table_of(MODE_MODELS, rows)
+
+
+MODE_MODELS: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("coupled", float, "Win rate in coupled battles", heading="Coupled", text=".1%"),
+    Column(
+        "independent", float, "Win rate in independent battles", heading="Independent", text=".1%"
+    ),
+    Column("p_value", float, "Two-sided, that both are the same", heading="p", text=".2g"),
+    Column("difference", float, "Coupled less independent", heading="Difference", text="+.1%"),
+)
+
+
+def mode_pairs(modes: ModeComparison) -> Table[_Row]:
+    """Return each ordered pair's win rate and ties in coupled and in independent battles."""
+    pairs = modes.pairs
+    rows = (
+        {
+            "model": model,
+            "opponent": opponent,
+            "coupled": pairs.coupled[i, j],
+            "independent": pairs.independent[i, j],
+            "p_value": p_value[i, j],
+            "published_p_value": modes.published_p_value[i, j],
+            "coupled_ties": modes.coupled_ties[i, j],
+            "independent_ties": modes.independent_ties[i, j],
+            "difference": difference[i, j],
+        }
+        for p_value, difference in [(pairs.p_value, pairs.difference)]
+        for i, model in enumerate(modes.models)
+        for j, opponent in enumerate(modes.models)
+        if i != j
+    )
+    return table_of(MODE_PAIRS, rows)
+
+
+MODE_PAIRS: tuple[Column[_Row], ...] = (
+    MODE_MODELS[0],
+    Column("opponent", str, "Name of the other model", heading="Opponent"),
+    *MODE_MODELS[1:4],
+    Column("published_p_value", float, "By the paper's pooled z test, which ignores clusters"),
+    Column("coupled_ties", float, "Share of ties in coupled battles, both bad included"),
+    Column("independent_ties", float, "Share of ties in independent battles, both bad included"),
+    MODE_MODELS[4],
+)
+
+
+def scores(board: Leaderboard) -> BradleyTerry:
+    """Return the Bradley-Terry scores by what the board counts."""
+    counts = board.estimates
+    by_judge = board.source is BoardSource.JUDGE
+    return bradley_terry(counts.judged.verdicts if by_judge else counts.votes, board.alpha)
+
+
+def bradley_terry_table(found: BradleyTerry) -> Table[_Row]:
+    """Return each model's Bradley-Terry score."""
+    columns = zip(found.models, found.score, found.low, found.high, strict=True)
+    rows = (dict(zip(("model", "score", "low", "high"), row, strict=True)) for row in columns)
+    return table_of(bradley_terry_columns(found.alpha), rows)
+
+
+def bradley_terry_columns(alpha: float = 0.05) -> tuple[Column[_Row], ...]:
+    """Return the columns of `bradley_terry_table`."""
+    return (
+        Column("model", str, "Name of the model", heading="Model"),
+        Column(
+            "score",
+            float,
+            "On the scale of Elo ratings, their mean 1000: 400 points are odds of ten to one",
+            heading="Bradley-Terry",
+            text=".0f",
+        ),
+        Column(
+            "low",
+            float,
+            "Lower bound of the score, by a bootstrap",
+            heading=interval_heading(alpha),
+            text=lambda row: span(row["low"], row["high"], ".0f"),
+        ),
+        Column("high", float, "Upper bound of the score"),
+    )
+
+
+def board_table(board: Leaderboard) -> Html:
+    """Return the standings as markup, and what the board cannot say yet."""
+    notes = listed(board_warnings(board), "hint")
+    if board.estimate is None:
+        nothing = paragraph(nothing_counted(board), "hint")
+        return joined([nothing, notes]) if board.standings else nothing
+    return joined([standings(board).html(), notes])
+
+
+def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[str, Any]:
+    """Return a leaderboard as JSON values, with Bradley-Terry scores where they are asked for."""
+    estimates, estimate = board.estimates, board.estimate
+    modes = estimates.modes
+    answer = {
+        "models": standings(board).records(),
+        "without_votes": list(board.idle),
+        "source": board.source.value,
+        "judge": estimates.selection.judge,
+        "mode": board.mode.value if board.mode else "all",
+        "lambda": estimate.power_tuning if estimate else 0.0,
+        "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
+        "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
+        "left_out": estimates.left_out,
+        "human_votes_saved": estimates.votes_saved,
+        "alpha": board.alpha,
+        "covariance": (estimate.kind if estimate else estimates.method.covariance).value,
+        "weighting": (estimate.weighting if estimate else estimates.method.weighting).value,
+        "cutoff": board.cutoff.value,
+        "coupled_against_independent": _modes(modes, board.alpha) if modes else None,
+        "warnings": list(board_warnings(board)),
+    }
+    if found:
+        answer["bradley_terry"] = {
+            "models": bradley_terry_table(found).records(),
+            "warnings": list(found.warnings),
+        }
+    return answer
+
+
+def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
+    """Return a leaderboard for a terminal."""
+    answer = board_answer(board)
+    settings = ("source", "mode", "weighting", "covariance", "cutoff", "alpha")
+    shown = standings(board).showing("model", "rank_low", "win_rate", "low", "human_votes")
+    lines = [shown.text(), ", ".join(f"{name} {answer[name]}" for name in settings)]
+    if found:
+        lines.append(bradley_terry_table(found).text())
+    return "\n".join([*lines, *answer["warnings"]])
+
+
+def _of_place(name: str) -> Any:
+    return lambda row: getattr(row.place, name) if row.place else None
+
+
+def _modes(modes: ModeComparison, alpha: float) -> dict[str, Any]:
+    low, high = modes.tie_interval(alpha)
+    return {
+        "models": mode_models(modes).records(),
+        "pairs": mode_pairs(modes).records(),
+        "tie_change": plain(modes.tie_change),
+        "tie_change_low": plain(low),
+        "tie_change_high": plain(high),
+        "flips": plain(modes.flips),
+    }

@@ -1,0 +1,214 @@
+"""A result as a table: one list of columns, from which every face of it comes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from coupled_arena.views.markup import Html, bold, framed, html, joined
+from coupled_arena.views.values import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = TypeVar("Row")
+_UNKNOWN = "\N{EN DASH}"
+_WIDEST = 100_000  # characters of a line: what is too wide for a terminal, the terminal breaks
+_DTYPES = {int: "Int64", float: "float64", bool: "boolean", str: "str"}
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+        Its key in JSON, CSV and DataFrames.
+    kind : type
+        int, float, bool or str, any of which may be missing; list for what CSV cannot hold.
+    meaning : str
+        One line for the data dictionary, with the unit.
+    value : callable or None
+        What a row has there; by default its entry or attribute of that name.
+    heading : str
+        What people read above it; without one it is left out of what they read, because another
+        column's text says it. Line breaks are kept.
+    text : str or callable
+        How people read it: a format of the value, or a function of the row.
+    strong : bool
+        Whether it stands out in a page.
+    """
+
+    name: str
+    kind: type
+    meaning: str
+    value: Callable[[Row], Any] | None = None
+    heading: str = ""
+    text: str | Callable[[Row], str] = ""
+    strong: bool = False
+
+    def of(self, row: Row) -> Any:
+        """Return what a row has, as JSON can hold it: None where it is unknown."""
+        if self.value is not None:
+            return plain(self.value(row))
+        return plain(row[self.name] if isinstance(row, Mapping) else getattr(row, self.name))
+
+    def read(self, row: Row) -> str:
+        """Return what a row has, as people read it."""
+        if callable(self.text):
+            return self.text(row)
+        value = self.of(row)
+        if value is None:
+            return _UNKNOWN
+        return format(value, self.text or ("," if self.kind is int else ""))
+
+
+@dataclass(frozen=True)
+class Table(Generic[Row]):
+    """Columns, and the rows that they are read from.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    rows : tuple
+    shown : tuple of str
+        Names of the columns that people read, in the order in which they do; by default all that
+        have a heading.
+    """
+
+    columns: tuple[Column[Row], ...]
+    rows: tuple[Row, ...]
+    shown: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, *names: str) -> Table[Row]:
+        """Return the table with some of its columns, in the order given.
+
+        Raises
+        ------
+        KeyError
+            There is no such column.
+        """
+        return Table(self._named(names), self.rows)
+
+    def showing(self, *names: str) -> Table[Row]:
+        """Return the table with other columns for people to read.
+
+        Raises
+        ------
+        KeyError
+            There is no such column.
+        """
+        self._named(names)
+        return Table(self.columns, self.rows, names)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as JSON values, None for what is unknown."""
+        return [{column.name: column.of(row) for column in self.columns} for row in self.rows]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame; what is unknown is NaN, or NA in whole numbers."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                column.name: pd.Series(
+                    [column.of(row) for row in self.rows], dtype=_DTYPES.get(column.kind, "object")
+                )
+                for column in self.columns
+            }
+        )
+
+    def csv(self) -> str:
+        """Return the rows as CSV; what is unknown is empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([column.name for column in self.columns])
+        writer.writerows([[column.of(row) for column in self.columns] for row in self.rows])
+        return text.getvalue()
+
+    def to_csv(self, path: Path | str) -> None:
+        """Write the rows to a CSV file."""
+        Path(path).write_text(self.csv(), encoding="utf-8", newline="")
+
+    def text(self) -> str:
+        """Return what people read of the rows for a terminal; nothing is cut, however wide."""
+        from rich.console import Console
+        from rich.table import Table as Grid
+        from rich.text import Text
+
+        grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for column in self._read:
+            justify = "left" if column.kind is str else "right"
+            grid.add_column(Text(column.heading), justify=justify, no_wrap=True)
+        for row in self.rows:
+            grid.add_row(*(Text(column.read(row)) for column in self._read))
+        out = io.StringIO()
+        Console(file=out, width=_WIDEST, force_terminal=sys.stdout.isatty()).print(grid)
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+    def html(self, kind: str = "") -> Html:
+        """Return what people read of the rows as markup; nothing without rows.
+
+        Parameters
+        ----------
+        kind : str
+            Class of the markup's table.
+        """
+        if not self.rows:
+            return Html("")
+        return framed([_broken(column.heading) for column in self._read], self._body(), kind)
+
+    _repr_html_ = html
+
+    @property
+    def _read(self) -> tuple[Column[Row], ...]:
+        named = self._named(self.shown) if self.shown else self.columns
+        return tuple(column for column in named if column.heading)
+
+    def _named(self, names: Iterable[str]) -> tuple[Column[Row], ...]:
+        known = {column.name: column for column in self.columns}
+        return tuple(known[name] for name in names)
+
+    def _body(self) -> Html:
+        first, *rest = self._read
+        return joined(
+            Html(
+                f'<tr><th scope="row">{_broken(first.read(row))}</th>'
+                f"{''.join(f'<td>{_cell(column, row)}</td>' for column in rest)}</tr>"
+            )
+            for row in self.rows
+        )
+
+
+def table_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> Table[Row]:
+    """Return a table of what can be gone through once."""
+    return Table(tuple(columns), tuple(rows))
+
+
+def span(low: Any, high: Any, form: str) -> str:
+    """Return an interval as people read it."""
+    ends = [_UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
+    return " to ".join(ends)
+
+
+def interval_heading(alpha: float) -> str:
+    """Return what stands above intervals at an error level."""
+    return f"{100 * (1 - alpha):.4g}% interval"
+
+
+def _cell(column: Column[Row], row: Row) -> Html:
+    text = column.read(row)
+    return bold(text) if column.strong else _broken(text)
+
+
+def _broken(text: str) -> Html:
+    return Html("<br>".join(html(line) for line in text.split("\n")))

@@ -1,0 +1,135 @@
+"""One list of columns, and every face that comes from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from coupled_arena.views.tables.table import Column, Table, span, table_of
+
+
+class Kind(StrEnum):
+    GOOD = "good"
+
+
+@dataclass
+class Fruit:
+    name: str
+    kind: Kind
+    count: int | None
+    price: float
+    fresh: bool | None
+
+
+COLUMNS = (
+    Column("name", str, "What it is called", heading="Fruit"),
+    Column("kind", str, "How good it is"),
+    Column("count", int, "How many there are", heading="How\nmany"),
+    Column("price", float, "In shillings", heading="Price", text=".2f", strong=True),
+    Column("fresh", bool, "Whether it is fresh"),
+    Column(
+        "total",
+        float,
+        "In shillings",
+        lambda row: np.float64(row.price) * (row.count or 0),
+        "Total",
+        lambda row: span(0, row.price, ".1f"),
+    ),
+)
+ROWS = (
+    Fruit("<b>apple</b>, [red]", Kind.GOOD, 1200, 0.5, True),
+    Fruit("pear", Kind.GOOD, None, float("nan"), None),
+)
+
+
+@pytest.fixture
+def table():
+    return table_of(COLUMNS, iter(ROWS))
+
+
+def test_json_holds_what_is_known_and_null(table):
+    assert json.loads(json.dumps(table.records(), allow_nan=False)) == [
+        {
+            "name": "<b>apple</b>, [red]",
+            "kind": "good",
+            "count": 1200,
+            "price": 0.5,
+            "fresh": True,
+            "total": 600.0,
+        },
+        {
+            "name": "pear",
+            "kind": "good",
+            "count": None,
+            "price": None,
+            "fresh": None,
+            "total": None,
+        },
+    ]
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:1], ()])
+def test_a_data_frame_has_the_kinds_of_its_columns_even_without_rows(rows):
+    frame = Table(COLUMNS, rows).to_frame()
+    assert list(frame) == [column.name for column in COLUMNS]
+    assert pd.api.types.is_integer_dtype(frame["count"])
+    assert pd.api.types.is_bool_dtype(frame["fresh"])
+    assert frame["price"].dtype == frame["total"].dtype == np.float64
+    assert len(frame) == len(rows)
+
+
+def test_what_is_unknown_is_missing_in_a_data_frame(table):
+    assert table.to_frame().isna().sum().to_dict() == {
+        "name": 0,
+        "kind": 0,
+        "count": 1,
+        "price": 1,
+        "fresh": 1,
+        "total": 1,
+    }
+
+
+def test_csv_has_the_same_names_and_reads_back(table, tmp_path):
+    table.to_csv(tmp_path / "fruit.csv")
+    text = (tmp_path / "fruit.csv").read_bytes().decode()
+    assert text == table.csv()
+    assert text.splitlines()[0] == "name,kind,count,price,fresh,total"
+    back = pd.read_csv(tmp_path / "fruit.csv", dtype={"count": "Int64", "fresh": "boolean"})
+    pd.testing.assert_frame_equal(back, table.to_frame(), check_dtype=False)
+
+
+def test_text_is_plain_aligned_and_whole(table):
+    long = table_of(COLUMNS, [Fruit("n" * 300, Kind.GOOD, 1, 2.0, True), *ROWS])
+    head, more, first, *rest = long.text().splitlines()
+    assert head.split() == ["How"]
+    assert more.split() == ["Fruit", "many", "Price", "Total"]
+    assert first.split() == ["n" * 300, "1", "2.00", "0.0", "to", "2.0"]
+    assert rest[0].startswith("<b>apple</b>, [red]  ")
+    assert rest[0].split()[-5:] == ["1,200", "0.50", "0.0", "to", "0.5"]
+    assert rest[1].split() == ["pear", "–", "–", "0.0", "to", "–"]
+    assert "\x1b" not in long.text()
+
+
+def test_markup_escapes_what_comes_from_outside(table):
+    text = table.html()
+    assert '<th scope="row">&lt;b&gt;apple&lt;/b&gt;, [red]</th>' in text
+    assert '<th scope="col">How<br>many</th>' in text
+    assert "<td><b>0.50</b></td>" in text
+    assert text == table._repr_html_()
+    assert Table(COLUMNS, ()).html() == ""
+
+
+def test_some_columns_and_another_order_for_readers(table):
+    chosen = table.only("price", "name")
+    assert list(chosen.records()[1]) == ["price", "name"]
+    shown = table.showing("price", "name")
+    assert shown.records() == table.records()
+    assert shown.text().splitlines()[0].split() == ["Price", "Fruit"]
+    for wrong in (table.only, table.showing):
+        with pytest.raises(KeyError):
+            wrong("colour")

@@ -11,14 +11,14 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.core.errors import ModelError, SettingsError
+from coupled_arena.core.errors import JudgeError, ModelError, SettingsError
 from coupled_arena.core.settings import JudgeSettings, Settings, resource
-from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
     from coupled_arena.generation.huggingface import HuggingFaceModel
+    from coupled_arena.judging.judge import Judge
 
 _log = logging.getLogger(__name__)
 OPENAI = "https://api.openai.com/v1"
@@ -153,6 +154,8 @@ def build_judge(
     ------
     SettingsError
         It has neither a name nor a model, or no key, or its prompt cannot be read.
+    JudgeError
+        The package that asks a server is not installed.
     """
     name, model = settings.name or settings.model, settings.model or settings.name
     if not name or not model:
@@ -173,13 +176,22 @@ def build_judge(
         both_bad=settings.both_bad,
         grades=grades,
     )
-    return Judge(
+    return _judge_class()(
         spec,
         base_url=settings.base_url or OPENAI,
         key=key,
         timeout=settings.timeout,
         patience=settings.patience if patience is None else patience,
     )
+
+
+def _judge_class() -> type[Judge]:
+    """Return the client, whose package is a part that can be left out."""
+    if find_spec("openai") is None:
+        raise JudgeError("A judge needs a further package: pip install 'coupled-arena[judge]'.")
+    from coupled_arena.judging.judge import Judge
+
+    return Judge
 
 
 @contextmanager

@@ -8,6 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,15 +27,17 @@ LOOKED_UP = re.compile(r'"((?:data|assets)/[\w./-]+)"')
 # Pictures are for the README; the quiz's scores can be made again.
 STAYS = {"data/quiz_scores.csv"}
 
-# The checkout may be on the path by way of an editable install: nothing may be read from there.
+# Nothing may be read from the checkout, nor may a part be needed that can be left out.
 GUARD = """
 import os
 import sys
 
+sys.modules["openai"] = None
+
 def refuse(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes)):
         path = os.path.abspath(os.fsdecode(arguments[0]))
-        if path.startswith({checkout!r}) and not path.startswith(sys.prefix + os.sep):
+        if path.startswith({checkout!r}) and not path.startswith({others!r}):
             raise AssertionError("read from the checkout: " + path)
 
 sys.addaudithook(refuse)
@@ -49,17 +55,27 @@ def pip(*arguments, cwd):
     python("-m", "pip", "--disable-pip-version-check", *map(str, arguments), cwd=cwd)
 
 
+def build(kind, target, cwd):
+    """Build a distribution as other people's tools do, by the hooks of the build backend."""
+    hook = f"import sys; from setuptools import build_meta as b; b.build_{kind}(sys.argv[1])"
+    python("-c", hook, target, cwd=cwd)
+    (made,) = target.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return made
+
+
 @dataclass(frozen=True)
 class Installed:
-    """A wheel, the folder it was installed into, and an empty folder to work in."""
+    """A wheel in an environment of its own, and an empty folder to work in."""
 
+    wheel: Path
+    prefix: Path
     site: Path
     work: Path
     environment: dict[str, str]
 
-    def run(self, *command):
+    def run(self, *command, program="coupled-arena"):
         return subprocess.run(
-            [self.site / "bin" / "coupled-arena", *command],
+            [self.prefix / "bin" / program, *command],
             cwd=self.work,
             env=self.environment,
             capture_output=True,
@@ -69,7 +85,7 @@ class Installed:
 
     def start(self, *command, log):
         return subprocess.Popen(
-            [self.site / "bin" / "coupled-arena", *command],
+            [self.prefix / "bin" / "coupled-arena", *command],
             cwd=self.work,
             env=self.environment,
             stdout=log,
@@ -78,39 +94,47 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The package by way of a source distribution, as others build it, beside other packages."""
-    source, built, site, work, guard = map(
-        tmp_path_factory.mktemp, ("source", "built", "site", "work", "guard")
-    )
+def source(tmp_path_factory):
+    """What is published, without what a checkout has besides."""
+    folder = tmp_path_factory.mktemp("source")
     shutil.copytree(
         REPOSITORY,
-        source,
+        folder,
         dirs_exist_ok=True,
         ignore=shutil.ignore_patterns(".*", "tests", "benchmarks", "*.duckdb*", "build", "*.egg*"),
     )
-    python(
-        *("-c", "import sys; from setuptools import build_meta as b; b.build_sdist(sys.argv[1])"),
-        built,
-        cwd=source,
-    )
-    (archive,) = built.iterdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(source, tmp_path_factory):
+    """The package by way of a source distribution, as others build it, beside other packages."""
+    built, prefix, work = map(tmp_path_factory.mktemp, ("built", "prefix", "work"))
+    archive = build("sdist", built, source)
     offline = ("--no-deps", "--no-index")
     pip("wheel", *offline, "--no-build-isolation", "--wheel-dir", built, archive, cwd=work)
     (wheel,) = built.glob("*.whl")
-    pip("install", *offline, "--target", site, wheel, cwd=work)
+    venv.create(prefix, symlinks=True)
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(prefix)}))
+    pip("--python", prefix / "bin" / "python", "install", *offline, wheel, cwd=work)
+    # All else is borrowed, but for this package: a path in such a file brings no editable install.
+    others = sysconfig.get_path("purelib")
+    (site / "others.pth").write_text(others)
     # Others put folders of such names beside it, too.
     for name in ("data/presets/demo.toml", "data/judge_prompt.txt", "assets/arena.css", "app.py"):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text("of another package")
-    (guard / "sitecustomize.py").write_text(GUARD.format(checkout=f"{REPOSITORY}{os.sep}"))
+    guard = GUARD.format(checkout=f"{REPOSITORY}{os.sep}", others=f"{others}{os.sep}")
+    (site / "sitecustomize.py").write_text(guard)
     kept = {
-        name: value for name, value in os.environ.items() if not name.startswith("COUPLED_ARENA_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COUPLED_ARENA_", "PYTHON"))
     }
     cache = os.environ.get("COUPLED_ARENA_CACHE")
-    own = {"PYTHONPATH": f"{guard}{os.pathsep}{site}", "GRADIO_TEMP_DIR": str(built / "gradio")}
+    own = {"GRADIO_TEMP_DIR": str(built / "gradio")}
     own |= {"COUPLED_ARENA_CACHE": cache} if cache else {}
-    return Installed(site, work, kept | own)
+    return Installed(wheel, prefix, site, work, kept | own)
 
 
 def files(folder, *patterns):
@@ -130,11 +154,37 @@ def test_it_has_what_the_program_needs_and_nothing_else(installed):
         if not name.endswith(".png")
     }
     assert files(installed.site, "coupled_arena/**/*") == code | beside
-    others = {path.name for path in installed.site.iterdir()}
-    assert others == {
-        *("coupled_arena", f"coupled_arena-{__version__}.dist-info", "bin"),
-        *("data", "assets", "app.py"),  # of another package
-    }
+    info = f"coupled_arena-{__version__}.dist-info"
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        assert {name.partition("/")[0] for name in wheel.namelist()} == {"coupled_arena", info}
+    assert {"METADATA", "licenses/LICENSE"} <= files(installed.site / info, "**/*")
+
+
+def test_a_checkout_builds_the_wheel_that_its_source_distribution_builds(
+    installed, source, tmp_path
+):
+    with (
+        zipfile.ZipFile(build("wheel", tmp_path, source)) as direct,
+        zipfile.ZipFile(installed.wheel) as published,
+    ):
+        one, other = ({f.filename: f.CRC for f in w.infolist()} for w in (direct, published))
+    assert one == other
+
+
+def test_the_source_distribution_has_what_is_read_besides_the_code(installed):
+    (archive,) = installed.wheel.parent.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        names = {name.partition("/")[2] for name in sources.getnames()}
+    assert {*("README.md", "CHANGELOG.md", "LICENSE", "requirements.txt"), *STAYS} <= names
+    assert files(REPOSITORY, "docs/**/*", "assets/*", "data/**/*") <= names
+
+
+def test_importing_it_loads_nothing_heavy(installed):
+    heavy = {"torch", "transformers", "gradio", "pandas", "numpy", "duckdb", "plotly"}
+    code = f"import sys, coupled_arena as ca; print(ca.__file__, *({heavy} & sys.modules.keys()))"
+    answer = installed.run("-c", code, program="python")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.split() == [str(installed.site / "coupled_arena" / "__init__.py")]
 
 
 def test_every_file_that_the_code_names_is_there(installed):
@@ -157,17 +207,28 @@ def test_the_command_finds_its_own_models(installed):
     assert list(installed.work.iterdir()) == []
 
 
-def test_schema_and_pages_come_with_it(installed, tmp_path):
-    """A report reads its page, style, script and, for a new store, every step of the schema."""
+def test_all_but_a_judge_comes_with_it(installed, tmp_path):
+    """A report reads its page, style, script and, for a new store, every step of the schema.
+
+    Only a judge's client is a part to ask for.
+    """
     rows = [{"question_id": n, "model_a": "x", "model_b": "y", "winner": "model_a"} for n in (1, 2)]
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     db = str(tmp_path / "arena.duckdb")
     for command in (
         ("import", str(tmp_path / "rows.json"), "--db", db),
         ("report", "--out", str(tmp_path / "report"), "--db", db),
+        ("leaderboard", "--json", "--db", db),
     ):
         finished = installed.run(*command)
         assert finished.returncode == 0, finished.stderr
+    assert {row["model"] for row in json.loads(finished.stdout)["models"]} == {"x", "y"}
+    asked = ("judge", "--judge", "ann", "--base-url", "http://127.0.0.1:1/v1", "--db", db)
+    refused = installed.run(*asked)
+    assert refused.returncode == 1
+    assert refused.stderr.strip() == (
+        "Error: A judge needs a further package: pip install 'coupled-arena[judge]'."
+    )
     page = (tmp_path / "report" / "report.html").read_text("utf-8")
     assert (REPOSITORY / "assets" / "report.css").read_text("utf-8").strip() in page
 

@@ -46,7 +46,8 @@ def parse(words):
 
 def test_the_checks_of_every_change_are_the_command_of_the_readme():
     start, test = blocks("bash")[:2]
-    assert start.strip().endswith(".venv/bin/pip install -e . && .venv/bin/python app.py")
+    tested = '-c requirements.txt -e ".[judge]"'
+    assert start.strip().endswith(f".venv/bin/pip install {tested} && .venv/bin/python app.py")
     assert test.strip() in (REPOSITORY / ".ci" / "run").read_text()
 
 

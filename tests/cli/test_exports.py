@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas
 import pytest
 
 from coupled_arena.store.database import Store
@@ -37,6 +38,15 @@ def test_an_export_is_imported_whole(call, tmp_path, db, format, by_folder):
     done = json.loads(printed)
     assert (done["battles"], done["votes"], done["rejected"]) == (1, 1, [])
     assert fingerprint_of(copy) == fingerprint_of(db)
+
+
+def test_pandas_reads_an_export(call, tmp_path, db):
+    assert call("export", "--out", tmp_path, "--format", "parquet", "--db", db)[0] == 0
+    (battle,) = pandas.read_parquet(tmp_path / "battles.parquet").itertuples()
+    (vote,) = pandas.read_parquet(tmp_path / "votes.parquet").itertuples()
+    with Store.open(db, read_only=True) as store:
+        assert store.battle(battle.battle).models == tuple(battle.models)
+    assert (vote.battle, list(vote.ranks)) == (battle.battle, [1, 2])
 
 
 def test_several_copies_at_once(call, tmp_path, db):

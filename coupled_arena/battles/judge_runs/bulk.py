@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
@@ -11,12 +12,14 @@ from coupled_arena.battles.judge_runs.run import Run, Tally
 from coupled_arena.core.errors import JudgeError
 from coupled_arena.core.interrupts import on_interrupt
 from coupled_arena.judging.budget import Budget
-from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import judges
+
+if TYPE_CHECKING:
+    from coupled_arena.judging.judge import Judge
 
 
 @dataclass(frozen=True)

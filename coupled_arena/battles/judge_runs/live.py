@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_runs.run import Run
 from coupled_arena.core.errors import JudgeError, StoreError
-from coupled_arena.judging.judge import Judge
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import judges
+
+if TYPE_CHECKING:
+    from coupled_arena.judging.judge import Judge
 
 _log = logging.getLogger(__name__)
 _LOOK = 0.5  # seconds between looks for new votes

@@ -8,13 +8,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import NOT_ASKED, Grade, Matchup, Question, Verdict
 from coupled_arena.judging.budget import Budget, BudgetAccount
-from coupled_arena.judging.judge import Judge
+
+if TYPE_CHECKING:
+    from coupled_arena.judging.judge import Judge
 
 _BATCH = 500  # verdicts in one transaction
 _BEHIND = 0.25  # seconds that a verdict waits for others to be written with

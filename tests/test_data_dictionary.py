@@ -19,7 +19,8 @@ from coupled_arena.battles.replay import Replay
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import grades, judges, verdicts
+from coupled_arena.store.pending.solutions import PendingSolutions
+from coupled_arena.store.tables import judges, verdicts
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected
@@ -54,7 +55,9 @@ def db(tmp_path_factory):
             ids = [id for (id,) in cursor.execute("select battle from battles").fetchall()]
         said = []
         for judge in ("ann", "bob"):
-            judges.bind(store, judge, "model", "hash", "{}")
+            store.write(
+                lambda cursor, judge=judge: judges.bind(cursor, judge, "model", "hash", "{}")
+            )
         for number, id in enumerate(sorted(ids)):
             battle, moment = store.battle(id), EARLIEST + timedelta(minutes=number)
             right = np.array([reply.text.startswith("right") for reply in battle.replies])
@@ -66,8 +69,8 @@ def db(tmp_path_factory):
                 for i, j in ((0, 1), (0, 2), (1, 2))
                 if (outcome := list(Outcome)[int(rng.integers(3))])
             ]
-        verdicts.add(store, said)
-        with grades.PendingSolutions(store, "bob") as pending:
+        store.write(lambda cursor: verdicts.add(cursor, said))
+        with PendingSolutions(store, "bob") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             pending.add([one.answered("bob", bool(rng.random() < 0.6), "") for one in asked])
         snapshot(store, snapshot_path(db))

@@ -1,26 +1,28 @@
-"""Tables of benchmark scores as files."""
+"""Tables of benchmark scores, as DataFrames and as files."""
 
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from coupled_arena.analysis.cells import SUBJECTS, place_of, scores_of, text_of
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
 
-SUBJECTS = ("subject", "category")
-"""Names of a column, in lower case, that tells prompts apart and holds no scores."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NOISE = "Noise"
 _PROTOCOLS = ("Coupled", "Independent")
-_WORDS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +80,12 @@ def read_score_table(path: Path, seeds: int, name: str | None = None) -> ScoreTa
 def read_subject_scores(
     path: Path, seeds: int, models: Sequence[str] | None = None, name: str | None = None
 ) -> SubjectScores:
-    """Read a CSV with a column ``Noise`` and a column of scores for each model.
-
-    ``Noise`` is ``Coupled`` or ``Independent``; a score is a number, True or False. Within a
-    protocol the prompts follow each other in the same order, each in `seeds` consecutive rows.
-    A column ``Subject`` or ``Category`` tells what the prompts are about.
+    """Read a file of scores, in any form of `coupled_arena.core.tables`.
 
     Parameters
     ----------
-    models : sequence of str, optional
-        Columns to read, in this order; what others hold does not matter then. By default all but
-        the above.
+    seeds, models
+        See `subject_scores_from_frame`.
     name : str, optional
         What errors call the file; by default its path.
 
@@ -97,26 +94,105 @@ def read_subject_scores(
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    called = name or str(path)
+    frame = read_frame(path, ScoreError, name=name)
+    return subject_scores_from_frame(frame, seeds, models, name or str(path))
+
+
+def subject_scores_from_frame(
+    frame: pd.DataFrame, seeds: int, models: Sequence[str] | None = None, name: str = "the table"
+) -> SubjectScores:
+    """Return the scores of a table with a column ``Noise`` and one of scores for each model.
+
+    ``Noise`` is ``Coupled`` or ``Independent``; a score is a number, True or False. Within a
+    protocol the prompts follow each other in the same order, each in `seeds` consecutive rows.
+    A column ``Subject`` or ``Category`` tells what the prompts are about.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (rows, columns)
+        The name of its index is what errors call a row.
+    seeds : int
+        Repetitions of each prompt.
+    models : sequence of str, optional
+        Columns to read, in this order; what others hold does not matter then. By default all but
+        the above.
+    name : str
+        What errors call the table.
+
+    Raises
+    ------
+    ScoreError
+        It is not such a table.
+    """
     if seeds < 2:
         raise ScoreError("Each prompt needs two repetitions at least.")
-    with csv_lines(path, called) as lines:
-        read = _read(lines, called, models)
-    tables: list[np.ndarray] = []
-    for protocol, rows in read.scores.items():
+    frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
+    subject, chosen = _columns(list(frame.columns), models, name)
+    coupled, independent = _protocols(frame, seeds, name)
+    scores = np.empty((len(frame), len(chosen)))
+    for place, model in enumerate(chosen):
+        scores[:, place] = scores_of(frame, model, name, "--models")
+    shape = (-1, seeds, len(chosen))
+    try:
+        table = ScoreTable(
+            chosen, scores[coupled].reshape(shape), scores[independent].reshape(shape)
+        )
+    except ValueError as error:
+        raise ScoreError(f"{name}: {error}") from error
+    if subject is None:
+        return SubjectScores(table)
+    words = np.array([text_of(cell) for cell in frame[subject]])
+    return SubjectScores(table, _subjects(words[coupled], words[independent], seeds, name))
+
+
+def _protocols(frame: pd.DataFrame, seeds: int, name: str) -> list[NDArray[np.bool_]]:
+    """Return which rows are coupled, and which independent; all are one of them."""
+    protocols = [text_of(cell) for cell in frame[_NOISE]]
+    for row, protocol in enumerate(protocols):
+        if protocol not in _PROTOCOLS:
+            where = place_of(frame, row, name)
+            raise ScoreError(f"{where}: {_NOISE} is {protocol!r}, not {' or '.join(_PROTOCOLS)}.")
+    for protocol in _PROTOCOLS:
+        rows = protocols.count(protocol)
         if not rows:
-            raise ScoreError(f"{called} has no row whose {_NOISE} is {protocol}.")
-        if len(rows) % seeds:
+            raise ScoreError(f"{name} has no row whose {_NOISE} is {protocol}.")
+        if rows % seeds:
             raise ScoreError(
-                f"{called} has {len(rows):,} rows of {protocol}, which {seeds} "
+                f"{name} has {rows:,} rows of {protocol}, which {seeds} "
                 "repetitions do not divide: give their number with --seeds."
             )
-        tables.append(np.array(rows).reshape(-1, seeds, len(read.models)))
-    try:
-        table = ScoreTable(read.models, *tables)
-    except ValueError as error:
-        raise ScoreError(f"{called}: {error}") from error
-    return SubjectScores(table, _subjects(read, seeds, called))
+    return [np.array(protocols) == protocol for protocol in _PROTOCOLS]
+
+
+def _columns(
+    header: list[str], wanted: Sequence[str] | None, name: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column of subjects, if there is one, and those of the models wanted."""
+    subjects = [c for c in header if c.lower() in SUBJECTS and c not in (wanted or ())]
+    unclear = len(set(header)) < len(header) or len(subjects) > 1 or not all(header)
+    if header.count(_NOISE) != 1 or unclear:
+        raise ScoreError(
+            f"The first line of {name} must name a column {_NOISE} and one for each model, each "
+            "differently; one besides may be named Subject."
+        )
+    models = tuple(column for column in header if column not in (_NOISE, *subjects))
+    if absent := [model for model in wanted or () if model not in models]:
+        raise ScoreError(f"The table has no {', '.join(absent)}. Its models: {', '.join(models)}.")
+    return next(iter(subjects), None), tuple(dict.fromkeys(wanted or models))
+
+
+def _subjects(
+    coupled: NDArray[np.str_], independent: NDArray[np.str_], seeds: int, name: str
+) -> tuple[str, ...]:
+    """Return the subject of each prompt, which all its rows share."""
+    for place, names in enumerate(zip(coupled, independent, strict=True)):
+        prompt = {*names, coupled[place - place % seeds]}
+        if len(prompt) > 1:
+            raise ScoreError(
+                f"In {name} a prompt has two subjects: {' and '.join(sorted(prompt))}. Give the "
+                "rows of a prompt with --seeds, and prompts in the same order for both protocols."
+            )
+    return tuple(coupled[::seeds].tolist())
 
 
 def write_score_table(table: ScoreTable, path: Path) -> None:
@@ -142,99 +218,3 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise ScoreError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-@contextmanager
-def csv_lines(path: Path, name: str) -> Iterator[Iterator[list[str]]]:
-    """Open a CSV file, called `name` in errors; the lines are to be read inside the block.
-
-    Raises
-    ------
-    ScoreError
-        The file cannot be read, at its beginning or within.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            yield csv.reader(stream)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ScoreError(f"{name} cannot be read as a CSV file: {error}.") from error
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What a file holds, by protocol: scores, and the subjects where a column tells them."""
-
-    models: tuple[str, ...]
-    scores: dict[str, list[list[float]]]
-    subjects: dict[str, list[str]]
-
-
-def _read(lines: Iterable[list[str]], called: str, wanted: Sequence[str] | None) -> _Rows:
-    table = iter(lines)
-    header = [name.strip() for name in next(table, [])]
-    told = [name for name in header if name.lower() in SUBJECTS and name not in (wanted or ())]
-    subject = header.index(told[0]) if told else None
-    models = tuple(name for name in header if name not in (_NOISE, *told))
-    unclear = len(set(header)) < len(header) or len(told) > 1 or not all(header)
-    if header.count(_NOISE) != 1 or unclear:
-        raise ScoreError(
-            f"The first line of {called} must name a column {_NOISE} and one for each model, each "
-            "differently; one besides may be named Subject."
-        )
-    if absent := [name for name in wanted or () if name not in models]:
-        raise ScoreError(f"The table has no {', '.join(absent)}. Its models: {', '.join(models)}.")
-    chosen = tuple(dict.fromkeys(wanted or models))
-    places = [(name, header.index(name)) for name in chosen]
-    at = header.index(_NOISE)
-    read = _Rows(chosen, {name: [] for name in _PROTOCOLS}, {name: [] for name in _PROTOCOLS})
-    for number, row in enumerate(table, start=2):
-        if not row:
-            continue
-        where = f"{called}, line {number}"
-        if len(row) != len(header):
-            raise ScoreError(f"{where} has {len(row)} columns, the first line {len(header)}.")
-        protocol = row[at].strip()
-        if protocol not in read.scores:
-            raise ScoreError(f"{where}: {_NOISE} is {protocol!r}, not {' or '.join(_PROTOCOLS)}.")
-        read.scores[protocol].append(
-            [read_score(row[place], where, name, "--models") for name, place in places]
-        )
-        if subject is not None:
-            read.subjects[protocol].append(row[subject].strip())
-    return read
-
-
-def _subjects(read: _Rows, seeds: int, called: str) -> tuple[str, ...] | None:
-    """Return the subject of each prompt, which all its rows share."""
-    coupled, independent = (read.subjects[protocol] for protocol in _PROTOCOLS)
-    if not coupled:
-        return None
-    for place, names in enumerate(zip(coupled, independent, strict=True)):
-        prompt = {*names, coupled[place - place % seeds]}
-        if len(prompt) > 1:
-            raise ScoreError(
-                f"In {called} a prompt has two subjects: {' and '.join(sorted(prompt))}. Give the "
-                "rows of a prompt with --seeds, and prompts in the same order for both protocols."
-            )
-    return tuple(coupled[::seeds])
-
-
-def read_score(cell: str, where: str, column: str, option: str) -> float:
-    """Return a score: a finite number, True or False.
-
-    Raises
-    ------
-    ScoreError
-        It is none; `where` and `column` say where it stands, `option` which columns to read.
-    """
-    word = cell.strip().lower()
-    try:
-        score = _WORDS[word] if word in _WORDS else float(word)
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise ScoreError(
-            f"{where}: {cell!r} in column {column!r} is not a score; write a number, True or "
-            f"False, or leave the column out: {option} names those to read."
-        )
-    return score

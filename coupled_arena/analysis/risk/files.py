@@ -1,13 +1,18 @@
-"""Tables of scores as files: long (model, prompt, metric, score) or wide (a column a metric)."""
+"""Tables of scores, long (model, prompt, metric, score) or wide (a column for each metric)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from coupled_arena.analysis.coupling.files import SUBJECTS, csv_lines, read_score
+from coupled_arena.analysis.cells import SUBJECTS, is_missing, place_of, score_of, text_of
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.tables import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MODEL, _PROMPT, _METRIC, _SCORE = "model", "prompt", "metric", "score"
 
@@ -19,19 +24,12 @@ def read_risk_scores(
     *,
     name: str | None = None,
 ) -> RiskScores:
-    """Read a CSV file of scores.
-
-    A long table has the columns model, prompt, metric and score, and may have others; a wide one
-    model, prompt, a column for each metric, and maybe one named subject or category, which is no
-    metric. A score is a number, True or False. Several scores of one model on one prompt are
-    repetitions.
+    """Read a file of scores, in any form of `coupled_arena.core.tables`.
 
     Parameters
     ----------
-    metrics : sequence of str, optional
-        Metrics to read; all by default. What other columns hold does not matter then.
-    lower_is_better : collection of str
-        Metrics of which less is better.
+    metrics, lower_is_better
+        See `risk_scores_from_frame`.
     name : str, optional
         What errors call the file; its path by default.
 
@@ -40,25 +38,52 @@ def read_risk_scores(
     ScoreError
         The file cannot be read, or it is not such a table.
     """
+    frame = read_frame(path, ScoreError, name=name)
+    return risk_scores_from_frame(frame, metrics, lower_is_better, name or str(path))
+
+
+def risk_scores_from_frame(
+    frame: pd.DataFrame,
+    metrics: Sequence[str] | None = None,
+    lower_is_better: Collection[str] = (),
+    name: str = "the table",
+) -> RiskScores:
+    """Return the scores of a table of models on prompts.
+
+    A long table has the columns model, prompt, metric and score, and may have others; a wide one
+    model, prompt, a column for each metric, and maybe one named subject or category, which is no
+    metric. A score is a number, True or False. Several scores of one model on one prompt are
+    repetitions.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (rows, columns)
+        The name of its index is what errors call a row.
+    metrics : sequence of str, optional
+        Metrics to read; all by default. What other columns hold does not matter then.
+    lower_is_better : collection of str
+        Metrics of which less is better.
+    name : str
+        What errors call the table.
+
+    Raises
+    ------
+    ScoreError
+        It is not such a table.
+    """
+    header = [str(column).strip() for column in frame.columns]
+    _check_header(header, name)
+    chosen = _chosen(header, metrics)
     cells: dict[tuple[str, str], dict[str, list[float]]] = {}
-    called = name or str(path)
-    with csv_lines(path, called) as lines:
-        header = [name.strip() for name in next(lines, [])]
-        _check_header(header, called)
-        chosen = _chosen(header, metrics)
-        for number, row in enumerate(lines, start=2):
-            if not any(cell.strip() for cell in row):
-                continue
-            where = f"{called}, line {number}"
-            if len(row) != len(header):
-                raise ScoreError(f"{where} has {len(row)} columns, the first line {len(header)}.")
-            named = dict(zip(header, (cell.strip() for cell in row), strict=True))
-            reply = cells.setdefault((named[_MODEL], named[_PROMPT]), {})
-            for metric, score in _scores(named, chosen, where):
-                if metrics is not None and metric not in metrics:
-                    continue
+    columns = (frame.iloc[:, place].tolist() for place in range(len(header)))
+    for number, row in enumerate(zip(*columns, strict=True)):
+        named = dict(zip(header, row, strict=True))
+        where = place_of(frame, number, name)
+        reply = cells.setdefault(_reply(named, where), {})
+        for metric, score in _scores(named, chosen, where):
+            if metrics is None or metric in metrics:
                 column = metric if metric in chosen else _SCORE
-                reply.setdefault(metric, []).append(read_score(score, where, column, "--metrics"))
+                reply.setdefault(metric, []).append(score_of(score, where, column, "--metrics"))
     return scores_from_cells(cells, metrics or chosen, lower_is_better)
 
 
@@ -89,15 +114,20 @@ def _chosen(header: list[str], metrics: Sequence[str] | None) -> tuple[str, ...]
     return tuple(metrics)
 
 
-def _scores(
-    row: Mapping[str, str], columns: tuple[str, ...], where: str
-) -> Iterator[tuple[str, str]]:
-    if not (row[_MODEL] and row[_PROMPT]):
+def _reply(row: Mapping[str, Any], where: str) -> tuple[str, str]:
+    model, prompt = text_of(row[_MODEL]), text_of(row[_PROMPT])
+    if not (model and prompt):
         raise ScoreError(f"{where} has no model or no prompt.")
+    return model, prompt
+
+
+def _scores(
+    row: Mapping[str, Any], columns: tuple[str, ...], where: str
+) -> Iterator[tuple[str, Any]]:
     if not columns:
-        if not row[_METRIC]:
+        if is_missing(row[_METRIC]):
             raise ScoreError(f"{where} has no metric.")
-        yield row[_METRIC], row[_SCORE]
+        yield text_of(row[_METRIC]), row[_SCORE]
     for name in columns:
-        if row[name]:  # what is not there is said of the whole table
+        if not is_missing(row[name]):  # an error names the model and the prompt
             yield name, row[name]

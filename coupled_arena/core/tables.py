@@ -1,0 +1,201 @@
+"""Rows of a file: CSV, JSON lines, a JSON array or Parquet, any text also gzipped.
+
+The name's ending tells the form, else the content does. What brings millions of rows into the
+database is `coupled_arena.store.transfer.reading`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from coupled_arena.core.errors import ArenaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_Numbered = Iterator[tuple[int, Any]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a file.
+
+    Attributes
+    ----------
+    file : str
+        What messages call the file.
+    unit : {"line", "row"}
+        Parquet and JSON arrays have no lines.
+    number : int
+        Of the line where the row begins, from 1.
+    values : dict
+        By column; those of a CSV file are text.
+    """
+
+    file: str
+    unit: str
+    number: int
+    values: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        """Where it stands, for messages."""
+        return f"{self.file}, {self.unit} {self.number}"
+
+
+def read_rows(
+    path: Path, error: type[ArenaError], *, name: str | None = None, header: bool = True
+) -> Iterator[Row]:
+    """Yield the rows of a file; blank lines are left out.
+
+    Parameters
+    ----------
+    error : type of ArenaError
+        What is raised.
+    name : str, optional
+        What errors call the file; by default its path.
+    header : bool
+        Whether the first line of a CSV file names the columns, each differently; else they are
+        called by their numbers.
+
+    Raises
+    ------
+    ArenaError
+        Of the given type: the file, or a line of it, cannot be read.
+    """
+    called = name or str(path)
+    try:
+        ending = _ending(path)
+        unit, read = _FORMS[ending]
+        rows = _csv(path, header=header) if ending == ".csv" else read(path)
+        for number, values in rows:
+            if not isinstance(values, dict):
+                raise error(f"{called}, {unit} {number} is not a JSON object.")
+            yield Row(called, unit, number, values)
+    except _LineError as fault:
+        raise error(f"{called}, line {fault.number} {fault}.") from fault
+    except (OSError, EOFError, ValueError, RecursionError, csv.Error, duckdb.Error) as fault:
+        kind = " as a CSV file" if path.suffix == ".csv" else ""
+        raise error(f"{called} cannot be read{kind}: {_reason(fault)}.") from fault
+
+
+def read_frame(path: Path, error: type[ArenaError], *, name: str | None = None) -> pd.DataFrame:
+    """Return the rows of a file; the index, called ``line`` or ``row``, has their numbers.
+
+    Raises
+    ------
+    ArenaError
+        Of the given type: the file cannot be read.
+    """
+    import pandas as pd
+
+    rows = list(read_rows(path, error, name=name))
+    if not rows:
+        header = [row.values.values() for row in read_rows(path, error, name=name, header=False)]
+        return pd.DataFrame(columns=[cell.strip() for cells in header for cell in cells])
+    index = pd.Index([row.number for row in rows], name=rows[0].unit)
+    return pd.DataFrame([row.values for row in rows], index=index)
+
+
+def exact_path(path: Path) -> str:
+    """Return a path with the characters escaped that DuckDB would expand."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+class _LineError(Exception):
+    """What is wrong with one line."""
+
+    def __init__(self, number: int, what: str) -> None:
+        super().__init__(what)
+        self.number = number
+
+
+def _ending(path: Path) -> str:
+    """Return what a file's name should end with: ``.json`` for an array, ``.jsonl`` for lines."""
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix in _FORMS and suffix != ".json":
+        return suffix
+    with _opened(path) as stream:
+        head = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(b"PAR1"):
+        return ".parquet"
+    if head.startswith(b"["):
+        return ".json"
+    return ".jsonl" if suffix == ".json" or head.startswith(b"{") else ".csv"
+
+
+def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+
+
+def _text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="")
+
+
+def _csv(path: Path, *, header: bool = True) -> _Numbered:
+    columns: list[str] = []
+    with _text(path) as stream:
+        table = csv.reader(stream, strict=True)
+        begin = 1  # a field may hold line breaks
+        for cells in table:
+            here, begin = begin, table.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not header:
+                yield here, dict(enumerate(cells))
+            elif not columns:
+                columns = [cell.strip() for cell in cells]
+                if len(set(columns)) < len(columns) or not all(columns):
+                    raise _LineError(here, "must name each column, each differently")
+            elif len(cells) != len(columns):
+                raise _LineError(here, f"has {len(cells)} columns, the first line {len(columns)}")
+            else:
+                yield here, dict(zip(columns, cells, strict=True))
+
+
+def _json_lines(path: Path) -> _Numbered:
+    with _text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                try:
+                    values = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise _LineError(number, f"is not JSON: {error}") from error
+                yield number, values
+
+
+def _json_array(path: Path) -> _Numbered:
+    with _text(path) as stream:
+        yield from enumerate(json.load(stream), start=1)
+
+
+def _parquet(path: Path) -> _Numbered:
+    with duckdb.connect() as connection:
+        table = connection.execute("select * from read_parquet(?)", [exact_path(path)])
+        columns = [column[0] for column in table.description or ()]
+        for number, row in enumerate(table.fetchall(), start=1):
+            yield number, dict(zip(columns, row, strict=True))
+
+
+_FORMS: dict[str, tuple[str, Callable[[Path], _Numbered]]] = {
+    ".csv": ("line", _csv),
+    ".jsonl": ("line", _json_lines),
+    ".json": ("row", _json_array),
+    ".parquet": ("row", _parquet),
+}
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be read, on one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

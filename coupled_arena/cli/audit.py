@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -19,12 +18,8 @@ from coupled_arena.cli.shared import (
 )
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
-from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
-    from coupled_arena.analysis.audit.plan import VotePlan
-    from coupled_arena.analysis.audit.result import Audit, ModelAudit
-    from coupled_arena.stats.judges.differences import Difference
     from coupled_arena.store.queries.comparisons import Selection
 
 Judge = Annotated[str | None, typer.Option(help="The judge; needed where there are several.")]
@@ -68,6 +63,7 @@ def audit(
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.analysis.audit.result import read_audit
     from coupled_arena.stats.judges.model_counts import Ties
+    from coupled_arena.views.tables.audit import audit_answer, audit_text
 
     with reading(settings) as store:
         if truth == "benchmark":
@@ -115,6 +111,7 @@ def plan(
     from coupled_arena.analysis.audit.read import read_audit_estimates
     from coupled_arena.analysis.leaderboard.read import read_estimates
     from coupled_arena.stats.judges.model_counts import Ties
+    from coupled_arena.views.tables.audit import plan_answer
     from coupled_arena.views.words.audit import plan_words
 
     if against is not None and ties == "drop":
@@ -128,104 +125,6 @@ def plan(
             else plan_separation(read_estimates(store, selection), question)
         )
     show(plan_answer(made), as_json, lambda: "\n".join(plan_words(made)))
-
-
-def audit_answer(audit: Audit) -> dict[str, Any]:
-    """Return an audit as JSON values."""
-    from coupled_arena.views.words.audit import audit_words
-
-    estimates = audit.estimates
-    return {
-        "judge": audit.judge,
-        "truth": estimates.truth.value,
-        "benchmark": estimates.benchmark,
-        "models": [_row(row) for row in audit.models],
-        "differences": [_difference(each) for each in audit.differences],
-        "ties": estimates.ties.value,
-        "mode": estimates.selection.mode.value if estimates.selection.mode else "all",
-        "alpha": audit.alpha,
-        "comparisons": audit.comparisons,
-        "judge_only_comparisons": audit.judge_only,
-        "clusters": estimates.means.clusters,
-        "tau_max_range": {ties.value: list(pair) for ties, pair in audit.tau_max_range.items()},
-        "largest_bias": audit.largest_bias,
-        "smallest_gap": audit.smallest_gap,
-        "order_is_safe": audit.order_is_safe,
-        "row_agreement": audit.row_agreement,
-        "row_agreement_strict": audit.row_agreement_strict,
-        "first_by_people": audit.first_by_people,
-        "orders": asdict(estimates.orders),
-        "lengths": asdict(estimates.lengths),
-        "words": list(audit_words(audit)),
-        "warnings": list(audit.warnings),
-    }
-
-
-def plan_answer(made: VotePlan) -> dict[str, Any]:
-    """Return a plan as JSON values."""
-    from coupled_arena.views.words.audit import plan_words
-
-    return {
-        "judge": made.judge,
-        **asdict(made.question),
-        "lead": made.lead,
-        "critical_value": made.critical_value,
-        "cutoff": made.cutoff.value if made.cutoff else None,
-        "board_models": made.board_models,
-        **{name: plain(value) for name, value in asdict(made.needs).items()},
-        "votes_there": made.votes_there,
-        "verdicts_there": made.verdicts_there,
-        "votes_to_cast_alone": made.votes_to_cast_alone,
-        "votes_to_cast": made.votes_to_cast,
-        "verdicts_to_buy": made.verdicts_to_buy,
-        "cost": made.cost,
-        "words": list(plan_words(made)),
-    }
-
-
-def audit_text(audit: Audit) -> str:
-    """Return an audit for people."""
-    from coupled_arena.views.words.audit import audit_words
-
-    width = max((len(row.model) for row in audit.models), default=5)
-    level = f"({100 * (1 - audit.alpha):.4g}% interval)"
-    lines = [
-        f"{'Model':<{width}}{'n':>8}     b     p     q    Bias {level:<17}  Agree  Balanced  "
-        f"rho2  Vote worth: now, at most {level}"
-    ]
-    lines += [f"{row.model:<{width}}{_cells(row)}" for row in audit.models]
-    ties = f"ties {audit.estimates.ties}, " if audit.estimates.judged else ""
-    lines.append(f"{ties}alpha {audit.alpha:g}")
-    return "\n".join([*lines, *audit_words(audit), *audit.warnings])
-
-
-def _cells(row: ModelAudit) -> str:
-    bias = f"({_shown(row.bias_low, '+.3f')} to {_shown(row.bias_high, '+.3f')})"
-    most = f"({_shown(row.tau_max_low)} to {_shown(row.tau_max_high)})"
-    return (
-        f"{row.n:>8,} {_shown(row.b, '.3f')} {_shown(row.p, '.3f')} {_shown(row.q, '.3f')}  "
-        f"{_shown(row.judge_bias, '+.3f'):>6} {bias:<18} {_shown(row.agreement, '.3f'):>6}  "
-        f"{_shown(row.balanced_agreement, '.3f'):>8} {_shown(row.rho_squared, '.3f'):>6} "
-        f"{_shown(row.tau):>5}{'':7}{_shown(row.tau_max):>5}    {most}"
-    )
-
-
-def _shown(value: float | None, form: str = ".2f") -> str:
-    return f"{'-':>5}" if value is None else format(value, form)
-
-
-def _row(row: ModelAudit) -> dict[str, Any]:
-    values = asdict(row)
-    values["lambda"] = values.pop("power_tuning")
-    values["lambda_limit"] = values.pop("power_tuning_limit")
-    return values
-
-
-def _difference(each: Difference) -> dict[str, Any]:
-    values = {name: plain(value) for name, value in asdict(each).items()}
-    values["lambda"] = values.pop("tuning")
-    values["other_lambda"] = values.pop("other_tuning")
-    return values
 
 
 def _selection(

@@ -92,7 +92,8 @@ def risk(
     from coupled_arena.stats.risk.dominance_tests import PValues
     from coupled_arena.stats.risk.portfolio import Copula
     from coupled_arena.stats.risk.rank_aggregation import Distance
-    from coupled_arena.views.tables.risk_json import risk_answer, risk_text
+    from coupled_arena.views.tables.risk import risk_text
+    from coupled_arena.views.tables.risk_json import risk_answer
 
     source: dict[str, str] = {}
     if scores is None:

@@ -3,74 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from markupsafe import Markup, escape
 
 
-class Html(str):
-    """What is markup already; any other text is escaped before it becomes some."""
-
-    __slots__ = ()
-
-
-def html(value: object) -> Html:
+def shown(value: object) -> Markup:
     """Return a value as markup: text escaped, whole numbers with separators."""
-    if isinstance(value, Html):
-        return value
-    return Html(f"{value:,}" if isinstance(value, int) else escape(str(value)))
+    return Markup(f"{value:,}") if isinstance(value, int) else escape(value)
 
 
-def joined(parts: Iterable[Html]) -> Html:
+def joined(parts: Iterable[object]) -> Markup:
     """Return markup one after the other."""
-    return Html("\n".join(parts))
+    return Markup("\n").join(shown(part) for part in parts)
 
 
-def heading(text: str, level: int) -> Html:
+def heading(text: str, level: int) -> Markup:
     """Return a heading."""
-    return Html(f"<h{level}>{html(text)}</h{level}>")
+    return Markup("<h{0}>{1}</h{0}>").format(level, text)
 
 
-def paragraph(text: str, kind: str = "") -> Html:
+def paragraph(text: str, kind: str = "") -> Markup:
     """Return a paragraph."""
-    return Html(f"<p{_class(kind)}>{html(text)}</p>")
+    return Markup("<p{}>{}</p>").format(_class(kind), text)
 
 
-def bold(text: str) -> Html:
+def bold(text: str) -> Markup:
     """Return a text that stands out."""
-    return Html(f"<b>{html(text)}</b>")
+    return Markup("<b>{}</b>").format(text)
 
 
-def listed(items: Iterable[str], kind: str = "") -> Html:
+def broken(text: str) -> Markup:
+    """Return a text with its line breaks."""
+    return Markup("<br>").join(text.split("\n"))
+
+
+def listed(items: Iterable[str], kind: str = "") -> Markup:
     """Return a list; nothing without items."""
-    inside = "".join(f"<li>{html(item)}</li>" for item in items)
-    return Html(f"<ul{_class(kind)}>{inside}</ul>" if inside else "")
+    inside = Markup("").join(Markup("<li>{}</li>").format(item) for item in items)
+    return Markup("<ul{}>{}</ul>").format(_class(kind), inside) if inside else inside
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "") -> Html:
+def table(names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "") -> Markup:
     """Return a table, the first cell of each row its name; nothing without rows."""
     body = joined(
-        Html(
-            f'<tr><th scope="row">{html(first)}</th>'
-            f"{''.join(f'<td>{html(cell)}</td>' for cell in rest)}</tr>"
+        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
+            shown(first), Markup("").join(Markup("<td>{}</td>").format(shown(x)) for x in rest)
         )
         for first, *rest in rows
     )
-    return framed(names, body, kind) if body else Html("")
+    if not body:
+        return body
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in names)
+    return Markup(
+        '<div class="scroll"><table class="{}"><thead><tr>{}</tr></thead><tbody>{}</tbody>'
+        "</table></div>"
+    ).format(f"board {kind}".strip(), head, body)
 
 
-def framed(names: Sequence[str], body: Html, kind: str = "") -> Html:
-    """Return a table of rows that are markup already."""
-    head = "".join(f'<th scope="col">{html(name)}</th>' for name in names)
-    return Html(
-        f'<div class="scroll"><table class="{f"board {kind}".strip()}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> Html:
+def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
     """Return names with their values."""
-    inside = "".join(f"<dt>{html(name)}</dt><dd>{html(value)}</dd>" for name, value in pairs)
-    return Html(f"<dl>{inside}</dl>")
+    inside = (Markup("<dt>{}</dt><dd>{}</dd>").format(name, shown(x)) for name, x in pairs)
+    return Markup("<dl>{}</dl>").format(Markup("").join(inside))
 
 
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
+def _class(kind: str) -> Markup:
+    return Markup(' class="{}"').format(kind) if kind else Markup("")

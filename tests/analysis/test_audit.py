@@ -17,7 +17,7 @@ from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.views.words.audit import audit_words, plan_words
+from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import World, judge
 
@@ -121,7 +121,7 @@ def test_the_numbers_of_a_small_store(judged):
     assert report.first_by_people == 11 / 20
     assert report.smallest_gap == pytest.approx(0)
     assert report.order_is_safe is False
-    assert report.warnings == ()
+    assert audit_warnings(report) == ()
 
 
 def test_ties_that_are_dropped(judged):
@@ -173,7 +173,7 @@ def test_what_is_missing_is_said(store):
     fight(store, ("c", "d"), None, "first", mode=Mode.INDEPENDENT)
     fight(store, ("e", "f"), "first", None)
     judge(store, "gpt", _battle(store), 0, 1, None)
-    said = "\n".join(read_audit(store, GPT).warnings)
+    said = "\n".join(audit_warnings(read_audit(store, GPT)))
     assert "mixes battles of different modes: coupled, independent" in said
     assert "Without a comparison that counts: c, d" in said
     assert "always said the same of a, b" in said
@@ -197,14 +197,14 @@ def _battle(store):
 def test_half_of_the_data(store, human, verdict, message):
     fight(store, ("a", "b"), human, verdict, 9)
     report = read_audit(store, GPT)
-    assert any(message in warning for warning in report.warnings)
+    assert any(message in warning for warning in audit_warnings(report))
     assert bool(audit_words(report)) == (human is not None)
 
 
 def test_a_judge_that_has_said_nothing_here(judged):
     report = read_audit(judged, Selection(judge="gpt", mode=Mode.INDEPENDENT))
     assert (report.models, report.differences, audit_words(report)) == ((), (), ())
-    assert report.warnings == ("No comparison has both a vote and a verdict of gpt.",)
+    assert audit_warnings(report) == ("No comparison has both a vote and a verdict of gpt.",)
 
 
 def test_few_prompts(store):
@@ -213,7 +213,7 @@ def test_few_prompts(store):
         fight(store, ("a", "b"), "second", "first", 5 - n, prompt=prompt)
         fight(store, ("a", "b"), None, "second", 5, prompt=prompt)
     report = read_audit(store, GPT)
-    assert any("All votes are on 3 prompts" in warning for warning in report.warnings)
+    assert any("All votes are on 3 prompts" in warning for warning in audit_warnings(report))
     assert report.estimates.means.degrees == 2
 
 

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.coupling.files import read_score_table
-from coupled_arena.analysis.coupling.read import curves_of, read_protocol_scores
+from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
+from coupled_arena.analysis.coupling.result import coupling, curves_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Origin, Prompt, Score
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.tabs.coupling import CouplingTab
-from coupled_arena.views.tables.coupling import calculator_said, savings_said
+from coupled_arena.views.words.coupling import calculator_findings, coupling_findings
 from tests.store.conftest import make_battle
 
 MODELS = ("ann", "bob", "cat")
@@ -106,7 +107,7 @@ def test_the_command_and_its_file(filled, call, tmp_path):
     assert code == 0
     assert "\neven, 4 prompts\n" in out
     assert "Too few scores to compare in: rare." in out
-    assert "Left out, for they lack repetitions: 1 prompts." in out
+    assert "Left out, for they lack repetitions: 1 prompt." in out
 
 
 def test_categories_are_compared_as_each_by_itself(filled, call):
@@ -225,6 +226,6 @@ def test_savings_are_said_as_far_as_they_are_known(low, high, said):
     table = ScoreTable(("a", "b"), *rng.integers(0, 2, (2, 20, 4, 2)).astype(float))
     (pair,) = compare_scores(table)
     pair = replace(pair, savings=0.152, savings_low=low, savings_high=high)
-    assert said in savings_said(pair, 0.05)
-    share = "too early to say" in calculator_said(pair, 0.05, 4, 0.05)
+    assert said in coupling_findings(coupling(StoredScores("quiz", table)), pair)
+    share = "too early to say" in calculator_findings(pair, 0.05, 4, 0.05)
     assert share == (low < 0)

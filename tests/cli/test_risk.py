@@ -144,7 +144,7 @@ def test_clear_winners(answer, call, write):
     assert answer(path) == found
     code, out, _ = call("risk", path)
     assert code == 0
-    assert [line.split()[:3] for line in out.splitlines()[2:5]] == [
+    assert [line.split()[:3] for line in out.splitlines()[3:6]] == [
         ["2", "1", "1"],
         ["0", "2", "2"],
         ["1", "2", "2"],

@@ -26,7 +26,8 @@ from coupled_arena.views.figures.audit import (
     efficiency_figure,
     powered_figure,
 )
-from coupled_arena.views.tables.audit import audit_table, difference_table, plan_text, said
+from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.words.audit import audit_findings, plan_findings
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
 from tests.ui.server import TWO_QUICK_MODELS, serving
@@ -78,7 +79,7 @@ def test_figures_carry_the_audit_s_numbers(report):
     (best,) = (row for row in report.models if row.model == BEST)
     bias = rows_of(bias_figure(report))[BEST]
     assert float(bias["judge_bias"]) == best.judge_bias
-    assert float(bias["low"]) == best.bias_low
+    assert float(bias["bias_low"]) == best.bias_low
     worth = efficiency_figure(report)
     assert float(rows_of(worth)[BEST]["tau_max"]) == best.tau_max
     ceiling, dots, rings = worth.data
@@ -106,13 +107,14 @@ def test_a_judge_that_is_always_right_can_be_drawn():
 
 
 def test_tables_and_sentences_escape_names(report):
-    pages = [said(report), audit_table(report), difference_table(report)]
+    models, leads = audit_models(report).html(), audit_differences(report, neighbours=True).html()
+    pages = [audit_findings(report), models, leads]
     plan = plan_interval(report.estimates, PlanGoal(BEST, price=0.1))
-    for page in (*pages, plan_text(plan)):
+    for page in (*pages, plan_findings(plan)):
         assert "<8-bit>" not in page
         assert "<gpt>" not in page
-    assert audit_table(report).count("<tr>") == 4
-    assert difference_table(report).count("<tr>") == 2
+    assert models.count("<tr>") == 4
+    assert leads.count("<tr>") == 2
     assert "nan" not in "".join(pages)
 
 
@@ -167,5 +169,5 @@ def test_a_store_without_verdicts_says_what_to_do():
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
         shown = tab._refresh({tab._judge: None})
-    assert "There are no verdicts here yet" in shown[tab._said]
+    assert "There are no verdicts here yet" in shown[tab._findings]
     assert not shown[tab._body].visible

@@ -22,7 +22,8 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.figure_panel import drawn
 from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
-from coupled_arena.views.tables.risk import rank_table, risk_said
+from coupled_arena.views.tables.risk import risk_models
+from coupled_arena.views.words.risk import risk_findings
 from tests.store.conftest import make_battle
 from tests.ui.server import TWO_QUICK_MODELS, serving
 from tests.ui.test_browser import open_tab
@@ -76,7 +77,7 @@ def test_figures_carry_the_report_s_numbers(report):
         [-each.risks[Risk.TAIL] for each in view.mean_risks]
     )
     ratios = {
-        (row["model"], row["opponent"]): float(row["violation_ratio"])
+        (row["model"], row["opponent"]): float(row["violation"])
         for row in rows_of(_FIGURES["order1"](report, view))
     }
     violation = view.dominance[Order.FIRST].violation
@@ -86,7 +87,7 @@ def test_figures_carry_the_report_s_numbers(report):
                 assert ratios[one, other] == pytest.approx(violation[i, j])
     for row in rows_of(_FIGURES["radar"](report, view)):
         each = view.mean_risks[MODELS.index(row["model"])]
-        assert float(row["score"]) == pytest.approx(each.mean - each.risks[Risk(row["risk"])])
+        assert float(row["score"]) == pytest.approx(each.mean - each.risks[Risk(row["measure"])])
     worst = [min(trace.r) for trace in _FIGURES["radar"](report, view).data]
     assert min(worst) == 0
 
@@ -97,12 +98,12 @@ def test_the_risky_model_is_found_out(report):
         assert metric.ranks["mean_win_rate"].tolist() == [2, 1, 3]
         assert metric.ranks["order2"][0] == 1
         assert metric.dominance[Order.SECOND].ranking[-1] == 1
-        said = risk_said(report, metric)
+        said = risk_findings(report, metric)
         assert "risky &lt;b&gt; is number 1 by mean win rate and 3 by the second order" in said
-    rows = rank_table(report, report.view).split("<tr>")[2:]
+    rows = risk_models(report, report.view).html().split("<tr>")[2:]
     assert len(rows) == 3
     assert "best &lt;8-bit&gt;" in rows[0]
-    for page in (risk_said(report, report.view), rank_table(report, report.view)):
+    for page in (risk_findings(report, report.view), risk_models(report, report.view).html()):
         assert "<8-bit>" not in page
         assert "nan" not in page
 
@@ -122,8 +123,8 @@ def test_constant_scores_can_be_drawn():
     made = risk_report(flat, SETTINGS)
     for draw in _FIGURES.values():
         json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
-    assert "neither can win" in risk_said(made, made.view)
-    assert "No model fails less badly" in risk_said(made, made.view)
+    assert "neither can win" in risk_findings(made, made.view)
+    assert "No model fails less badly" in risk_findings(made, made.view)
 
 
 def test_what_nobody_judged_is_no_merit():
@@ -135,12 +136,12 @@ def test_what_nobody_judged_is_no_merit():
         made.models, (name,), made.prompts, (long, short), frozenset({name}), unjudged={name}
     )
     report = risk_report(lengths, SETTINGS)
-    said = risk_said(report, report.view)
+    said = risk_findings(report, report.view)
     assert f"With the lowest {name} first: {escape(made.models[1])} ranks ahead of every" in said
     assert "least badly" not in said
     assert f"Nobody has said whether less or more {name} is better" in said
     report = risk_report(lengths.turned([name], []), SETTINGS)
-    said = risk_said(report, report.view)
+    said = risk_findings(report, report.view)
     assert f"{escape(made.models[1])} fails least badly: it ranks" in said
     assert f"(alpha {SETTINGS.alpha:g} for all pairs at once)" in said
 

@@ -8,10 +8,10 @@ import os
 import re
 import subprocess
 import sys
-from html import escape
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup, escape
 
 from coupled_arena.cli import main
 from coupled_arena.core.records import Mode
@@ -19,7 +19,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.fingerprint import COVERED, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
-from coupled_arena.views.markup import Html, listed, table
+from coupled_arena.views.markup import listed, table
 from coupled_arena.views.report.embed import _in_script, _steady, _steady_table
 from coupled_arena.views.report.overview import nameless
 from tests.patience import PATIENCE
@@ -305,7 +305,7 @@ def test_digits_that_follow_the_order_of_a_sum_are_left_out():
 
 
 def test_text_becomes_markup_only_on_purpose():
-    assert "<b>1</b>" in table(["&"], [("<i>", Html("<b>1</b>"), 1234)])
+    assert "<b>1</b>" in table(["&"], [("<i>", Markup("<b>1</b>"), 1234)])
     assert "&lt;i&gt;" in table(["&"], [("<i>", 1)])
     assert "<td>1,234</td>" in table(["&"], [("<i>", 1234)])
     assert ">&amp;<" in table(["&"], [("<i>", 1)])

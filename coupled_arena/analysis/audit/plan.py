@@ -113,20 +113,6 @@ class VotePlan:
         price = self.question.price
         return None if price is None else price * self.verdicts_to_buy
 
-    @property
-    def aim(self) -> str:
-        """What is planned for, as the beginning of a sentence."""
-        question = self.question
-        if self.lead is None:
-            level = f"{100 * (1 - question.alpha):.4g}%"
-            return f"A {level} interval of width {question.width:g} for {question.model}'s win-rate"
-        return (
-            f"To separate {question.model} and {question.other}, {100 * abs(self.lead):.2g} points "
-            f"apart, on the leaderboard of {self.board_models} models (alpha {question.alpha:g} "
-            f"for all of them at once: {self.critical_value:.2f} standard deviations) with "
-            f"probability {question.power:g}"
-        )
-
 
 def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
     """Plan an interval from the votes and verdicts there are, as if others were like them.

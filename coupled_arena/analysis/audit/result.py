@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from coupled_arena.analysis.audit.read import AuditEstimates, Truth, read_audit_estimates
-from coupled_arena.analysis.audit.symbols import SYMBOLS, Symbols
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
 from coupled_arena.stats.judges.model_counts import Ties
-from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -128,11 +126,6 @@ class Audit:
         return self.estimates.selection.judge or ""
 
     @property
-    def symbols(self) -> Symbols:
-        """What to call votes and comparisons."""
-        return SYMBOLS[self.estimates.truth]
-
-    @property
     def comparisons(self) -> int:
         """Comparisons with a vote and a verdict, or answers graded."""
         return int(self.estimates.outcomes.sum())
@@ -151,11 +144,6 @@ class Audit:
         if self.largest_bias is None or self.smallest_gap is None:
             return None
         return self.largest_bias < self.smallest_gap / 2
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the audit cannot say, and what would help."""
-        return tuple(_warnings(self))
 
 
 def read_audit(
@@ -178,14 +166,14 @@ def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
     known = [row.b for row in models if row.b is not None]
     gaps = [high - low for high, low in pairwise(known)]
     places = {model: place for place, model in enumerate(estimates.models)}
-    said = [places[row.model] for row in models if row.b is not None]
+    placed = [places[row.model] for row in models if row.b is not None]
     biases = [abs(row.judge_bias) for row in models if row.judge_bias is not None]
     return Audit(
         estimates=estimates,
         alpha=alpha,
         models=models,
         differences=tuple(
-            difference(estimates.means, one, other, alpha) for one, other in combinations(said, 2)
+            difference(estimates.means, one, other, alpha) for one, other in combinations(placed, 2)
         ),
         tau_max_range=_ranges(estimates),
         largest_bias=max(biases, default=None),
@@ -260,38 +248,3 @@ def _shares(estimates: AuditEstimates) -> dict[str, float | None]:
 
 
 _FIRST, _, _TIE, _BOTH_BAD = range(len(OUTCOMES))
-
-
-def _warnings(audit: Audit) -> Iterator[str]:
-    estimates = audit.estimates
-    if len(estimates.mixed) > 1:
-        yield f"This audit mixes battles of different modes: {', '.join(estimates.mixed)}."
-    clusters = estimates.means.clusters
-    if clusters is not None and clusters < FEW_PROMPTS:
-        yield (
-            f"All {audit.symbols.labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
-            "intervals know little of what other prompts would say."
-        )
-    if unreadable := estimates.orders.unreadable:
-        yield f"Answers of the judge that are unreadable and not counted: {unreadable}."
-    if not audit.comparisons:
-        yield (
-            f"No comparison has both a vote and a verdict of {audit.judge}."
-            if estimates.truth is Truth.VOTES
-            else f"No {estimates.benchmark} answer has a readable grade of {audit.judge}."
-        )
-        return
-    if not audit.judge_only and estimates.truth is Truth.VOTES:
-        yield (
-            "Every verdict is on a comparison that people voted on too, so the judge adds nothing "
-            "yet: let it judge battles that nobody voted on."
-        )
-    if unvoted := [row.model for row in audit.models if not row.n]:
-        yield f"Without a comparison that counts: {', '.join(unvoted)}."
-    if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
-        yield (
-            f"The judge, or {audit.symbols.source}, always said the same of "
-            f"{', '.join(unknown)}: no correlation can be told from that."
-        )
-    if estimates.silent:
-        yield f"Without a verdict of {audit.judge}: {', '.join(estimates.silent)}."

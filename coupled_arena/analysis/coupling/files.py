@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from coupled_arena.analysis.cells import SUBJECTS, place_of, scores_of, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame
-from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
+from coupled_arena.stats.coupling.score_tables import ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,10 +53,8 @@ class SubjectScores:
         except ValueError as error:
             raise ScoreError(f"{subject}: {error}") from error
 
-    def savings_by_subject(
-        self, alpha: float = 0.05, seed: int = 0
-    ) -> dict[str, tuple[PairSavings, ...]]:
-        """Return the savings within each subject, none where it has too few prompts.
+    def by_subject(self) -> dict[str, ScoreTable | None]:
+        """Return the scores of each subject, None where it has too few prompts.
 
         Raises
         ------
@@ -67,8 +65,7 @@ class SubjectScores:
             raise ScoreError("The table has no column Subject or Category.")
         counted = Counter(self.subjects)  # two prompts are the least
         return {
-            subject: compare_scores(self.of(subject), alpha, seed=seed) if n > 1 else ()
-            for subject, n in sorted(counted.items())
+            subject: self.of(subject) if n > 1 else None for subject, n in sorted(counted.items())
         }
 
 

@@ -8,15 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.coupling.error_curves import ErrorCurves, Track, error_curves
-from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
+from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.scores import ScoreCells
-
-_SIZES = 60  # points of a curve
-_FEWEST = 20  # samples at its beginning
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,40 +89,22 @@ def read_protocol_scores(
     return StoredScores(metric, table, category, left_out)
 
 
-def curves_of(
-    table: ScoreTable, repeats: int = 1_000, seed: int = 0, track: Track = iter
-) -> ErrorCurves:
-    """Return the error curves up to half of the samples, beyond which they meet zero."""
-    prompts, seeds, _ = table.coupled.shape
-    return error_curves(table, curve_sizes(prompts * seeds, _SIZES), repeats, seed, track)
-
-
-def curve_sizes(samples: int, points: int) -> IntArray:
-    """Return numbers of samples, evenly from the fewest that say anything to a half."""
-    half = max(samples // 2, 1)
-    return np.unique(np.linspace(min(_FEWEST, half), half, points).astype(np.int64))
-
-
-def savings_by_category(
-    store: Store,
-    stored: StoredScores,
-    temperature: float | None = None,
-    alpha: float = 0.05,
-    seed: int = 0,
-) -> dict[str, tuple[PairSavings, ...]]:
-    """Return the savings within each category of the prompts, none where it has too few scores."""
+def read_categories(
+    store: Store, stored: StoredScores, temperature: float | None = None
+) -> dict[str, ScoreTable | None]:
+    """Return the scores within each category of the prompts, None where it has too few."""
     with store.cursor() as cursor:
         categories = scores.categories(cursor, stored.metric)
-    found: dict[str, tuple[PairSavings, ...]] = {}
+    found: dict[str, ScoreTable | None] = {}
     for category in categories:
         try:
             part = read_protocol_scores(
                 store, stored.metric, stored.table.models, category, temperature
             )
         except ScoreError:
-            found[category] = ()  # two prompts are the least, and a category may have one
+            found[category] = None  # two prompts are the least, and a category may have one
         else:
-            found[category] = compare_scores(part.table, alpha, seed=seed)
+            found[category] = part.table
     return found
 
 

@@ -161,11 +161,6 @@ class Leaderboard:
         return self.estimates.selection.mode
 
     @property
-    def version(self) -> tuple[int, ...]:
-        """`Store.version` before the votes were read."""
-        return self.estimates.version
-
-    @property
     def human_votes(self) -> int:
         """Comparisons that a person decided, each counted once."""
         return sum(standing.human_votes for standing in self.standings) // 2

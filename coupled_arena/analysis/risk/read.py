@@ -150,14 +150,14 @@ def _chosen(
         own = values[rows["model_no"] == known[model]]
         lacks = [name for at, name in enumerate(names) if not np.isfinite(own[:, at]).any()]
         absent.append(f"{model} ({', '.join(lacks) or 'never all of them'})")
-    said = f"without any score by the metrics named: {'; '.join(sorted(absent))}"
+    absence = f"without any score by the metrics named: {'; '.join(sorted(absent))}"
     if len(known) < 2 or len(chosen) < 2 or (absent and not free):
         if not absent:
             raise ScoreError(
                 "There must be replies of two models at least: choose other models or battles."
             )
-        raise ScoreError(f"There are models {said}. Choose other models, metrics or battles.")
-    return chosen, (f"There are models {said}; they are left out.",) if absent else ()
+        raise ScoreError(f"There are models {absence}. Choose other models, metrics or battles.")
+    return chosen, (f"There are models {absence}; they are left out.",) if absent else ()
 
 
 def _places(models: Mapping[str, int], numbers: IntArray) -> IntArray:

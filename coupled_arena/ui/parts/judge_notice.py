@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import gradio as gr
 
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.ui.parts.events import FREE
+from coupled_arena.views.markup import paragraph
 
 _LOOK = 3.0  # seconds between looks
 
@@ -32,7 +32,9 @@ class JudgeNotice:
     def _words(self) -> str:
         if self._judge.answering:
             return ""
-        return (
-            f'<p class="hint">The judge {escape(self._judge.name)} does not answer at the moment. '
-            "Votes count as ever; its verdicts will follow.</p>"
+        name = self._judge.name
+        return paragraph(
+            f"The judge {name} does not answer at the moment. Votes count as ever; its verdicts "
+            "will follow.",
+            "hint",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -37,7 +36,9 @@ from coupled_arena.views.figures.audit import (
     powered_figure,
 )
 from coupled_arena.views.figures.reading import AUDIT
-from coupled_arena.views.tables.audit import audit_table, difference_table, plan_text, said
+from coupled_arena.views.markup import paragraph
+from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.words.audit import audit_findings, plan_findings
 
 _TITLE = "Audit"
 _TRUTHS = [
@@ -89,7 +90,7 @@ class AuditTab:
         """Lay out the tab inside the current Blocks."""
         self._dark = gr.Checkbox(visible=False)
         self._build_controls()
-        self._said = gr.HTML(elem_id="audit-said", apply_default_css=False)
+        self._findings = gr.HTML(elem_id="audit-said", apply_default_css=False)
         with gr.Column(visible=False) as self._body:
             self._plots = figure_rows("audit", _LAYOUT, AUDIT)
             self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
@@ -171,13 +172,13 @@ class AuditTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        shown = [self._said, self._body, *self._plots.values(), self._table, self._leads]
+        shown = [self._findings, self._body, *self._plots.values(), self._table, self._leads]
         asked = [self._planner, self._model, self._other, self._plan]
         return [*shown, self._judge, self._ties, *asked]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
         if event.value != _TITLE:
-            return {self._said: gr.skip()}
+            return {self._findings: gr.skip()}
         with user_errors(), self._store.cursor() as cursor:
             known, benchmarks = self._judges(cursor), scores.benchmarks(cursor)
             categories = comparisons.categories(cursor)
@@ -215,12 +216,12 @@ class AuditTab:
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._judge]:
-            return {self._said: _EMPTY, self._body: gr.Column(visible=False)}
+            return {self._findings: _EMPTY, self._body: gr.Column(visible=False)}
         with user_errors():
             choice = self._read(values)
             found = audit(self._estimates(choice), choice.alpha)
             if not found.comparisons:
-                return {self._said: said(found), self._body: gr.Column(visible=False)}
+                return {self._findings: audit_findings(found), self._body: gr.Column(visible=False)}
             return self._drawn(found, choice, values)
 
     def _drawn(self, found: Audit, choice: AuditChoice, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -231,15 +232,15 @@ class AuditTab:
         asked = {**values, self._model: model, self._other: other}
         voted = choice.truth is Truth.VOTES
         return {
-            self._said: said(found),
+            self._findings: audit_findings(found),
             self._body: gr.Column(visible=True),
             self._planner: gr.Column(visible=voted),
             **{
                 plot: drawn(_FIGURES[name](found, dark=choice.dark))
                 for name, plot in self._plots.items()
             },
-            self._table: audit_table(found),
-            self._leads: difference_table(found),
+            self._table: audit_models(found).html(),
+            self._leads: audit_differences(found, neighbours=True).html(),
             self._model: gr.Dropdown(models, value=model),
             self._other: gr.Dropdown(others, value=other),
             self._plan: self._plan_again(asked) if voted else "",
@@ -259,9 +260,9 @@ class AuditTab:
             price=values[self._price],
         )
         try:
-            return plan_text(self._planned(choice, question))
+            return plan_findings(self._planned(choice, question))
         except ArenaError as error:
-            return f'<p class="hint">{escape(str(error))}</p>'
+            return paragraph(str(error), "hint")
 
     def _planned(self, choice: AuditChoice, question: PlanGoal) -> VotePlan:
         if question.other is None:

@@ -8,9 +8,10 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.analysis.coupling.files import read_score_table
-from coupled_arena.analysis.coupling.read import StoredScores, curves_of, read_protocol_scores
+from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
+from coupled_arena.analysis.coupling.result import coupling, curves_of
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.stats.coupling.score_tables import PairSavings, compare_scores
+from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
@@ -24,7 +25,8 @@ from coupled_arena.views.figures.coupling import (
 )
 from coupled_arena.views.figures.reading import COUPLING
 from coupled_arena.views.markup import paragraph
-from coupled_arena.views.tables.coupling import calculator_said, savings_said, savings_table
+from coupled_arena.views.tables.coupling import coupling_pairs
+from coupled_arena.views.words.coupling import calculator_findings, coupling_findings
 
 _TITLE = "Coupling"
 _LAYOUT = (("savings", "curve"), ("variance", "covariance"))
@@ -68,7 +70,7 @@ class CouplingTab:
             )
             self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", scale=2)
             self._alpha = alpha_slider("coupling-alpha")
-        self._said = gr.HTML(elem_id="coupling-said", apply_default_css=False)
+        self._findings = gr.HTML(elem_id="coupling-said", apply_default_css=False)
         with gr.Column(visible=False) as self._body:
             self._plots = figure_rows("coupling", _LAYOUT, COUPLING)
             self._build_calculator()
@@ -123,7 +125,7 @@ class CouplingTab:
     def _outputs(self) -> list[Any]:
         shown = [
             self._shown,
-            self._said,
+            self._findings,
             self._body,
             *self._plots.values(),
             self._needed,
@@ -132,7 +134,7 @@ class CouplingTab:
         return [*self._chosen, self._uploaded, *shown]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-        return self._refresh(values) if event.value == _TITLE else {self._said: gr.skip()}
+        return self._refresh(values) if event.value == _TITLE else {self._findings: gr.skip()}
 
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
@@ -153,15 +155,15 @@ class CouplingTab:
         with user_errors():
             stored, offered = self._read(values)
         if stored is None:
-            return {self._said: _EMPTY, self._body: gr.Column(visible=False), **offered}
+            return {self._findings: _EMPTY, self._body: gr.Column(visible=False), **offered}
         alpha, dark = error_level(values[self._alpha]), bool(values[self._dark])
-        pairs = compare_scores(stored.table, alpha)
-        names = [_name(pair) for pair in pairs]
+        found = coupling(stored, alpha)
+        names = [_name(pair) for pair in found.pairs]
         at = names.index(values[self._pair]) if values[self._pair] in names else 0
-        pair = pairs[at]
+        pair = found.pairs[at]
         models = [stored.table.models.index(name) for name in (pair.model_a, pair.model_b)]
         figures = {
-            "savings": savings_figure(stored, pairs, alpha, dark=dark),
+            "savings": savings_figure(found, dark=dark),
             "curve": curve_figure(curves_of(stored.table.of(models)), 0, dark=dark),
             "variance": variance_figure(pair, dark=dark),
             "covariance": covariance_figure(pair, dark=dark),
@@ -170,11 +172,11 @@ class CouplingTab:
             **offered,
             self._pair: gr.Dropdown(names, value=names[at]),
             self._shown: pair,
-            self._said: savings_said(pair, alpha, stored.left_out),
+            self._findings: coupling_findings(found, pair),
             self._body: gr.Column(visible=True),
             **{plot: drawn(figures[name]) for name, plot in self._plots.items()},
             self._needed: self._calculate({**values, self._shown: pair}),
-            self._table: savings_table(pairs),
+            self._table: coupling_pairs(found).html(),
         }
 
     def _read(self, values: dict[Any, Any]) -> tuple[StoredScores | None, dict[Any, Any]]:
@@ -210,8 +212,8 @@ class CouplingTab:
             return ""
         error, repetitions = values[self._error] or 0, int(values[self._repetitions] or 0)
         try:
-            return calculator_said(pair, error, repetitions, error_level(values[self._alpha]))
-        except ValueError as refused:
+            return calculator_findings(pair, error, repetitions, error_level(values[self._alpha]))
+        except ScoreError as refused:
             return paragraph(str(refused), "hint")
 
 

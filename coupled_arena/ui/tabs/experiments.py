@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any
 
 import gradio as gr
@@ -19,7 +16,6 @@ from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.resampling import (
-    RankSetQuality,
     Resampling,
     ResamplingPlan,
     resample,
@@ -36,6 +32,7 @@ from coupled_arena.views.figures.resampling import (
     trade_off_figure,
     votes_figure,
 )
+from coupled_arena.views.tables.experiments import rank_sets, rankings
 
 _TITLE = "Experiments"
 _MOST_REPEATS = 1000
@@ -223,7 +220,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _figures(result: Resampling) -> list[Any]:
     """Return, for each figure, whether to show it and what to show."""
     votes = result.plan.human[0]
-    qualities, sets = _quality_table(result), _set_table(result)
+    qualities, sets = rankings(result).csv(), rank_sets(result).csv()
     made = [
         (trade_off_figure(result, votes), qualities),
         (votes_figure(result) if len(result.plan.human) > 1 else None, qualities),
@@ -239,30 +236,6 @@ def _figures(result: Resampling) -> list[Any]:
         figure.update_layout(meta={"paper": [], "file": f"experiment-{name}", "csv": numbers})
         shown.append(drawn(figure))
     return shown
-
-
-def _quality_table(result: Resampling) -> str:
-    names = [field.name for field in fields(RankSetQuality)]
-    return _csv(names, ([getattr(one, name) for name in names] for one in result.qualities))
-
-
-def _set_table(result: Resampling) -> str:
-    rows = (
-        [run.ranking.value, run.human, alpha, model, low, high, share]
-        for run in result.runs
-        for index, alpha in enumerate(result.plan.alphas)
-        for place, model in enumerate(result.models)
-        for (low, high), share in run.sets(index, place).items()
-    )
-    return _csv(["ranking", "human", "alpha", "model", "low", "high", "probability"], rows)
-
-
-def _csv(names: list[str], rows: Iterable[list[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _words(result: Resampling) -> str:

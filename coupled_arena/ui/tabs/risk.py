@@ -32,7 +32,8 @@ from coupled_arena.views.figures.risk import (
     tail_figure,
     violation_figure,
 )
-from coupled_arena.views.tables.risk import rank_table, risk_said
+from coupled_arena.views.tables.risk import risk_models
+from coupled_arena.views.words.risk import risk_findings
 
 _TITLE = "Risk"
 _MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 20, 400_000  # of one page; else the command line
@@ -88,7 +89,7 @@ class RiskTab:
         self._stored.build()
         with gr.Column(visible=False) as self._body:
             self._build_controls()
-            self._said = gr.HTML(elem_id="risk-said", apply_default_css=False)
+            self._findings = gr.HTML(elem_id="risk-said", apply_default_css=False)
             self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
             self._plots = figure_rows("risk", _LAYOUT, RISK)
         opened: dict[str, Any] = {"outputs": [self._scores, *self._controls, *self._outputs]}
@@ -144,7 +145,7 @@ class RiskTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        return [self._body, self._said, self._table, *self._plots.values()]
+        return [self._body, self._findings, self._table, *self._plots.values()]
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
@@ -199,8 +200,8 @@ class RiskTab:
         dark = bool(values[self._dark])
         return {
             self._body: gr.Column(visible=True),
-            self._said: risk_said(report, view),
-            self._table: rank_table(report, view),
+            self._findings: risk_findings(report, view),
+            self._table: risk_models(report, view).html(),
             **{
                 plot: drawn(_FIGURES[name](report, view, dark=dark))
                 for name, plot in self._plots.items()

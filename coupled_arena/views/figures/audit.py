@@ -21,6 +21,8 @@ from coupled_arena.views.figures.rows import (
     row_figure,
 )
 from coupled_arena.views.figures.theme import Head, key, theme_for
+from coupled_arena.views.tables.audit import audit_models
+from coupled_arena.views.words.symbols import symbols
 
 _CEILING = 20  # what ten votes are worth at most where the judge is no better than the model
 _DOT, _RING = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
@@ -38,7 +40,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     dots["hovertext"] = [
         f"<b>{escape(row.model)}</b><br>judge {_of(row.judge_score):.1%}, "
-        f"{audit.symbols.source} {_of(row.b):.1%}"
+        f"{symbols(audit).source} {_of(row.b):.1%}"
         for _, row in known
     ]
     reach = max([0.05, *(abs(_of(end)) for _, r in known for end in (r.bias_low, r.bias_high))])
@@ -49,19 +51,19 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             *audit_caption(audit),
             key((_DOT, theme.accent, "bias"), (_BAR, theme.pale, f"{_level(audit)} interval")),
         ),
-        columns=("model", "judge_bias", "low", "high", "people", "judge", "comparisons"),
-        rows=[
-            (r.model, r.judge_bias, r.bias_low, r.bias_high, r.b, r.judge_score, r.n)
-            for r in audit.models
-        ],
+        numbers=audit_models(audit).only(
+            "model", "judge_bias", "bias_low", "bias_high", "b", "judge_score", "n"
+        ),
     )
-    said = _said(audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}")
+    labels = _row_labels(
+        audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}"
+    )
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
-        "title": axis_title(f"Judge below {audit.symbols.source}, above", theme),
+        "title": axis_title(f"Judge below {symbols(audit).source}, above", theme),
     }
-    return row_figure([_rule(0, audit, theme.faint), dots], said, theme, head, axis)
+    return row_figure([_rule(0, audit, theme.faint), dots], labels, theme, head, axis)
 
 
 def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
@@ -70,7 +72,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     known = _known(audit, lambda row: row.tau_max)
     dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
     dots["hovertext"] = [
-        f"<b>{escape(row.model)}</b><br>correlation with {audit.symbols.source} "
+        f"<b>{escape(row.model)}</b><br>correlation with {symbols(audit).source} "
         f"{_of(row.rho):.2f}<br>"
         f"agrees {_of(row.agreement):.1%}, balanced {_of(row.balanced_agreement):.1%}"
         for _, row in known
@@ -84,7 +86,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     now["hovertext"] = [f"now {10 * row.tau:.1f}" for _, row in known if row.tau is not None]
     head = Head(
         file="judge-efficiency",
-        title=f"Worth of 10 {audit.symbols.label}s",
+        title=f"Worth of 10 {symbols(audit).label}s",
         lines=(
             *audit_caption(audit),
             key(
@@ -96,20 +98,19 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
                 (_LINE, theme.text, "ceiling at the frontier"),
             ),
         ),
-        columns=("model", "tau", "tau_max", "low", "high", "rho_squared", "at_frontier"),
-        rows=[
-            (r.model, r.tau, r.tau_max, r.tau_max_low, r.tau_max_high, r.rho_squared, r.at_frontier)
-            for r in audit.models
-        ],
+        numbers=audit_models(audit).only(
+            *("model", "tau", "tau_max", "tau_max_low", "tau_max_high", "rho_squared"),
+            "at_frontier",
+        ),
     )
-    said = _said(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
+    labels = _row_labels(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
     axis = {
         "range": [9.6, 1.1 * widest],
-        "title": axis_title(f"{audit.symbols.label.capitalize()}s without the judge", theme),
+        "title": axis_title(f"{symbols(audit).label.capitalize()}s without the judge", theme),
     }
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
-    return row_figure(traces, said, theme, head, axis)
+    return row_figure(traces, labels, theme, head, axis)
 
 
 def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
@@ -140,10 +141,9 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
                 (_LINE, theme.faint, "guessing"),
             ),
         ),
-        columns=("model", "agreement", "balanced_agreement", "p", "q", "b"),
-        rows=[(r.model, r.agreement, r.balanced_agreement, r.p, r.q, r.b) for r in audit.models],
+        numbers=audit_models(audit).only("model", "agreement", "balanced_agreement", "p", "q", "b"),
     )
-    said = _said(
+    labels = _row_labels(
         audit,
         lambda row: row.balanced_agreement,
         lambda row: f"{_of(row.balanced_agreement):.0%} | {_of(row.agreement):.0%}",
@@ -154,8 +154,8 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         agreed,
         balanced,
     ]
-    axis = {**rate_axis(theme), "title": axis_title(f"Same as {audit.symbols.source}", theme)}
-    return row_figure(traces, said, theme, head, axis)
+    axis = {**rate_axis(theme), "title": axis_title(f"Same as {symbols(audit).source}", theme)}
+    return row_figure(traces, labels, theme, head, axis)
 
 
 def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
@@ -178,28 +178,26 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     alone_too = [f"{audit.judge_only:,} more comparisons with a verdict alone"] if voted else []
     head = Head(
         file="judge-win-rates",
-        title=f"{audit.symbols.rate} with the judge",
+        title=f"{symbols(audit).rate} with the judge",
         lines=(
             *audit_caption(audit),
             *alone_too,
             key(
-                (_BAR, theme.other, f"{audit.symbols.source} alone"),
+                (_BAR, theme.other, f"{symbols(audit).source} alone"),
                 (_BAR, theme.accent, "with the judge"),
             ),
         ),
-        columns=("model", "people", "low", "high", "powered", "powered_low", "powered_high"),
-        rows=[
-            (r.model, r.b, r.b_low, r.b_high, r.powered, r.powered_low, r.powered_high)
-            for r in audit.models
-        ],
+        numbers=audit_models(audit).only(
+            "model", "b", "b_low", "b_high", "powered", "powered_low", "powered_high"
+        ),
     )
-    said = _said(
+    labels = _row_labels(
         audit,
         lambda row: row.b,
         lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
-    axis = {**rate_axis(theme), "title": axis_title(audit.symbols.rate, theme)}
-    return row_figure([alone, powered], said, theme, head, axis)
+    axis = {**rate_axis(theme), "title": axis_title(symbols(audit).rate, theme)}
+    return row_figure([alone, powered], labels, theme, head, axis)
 
 
 def _worth_of_ten(row: ModelAudit) -> tuple[float, float, float]:
@@ -214,7 +212,7 @@ def _known(
     return [(at, row) for at, row in enumerate(audit.models) if value(row) is not None]
 
 
-def _said(
+def _row_labels(
     audit: Audit, value: Callable[[ModelAudit], float | None], text: Callable[[ModelAudit], str]
 ) -> Sequence[FigureRow]:
     return [

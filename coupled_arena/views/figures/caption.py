@@ -13,6 +13,7 @@ from coupled_arena.core.records import Mode
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.figures.theme import shortened
+from coupled_arena.views.words.symbols import symbols
 
 _LINE = 50  # characters
 _MODES = {
@@ -56,7 +57,7 @@ def audit_caption(audit: Audit) -> tuple[str, ...]:
     return _lines(
         [
             f"judge {shortened(audit.judge)} against {_TRUTHS[estimates.truth]}",
-            f"{audit.comparisons:,} {audit.symbols.many} with both",
+            f"{audit.comparisons:,} {symbols(audit).many} with both",
             _MODES[estimates.selection.mode],
             *_filters(estimates.selection),
             *([ties] if estimates.truth is Truth.VOTES else []),
@@ -105,12 +106,12 @@ def _direction(report: RiskReport, view: RiskView) -> list[str]:
 
 
 def _whose(board: Leaderboard) -> list[str]:
-    said = {
+    counted = {
         BoardSource.HUMAN: "people's votes",
         BoardSource.JUDGE: f"verdicts of {_judge(board)}",
         BoardSource.PPR: f"votes with verdicts of {_judge(board)}",
     }[board.source]
-    return [said, _number(board)]
+    return [counted, _number(board)]
 
 
 def _number(board: Leaderboard) -> str:

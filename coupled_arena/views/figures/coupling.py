@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -11,26 +10,26 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.coupling.read import StoredScores
+from coupled_arena.analysis.coupling.result import Coupling
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.tables.coupling import coupling_pairs, curve_table, prompt_table
 
 _SQUARE, _BAR = "\N{BLACK SQUARE}", "\N{BLACK RECTANGLE}"
 _BINS = 16
 _HEIGHT = 300  # pixels
 
 
-def savings_figure(
-    stored: StoredScores, pairs: Sequence[PairSavings], alpha: float, *, dark: bool = False
-) -> go.Figure:
+def savings_figure(result: Coupling, *, dark: bool = False) -> go.Figure:
     """Draw the share of samples that coupling saves for each pair of models.
 
     Bold where the interval does not reach zero.
     """
-    theme, names = theme_for(dark), list(stored.table.models)
+    theme, names, pairs = theme_for(dark), list(result.models), result.pairs
     found = {(pair.model_a, pair.model_b): pair for pair in pairs}
     found |= {(pair.model_b, pair.model_a): pair for pair in pairs}
     grid = [[found.get((a, b)) for b in names] for a in names]
@@ -48,15 +47,13 @@ def savings_figure(
         file="sample-savings",
         title="Samples saved by coupling",
         lines=(
-            *_caption(stored),
-            f"In percent; bold: the {100 * (1 - alpha):.4g}% interval misses 0",
+            *_caption(result.scores),
+            f"In percent; bold: the {100 * (1 - result.alpha):.4g}% interval misses 0",
             key((_SQUARE, theme.ahead, "saves samples"), (_SQUARE, theme.behind, "costs samples")),
         ),
-        columns=("model_a", "model_b", "savings", "low", "high", "mean_covariance"),
-        rows=[
-            (p.model_a, p.model_b, p.savings, p.savings_low, p.savings_high, p.mean_covariance)
-            for p in pairs
-        ],
+        numbers=coupling_pairs(result).only(
+            "model_a", "model_b", "savings", "savings_low", "savings_high", "mean_covariance"
+        ),
     )
     unmet = [(i, j) for i, row in enumerate(grid) for j, pair in enumerate(row) if _unknown(pair)]
     return matrix_figure(names, cells, unmet, theme, head)
@@ -66,7 +63,6 @@ def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
     """Draw how the variance of the score difference is spread over prompts, by protocol."""
     theme = theme_for(dark)
     spreads = {"coupled": pair.variances_coupled, "independent": pair.variances_independent}
-    columns = np.column_stack(list(spreads.values())).tolist()
     head = Head(
         file="score-difference-variance",
         title="Variance of the difference",
@@ -78,8 +74,7 @@ def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
                 for name, colour in (("coupled", theme.accent), ("independent", theme.other))
             ),
         ),
-        columns=("prompt", "variance_coupled", "variance_independent"),
-        rows=[(prompt, *values) for prompt, values in enumerate(columns)],
+        numbers=prompt_table(pair).only("prompt", "variance_coupled", "variance_independent"),
     )
     edges = _edges(np.concatenate(list(spreads.values())))
     traces = [
@@ -100,8 +95,7 @@ def covariance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
             f"mean {pair.mean_covariance:+.4f} ± {pair.mean_covariance_error:.4f} (standard error)",
             f"independent {pair.mean_covariance_independent:+.4f}: chance alone",
         ),
-        columns=("prompt", "covariance"),
-        rows=list(enumerate(pair.covariances.tolist())),
+        numbers=prompt_table(pair).only("prompt", "covariance"),
     )
     traces = [
         _histogram(pair.covariances, _edges(pair.covariances), theme.accent, "coupled"),
@@ -161,19 +155,7 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
             "mean error; bands: 95% of sub-samplings",
             key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
         ),
-        columns=("samples", "protocol", "mean", "standard_error", "low", "high"),
-        rows=[
-            (
-                size,
-                name,
-                *(
-                    float(values[at, pair_index, i])
-                    for values in (curves.mean, curves.mean_error, curves.low, curves.high)
-                ),
-            )
-            for at, name, _ in protocols
-            for i, size in enumerate(sizes)
-        ],
+        numbers=curve_table(curves, pair_index),
     )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
     layout = {

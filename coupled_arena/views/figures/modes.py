@@ -10,7 +10,7 @@ from coupled_arena.views.figures.caption import mode_caption
 from coupled_arena.views.figures.matrices import number
 from coupled_arena.views.figures.rows import FigureRow, bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
-from coupled_arena.views.tables.leaderboard import mode_models
+from coupled_arena.views.tables.modes import mode_models
 
 
 def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -43,11 +43,11 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     for trace, name, values in ((traces[1], "independent", 2), (traces[2], "coupled", 1)):
         trace["hovertext"] = [f"{name} {each[values]:.1%}" for each in found]
     models = [s.model for s in board.standings]
-    said = [FigureRow(model, "<i>too few in both</i>", known=False) for model in models]
+    labels = [FigureRow(model, "<i>too few in both</i>", known=False) for model in models]
     for row, c, i in found:
         p = p_values[row]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""
-        said[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
+        labels[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
     head = Head(
         file="modes-models",
         title="Win rates by mode",
@@ -60,4 +60,4 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         ),
         numbers=mode_models(modes),
     )
-    return row_figure(traces, said, theme, head, rate_axis(theme))
+    return row_figure(traces, labels, theme, head, rate_axis(theme))

@@ -17,6 +17,7 @@ from coupled_arena.views.figures.caption import dominance_caption, risk_caption
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.tables.risk import curve_table, mean_risks, risk_pairs
 
 _MOST_LINES = 12
 _LONGEST = 46  # characters of a line of names
@@ -37,12 +38,17 @@ _RISKS = {
 def quantile_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
     """Draw each model's quantiles: the higher everywhere, the better."""
     curves = view.quantile_curves
-    return _curves(report, view, curves, ("quantiles", "Quantiles", "Score"), theme_for(dark))
+    return _curves(
+        report, view, curves, ("quantiles", "Quantiles", "Score", "quantile"), theme_for(dark)
+    )
 
 
 def tail_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
     """Draw the mean of each model's worst scores: dominance in the second order, by eye."""
-    names = ("tail-value-at-risk", "Tail value at risk", "Mean of the worst share")
+    names = (
+        *("tail-value-at-risk", "Tail value at risk", "Mean of the worst share"),
+        "tail_value",
+    )
     return _curves(report, view, view.tail_curves, names, theme_for(dark))
 
 
@@ -86,13 +92,7 @@ def violation_figure(
                 (_SQUARE, theme.behind, "column nearer"),
             ),
         ),
-        columns=("model", "opponent", "violation_ratio", "p_value", "wins"),
-        rows=[
-            (names[i], names[j], float(ratios[i, j]), float(p_values[i, j]), bool(wins[i, j]))
-            for row in pairs
-            for i, j in row
-            if i != j
-        ],
+        numbers=risk_pairs(view, order).only("model", "opponent", "violation", "p_value", "ahead"),
     )
     return matrix_figure(names, cells, [(i, i) for i in range(k)], theme, head)
 
@@ -108,19 +108,7 @@ def radar_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> g
             f"tails: the worst {100 * report.settings.tail_p:.3g} %; outer is better",
             *_names(view, shown),
         ),
-        columns=("model", "risk", "mean", "value", "score", "rank"),
-        rows=[
-            (
-                model,
-                risk.value,
-                each.mean,
-                each.risks[risk],
-                each.score(risk),
-                int(view.ranks[risk.value][at]),
-            )
-            for at, (model, each) in enumerate(zip(view.models, view.mean_risks, strict=True))
-            for risk in Risk
-        ],
+        numbers=mean_risks(view),
     )
     traces = _polygons(view, shown)
     return finish(traces, theme, head, height=390, layout={"polar": _axes_of_risks(theme)})
@@ -174,10 +162,10 @@ def _curves(
     report: RiskReport,
     view: RiskView,
     curves: FloatArray,
-    names: tuple[str, str, str],
+    names: tuple[str, str, str, str],
     theme: Theme,
 ) -> go.Figure:
-    file, title, axis = names
+    file, title, axis, value = names
     shown = _shown(view)
     traces = [
         {
@@ -196,12 +184,7 @@ def _curves(
         file=file,
         title=title,
         lines=(*risk_caption(report, view), *_names(view, shown)),
-        columns=("model", "share", "value"),
-        rows=[
-            (model, place, value)
-            for model, curve in zip(view.models, curves.tolist(), strict=True)
-            for place, value in zip(view.places.tolist(), curve, strict=True)
-        ],
+        numbers=curve_table(view).only("model", "share", value),
     )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
     layout = {
@@ -238,9 +221,9 @@ def _names(view: RiskView, shown: list[int]) -> list[str]:
         mark = _SOLID if place < len(_COLOURS) else _DASHED
         lines[-1].append((mark, _COLOURS[place % len(_COLOURS)], name))
         width += len(name) + 5
-    said = [key(*line) for line in lines]
+    named = [key(*line) for line in lines]
     left = len(view.models) - len(shown)
-    return [*said, *([f"and {left} more, which rank behind"] if left else [])]
+    return [*named, *([f"and {left} more, which rank behind"] if left else [])]
 
 
 def _ratio(ratio: float, win: bool, at: tuple[int, int], k: int) -> str:

@@ -30,10 +30,10 @@ _BAR = "\N{BLACK RECTANGLE}"
 
 @dataclass(frozen=True)
 class FigureRow:
-    """A line of text: a model, and what is said of it in plotly's markup."""
+    """A line of text: a model, and what stands beside it in plotly's markup."""
 
     model: str
-    said: str
+    text: str
     known: bool = True
 
 
@@ -61,8 +61,8 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             "model", "win_rate", "standard_error", "low", "high", "comparisons"
         ),
     )
-    said = [_said_rate(board, standing, theme) for standing in board.standings]
-    return row_figure([dots], said, theme, head, rate_axis(theme))
+    labels = [_rate_label(board, standing, theme) for standing in board.standings]
+    return row_figure([dots], labels, theme, head, rate_axis(theme))
 
 
 def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -86,13 +86,13 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         ),
         numbers=_placed(board).only("model", "rank", "rank_low", "rank_high"),
     )
-    said = [
+    labels = [
         FigureRow(
             s.model, f"<b>{rank_range(s.place)}</b>" if s.place else "<i>no rank</i>", bool(s.place)
         )
         for s in board.standings
     ]
-    return row_figure([bars, dots], said, theme, head, _rank_axis(len(known), theme))
+    return row_figure([bars, dots], labels, theme, head, _rank_axis(len(known), theme))
 
 
 def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -124,7 +124,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         ),
         numbers=rank_set_sizes(board),
     )
-    said = [
+    labels = [
         FigureRow(
             model,
             f"<b>{human.get(model, DASH)} \N{RIGHTWARDS ARROW} {powered.get(model, DASH)}</b>",
@@ -134,7 +134,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     axis = {**_rank_axis(max([*human.values(), *powered.values()], default=1), theme)}
     axis["range"] = [0, axis["range"][1]]
     axis["title"] = axis_title("Ranks still possible", theme)
-    return row_figure(lines, said, theme, head, axis)
+    return row_figure(lines, labels, theme, head, axis)
 
 
 def row_figure(
@@ -150,7 +150,7 @@ def row_figure(
         "xaxis": {"automargin": True, "zeroline": False, "gridcolor": theme.grid, **axis},
         "yaxis": {"range": [len(rows) - 0.6, -0.75], "visible": False},
         "annotations": [
-            label for row, said in enumerate(rows) for label in _labels(row, said, theme)
+            each for row, label in enumerate(rows) for each in _annotations(row, label, theme)
         ],
     }
     return finish(traces, theme, head, height=tall * len(rows) + 62, layout=layout)
@@ -249,24 +249,24 @@ def _size(board: Leaderboard, standing: Standing) -> int:
     return standing.judge_verdicts if board.source is BoardSource.JUDGE else standing.comparisons
 
 
-def _said_rate(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
+def _rate_label(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
     size = f'<span style="color:{theme.faint}">n = {_size(board, standing):,}</span>'
     if standing.place is None:
         return FigureRow(standing.model, f"<i>no win rate</i>  {size}", known=False)
     return FigureRow(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
 
 
-def _labels(row: int, said: FigureRow, theme: Theme) -> list[dict[str, Any]]:
+def _annotations(row: int, label: FigureRow, theme: Theme) -> list[dict[str, Any]]:
     place: dict[str, Any] = {
         "y": row,
         "yshift": 17,
         "showarrow": False,
         "xref": "paper",
-        "font": {"color": theme.text if said.known else theme.faint},
+        "font": {"color": theme.text if label.known else theme.faint},
     }
     return [
-        {**place, "text": shortened(said.model), "x": 0, "xanchor": "left"},
-        {**place, "text": said.said, "x": 1, "xanchor": "right"},
+        {**place, "text": shortened(label.model), "x": 0, "xanchor": "left"},
+        {**place, "text": label.text, "x": 1, "xanchor": "right"},
     ]
 
 

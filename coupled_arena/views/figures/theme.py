@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from html import escape
 from textwrap import wrap
@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from coupled_arena.views.tables.table import Column, Table, table_of
+from coupled_arena.views.tables.table import Table
 
 LINE = 16  # pixels of a line of text
 _TITLE = 44  # pixels of the title with its distance to the edge and to what follows
@@ -81,9 +81,7 @@ class Head:
     file: str
     title: str
     lines: tuple[str, ...]
-    numbers: Table[Any] | None = None
-    columns: Sequence[str] = ()
-    rows: Iterable[Sequence[Any]] = ()
+    numbers: Table[Any]
 
 
 def finish(
@@ -120,7 +118,7 @@ def finish(
         "showlegend": False,
         "meta": {
             "file": head.file,
-            "csv": _csv(head),
+            "csv": head.numbers.csv(),
             # A saved picture is for paper, whatever the page looks like.
             "paper": list(zip(astuple(theme), astuple(LIGHT), strict=True)),
         },
@@ -144,10 +142,3 @@ def shortened(name: str) -> str:
 def wrapped(name: str) -> str:
     """Break a name into lines."""
     return "<br>".join(escape(line, quote=False) for line in wrap(name, _NAME_LINE))
-
-
-def _csv(head: Head) -> str:
-    if head.numbers is not None:
-        return head.numbers.csv()
-    rows = (dict(zip(head.columns, row, strict=True)) for row in head.rows)
-    return table_of([Column(name, float, "") for name in head.columns], rows).csv()

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import Audit, audit, read_audit
-from coupled_arena.analysis.coupling.read import StoredScores, curves_of, read_protocol_scores
+from coupled_arena.analysis.coupling.read import read_protocol_scores
+from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
 from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.analysis.risk.read import read_stored_scores
@@ -16,7 +17,6 @@ from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_re
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
-from coupled_arena.stats.coupling.score_tables import PairSavings, compare_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.migrations import schema_version
 from coupled_arena.store.queries.comparisons import Selection
@@ -68,9 +68,8 @@ class MetricReport:
     ----------
     metric : str
     accuracies : tuple of Accuracy
-    stored : StoredScores or None
+    savings : Coupling or None
         None where the protocols cannot be compared, for the reason `why_not`.
-    pairs : tuple of PairSavings
     curves : ErrorCurves or None
         Of the same pairs.
     why_not : str
@@ -81,8 +80,7 @@ class MetricReport:
 
     metric: str
     accuracies: tuple[Accuracy, ...]
-    stored: StoredScores | None = None
-    pairs: tuple[PairSavings, ...] = ()
+    savings: Coupling | None = None
     curves: ErrorCurves | None = None
     why_not: str = ""
     risk: RiskReport | None = None
@@ -237,8 +235,7 @@ def _with_savings(found: MetricReport, store: Store, wanted: ReportSettings) -> 
         return replace(found, why_not=str(error))
     return replace(
         found,
-        stored=stored,
-        pairs=compare_scores(stored.table, wanted.alpha, seed=SEED),
+        savings=coupling(stored, wanted.alpha, SEED),
         curves=curves_of(stored.table, SUB_SAMPLINGS, SEED),
     )
 

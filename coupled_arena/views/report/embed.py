@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 import plotly.graph_objects as go
-
-from coupled_arena.views.markup import Html, html
+from markupsafe import Markup
 
 _FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
 _NOISE = 1e-14  # what is left of numbers near one that cancel out
@@ -25,7 +24,7 @@ class Draw(Protocol):
         ...
 
 
-def figure(draw: Draw, reading: str) -> Html:
+def figure(draw: Draw, reading: str) -> Markup:
     """Return a figure for light and dark pages, with how to read it and its numbers.
 
     A script of the page draws it; numbers are there without one.
@@ -41,19 +40,23 @@ def figure(draw: Draw, reading: str) -> Html:
     layout = both["light"]["layout"]
     # The page has the numbers once, as a link.
     meta, _ = (each["layout"].pop("meta") for each in both.values())
-    return Html(
-        f'<figure><div class="plot" role="img" aria-label="{html(meta["file"])}" '
-        f'style="height:{layout["height"]:.0f}px"></div>'
-        f'<script type="application/json">{_in_script(both)}</script>'
-        f"<figcaption>{html(reading)} "
-        f'<a download="{html(meta["file"])}.csv" href="data:text/csv;charset=utf-8,'
-        f'{quote(_steady_table(meta["csv"]))}">Its numbers as CSV</a></figcaption></figure>'
+    return Markup(
+        '<figure><div class="plot" role="img" aria-label="{file}" style="height:{height:.0f}px">'
+        '</div><script type="application/json">{data}</script>'
+        '<figcaption>{reading} <a download="{file}.csv" '
+        'href="data:text/csv;charset=utf-8,{numbers}">Its numbers as CSV</a></figcaption></figure>'
+    ).format(
+        file=meta["file"],
+        height=layout["height"],
+        data=Markup(_in_script(both)),
+        reading=reading,
+        numbers=quote(_steady_table(meta["csv"])),
     )
 
 
-def figures(*drawn: Html) -> Html:
+def figures(*drawn: Markup) -> Markup:
     """Return figures side by side where there is room."""
-    return Html(f'<div class="figures">{"".join(drawn)}</div>')
+    return Markup('<div class="figures">{}</div>').format(Markup("").join(drawn))
 
 
 def _plain(drawn: go.Figure) -> dict[str, Any]:

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import version
 
+from markupsafe import Markup
+
 from coupled_arena import __version__
 from coupled_arena.core.records import Sampling
 from coupled_arena.stats.coupling import score_tables
 from coupled_arena.stats.ranking import rank_sets
 from coupled_arena.store.queries.inventory import Inventory, ModelRecord
 from coupled_arena.store.transfer.fingerprint import COVERED
-from coupled_arena.views.markup import Html, facts, heading, joined, listed, paragraph, table
+from coupled_arena.views.markup import facts, heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import SEED, SUB_SAMPLINGS, Report
 
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "plotly")
@@ -22,7 +24,7 @@ _REVISION = ("commit", "sha256")
 _FOLDERS = re.compile(r"(^|(?<=:))(~|[A-Za-z]:)?[/\\].*[/\\](?=[^/\\])")
 
 
-def summary(report: Report) -> Html:
+def summary(report: Report) -> Markup:
     """Return what was counted, in a few lines."""
     counted = report.inventory
     return joined(
@@ -36,14 +38,14 @@ def summary(report: Report) -> Html:
                     ("Scores", sum(each.scores for each in counted.metrics)),
                     ("Grades", sum(each.grades for each in counted.judges)),
                     ("Error level", f"{report.wanted.alpha:g}"),
-                    ("Fingerprint", Html(f"<code>{report.fingerprint}</code>")),
+                    ("Fingerprint", Markup(f"<code>{report.fingerprint}</code>")),
                 ]
             ),
         ]
     )
 
 
-def basis(report: Report) -> Html:
+def basis(report: Report) -> Markup:
     """Return everything that the numbers depend on."""
     counted = report.inventory
     return joined(
@@ -91,7 +93,7 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
         yield "Cut-off of rank-sets", cutoff
     for each in report.audits[:1]:
         yield "Ties in audits", f"as {each.estimates.ties}es"
-    if any(each.pairs for each in report.metrics):
+    if any(each.savings for each in report.metrics):
         draws = f"{score_tables.DRAWS:,} bootstrap samples of prompts"
         yield "Intervals of savings", f"{draws}, seed {SEED}"
         yield "Curves of errors", f"{SUB_SAMPLINGS:,} sub-samplings, seed {SEED}"
@@ -102,7 +104,7 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
         yield "Tail", f"worst {chosen.tail_p:.0%} of replies"
 
 
-def _battles(counted: Inventory) -> Html:
+def _battles(counted: Inventory) -> Markup:
     return table(
         ("Origin", "Mode", "Battles", "First (UTC)", "Last (UTC)"),
         [
@@ -120,7 +122,7 @@ def _votes(counted: Inventory) -> Iterator[str]:
     yield f"Not counted, for the same voter voted again later: {votes.superseded:,}."
 
 
-def _metrics(counted: Inventory) -> Html:
+def _metrics(counted: Inventory) -> Markup:
     return table(
         ("Scores", "From", "Better is", "Replies", "Prompts"),
         [
@@ -134,7 +136,7 @@ def _metrics(counted: Inventory) -> Html:
     )
 
 
-def _models(counted: Inventory) -> Html:
+def _models(counted: Inventory) -> Markup:
     return table(
         ("Model", "Battles", "Source", "Revision", "Arithmetic", "Computed with"),
         [_model(each) for each in counted.models],
@@ -157,7 +159,7 @@ def _model(record: ModelRecord) -> tuple[object, ...]:
     return record.model, record.battles, source, revision, described, versions
 
 
-def _judges(counted: Inventory) -> Html:
+def _judges(counted: Inventory) -> Markup:
     return table(
         ("Judge", "Model", "Prompt's SHA-256", "Sampling", "Verdicts", "Grades", "Unreadable"),
         [
@@ -172,7 +174,7 @@ def _judges(counted: Inventory) -> Html:
     )
 
 
-def _samplings(counted: Inventory) -> Html:
+def _samplings(counted: Inventory) -> Markup:
     return table(
         ("Temperature", "Top-k", "Top-p", "Longest answer", "Coupled by", "Battles"),
         [(*_sampled(sampling), n) for sampling, n in counted.samplings],
@@ -190,7 +192,7 @@ def _sampled(sampling: Sampling) -> tuple[object, ...]:
     )
 
 
-def _experiments(counted: Inventory) -> Html:
+def _experiments(counted: Inventory) -> Markup:
     if not counted.experiments:
         return paragraph("No battle comes from generate or benchmark.", "hint")
     hidden = sum(each.seed is None for each in counted.experiments)
@@ -215,7 +217,7 @@ def _versions(report: Report) -> Iterator[tuple[str, object]]:
     yield "Schema of the store", report.schema
     yield "Python", platform.python_version()
     yield from ((name, version(name)) for name in _LIBRARIES)
-    yield "Fingerprint", Html(f"<code>{report.fingerprint}</code>")
+    yield "Fingerprint", Markup(f"<code>{report.fingerprint}</code>")
 
 
 def _covered() -> str:

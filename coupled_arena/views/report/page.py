@@ -7,13 +7,13 @@ import hashlib
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from string import Template
 
+from jinja2 import Environment
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.settings import resource
-from coupled_arena.views.markup import Html, html, joined
 from coupled_arena.views.report.collect import Report
 from coupled_arena.views.report.overview import basis, summary
 from coupled_arena.views.report.sections import SECTIONS
@@ -26,20 +26,15 @@ def page(report: Report) -> str:
     parts = {name: (title, made(report)) for name, (title, made) in SECTIONS.items()}
     parts["basis"] = ("What this rests on", basis(report))
     scripts = {"plotly": get_plotlyjs(), "script": _asset("report.js")}
-    return Template(_asset("report.html")).substitute(
-        policy=_policy(scripts.values()),
-        style=_asset("report.css"),
-        title=f"Coupled Arena: {html(report.store)}",
+    template = Environment(autoescape=True).from_string(_asset("report.html"))
+    return template.render(
+        policy=Markup(_policy(scripts.values())),
+        style=Markup(_asset("report.css")),
+        store=report.store,
         date=f"{report.made:%F %R} UTC",
         summary=summary(report),
-        contents=joined(
-            Html(f'<a href="#{name}">{html(title)}</a>') for name, (title, _) in parts.items()
-        ),
-        sections=joined(
-            Html(f'<section id="{name}"><h2>{html(title)}</h2>\n{body}</section>')
-            for name, (title, body) in parts.items()
-        ),
-        **scripts,
+        parts=parts,
+        **{name: Markup(text) for name, text in scripts.items()},
     )
 
 

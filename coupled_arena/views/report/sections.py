@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from markupsafe import Markup
+
 from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
@@ -33,14 +35,17 @@ from coupled_arena.views.figures.risk import (
     violation_figure,
 )
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
-from coupled_arena.views.markup import Html, heading, joined, listed, paragraph, table
+from coupled_arena.views.markup import heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.report.embed import figure, figures
-from coupled_arena.views.tables.audit import audit_table, difference_table, said
-from coupled_arena.views.tables.coupling import savings_table
+from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.tables.coupling import coupling_pairs
 from coupled_arena.views.tables.leaderboard import board_table
-from coupled_arena.views.tables.risk import rank_table, risk_said
+from coupled_arena.views.tables.risk import risk_models
+from coupled_arena.views.words.audit import audit_findings
+from coupled_arena.views.words.coupling import coupling_warnings
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
+from coupled_arena.views.words.risk import risk_findings
 
 _AUDIT_FIGURES = {
     "efficiency": efficiency_figure,
@@ -58,7 +63,7 @@ _RISK_FIGURES = {
 _CURVES = 3  # pairs of a metric that have curves; the table has all
 
 
-def leaderboards(report: Report) -> Html:
+def leaderboards(report: Report) -> Markup:
     """Return who is better, by people and with each judge."""
     if not report.boards:
         return _needs(
@@ -68,7 +73,7 @@ def leaderboards(report: Report) -> Html:
     return joined(part for board in report.boards for part in _board(board))
 
 
-def modes(report: Report) -> Html:
+def modes(report: Report) -> Markup:
     """Return how coupling changes win rates."""
     board = report.modes
     if board is None:
@@ -87,17 +92,17 @@ def modes(report: Report) -> Html:
     )
 
 
-def savings(report: Report) -> Html:
+def savings(report: Report) -> Markup:
     """Return accuracies, and the samples that coupling saves."""
     if not report.metrics:
         return _needs(
             "scores: run <code>benchmark</code>, which scores the answers of all models under both "
             "protocols."
         )
-    return joined(part for each in report.metrics for part in _metric(each, report.wanted.alpha))
+    return joined(part for each in report.metrics for part in _metric(each))
 
 
-def audits(report: Report) -> Html:
+def audits(report: Report) -> Markup:
     """Return what each judge's verdicts are worth beside people's votes."""
     if not report.audits:
         return _needs(
@@ -107,7 +112,7 @@ def audits(report: Report) -> Html:
     return joined(part for each in report.audits for part in _audit(each, each.judge))
 
 
-def gradings(report: Report) -> Html:
+def gradings(report: Report) -> Markup:
     """Return what each judge's grades are worth beside a benchmark's key."""
     if not report.gradings:
         return _needs(
@@ -121,14 +126,14 @@ def gradings(report: Report) -> Html:
     )
 
 
-def risk(report: Report) -> Html:
+def risk(report: Report) -> Markup:
     """Return which model fails least badly, by each metric."""
     if not report.metrics:
         return _needs("scores: run <code>benchmark</code>, or <code>import-scores</code>.")
     return joined(part for each in report.metrics for part in _risk(each))
 
 
-SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
+SECTIONS: dict[str, tuple[str, Callable[[Report], Markup]]] = {
     "leaderboard": ("Leaderboard", leaderboards),
     "modes": ("Coupled against independent", modes),
     "coupling": ("What coupling saves on benchmarks", savings),
@@ -138,12 +143,12 @@ SECTIONS: dict[str, tuple[str, Callable[[Report], Html]]] = {
 }
 
 
-def _needs(what: str) -> Html:
+def _needs(what: str) -> Markup:
     """Say what a section without results would need; markup of our own."""
-    return paragraph(Html(f"This needs {what}"))
+    return paragraph(Markup(f"This needs {what}"))
 
 
-def _board(board: Leaderboard) -> Iterator[Html]:
+def _board(board: Leaderboard) -> Iterator[Markup]:
     judge = board.estimates.selection.judge or ""
     yield heading(
         {
@@ -166,7 +171,7 @@ def _board(board: Leaderboard) -> Iterator[Html]:
     yield figures(*drawn)
 
 
-def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
+def _metric(found: MetricReport) -> Iterator[Markup]:
     yield heading(f"Scores by {found.metric}", 3)
     yield table(
         ("Model", "Mode", "Answers", "Mean score", "Without an answer"),
@@ -175,25 +180,24 @@ def _metric(found: MetricReport, alpha: float) -> Iterator[Html]:
             for each in found.accuracies
         ],
     )
-    if found.stored is None or found.curves is None:
+    saved, curves = found.savings, found.curves
+    if saved is None or curves is None:
         yield paragraph(found.why_not, "hint")
         return
-    prompts, seeds, _ = found.stored.table.coupled.shape
+    prompts, seeds, _ = saved.scores.table.coupled.shape
     yield paragraph(
         f"{_prompts(prompts)}, {seeds} answers of each model under each protocol. Intervals are "
-        f"clustered by prompt (alpha {alpha:g}). The last column is zero but for chance. "
+        f"clustered by prompt (alpha {saved.alpha:g}). The last column is zero but for chance. "
         f"Curves are those of the pairs that save most, {_CURVES} at most."
     )
-    yield savings_table(found.pairs)
-    yield listed(_left_out(found), "hint")
-    yield figures(
-        figure(partial(savings_figure, found.stored, found.pairs, alpha), COUPLING["savings"])
-    )
-    for at in _largest(found.pairs):
-        pair = found.pairs[at]
+    yield coupling_pairs(saved).html()
+    yield listed(coupling_warnings(saved), "hint")
+    yield figures(figure(partial(savings_figure, saved), COUPLING["savings"]))
+    for at in _largest(saved.pairs):
+        pair = saved.pairs[at]
         yield heading(f"{pair.model_a} against {pair.model_b}", 4)
         yield figures(
-            figure(partial(curve_figure, found.curves, at), COUPLING["curve"]),
+            figure(partial(curve_figure, curves, at), COUPLING["curve"]),
             figure(partial(variance_figure, pair), COUPLING["variance"]),
             figure(partial(covariance_figure, pair), COUPLING["covariance"]),
         )
@@ -205,25 +209,14 @@ def _largest(pairs: Sequence[PairSavings]) -> list[int]:
     return sorted(known, key=lambda at: -pairs[at].savings)[:_CURVES]
 
 
-def _left_out(found: MetricReport) -> Iterator[str]:
-    if found.stored and found.stored.left_out:
-        yield f"Left out, for they lack repetitions: {_prompts(found.stored.left_out)}."
-    still = [pair for pair in found.pairs if not math.isfinite(pair.savings)]
-    if unclear := [f"{pair.model_a} and {pair.model_b}" for pair in still]:
-        yield (
-            f"The scores of {'; '.join(unclear)} never differed under independent generation, so "
-            "that there is nothing to save."
-        )
-
-
-def _risk(found: MetricReport) -> Iterator[Html]:
+def _risk(found: MetricReport) -> Iterator[Markup]:
     yield heading(f"Ranks by {found.metric}", 3)
     if found.risk is None or found.risk.view is None:
         yield paragraph(found.unranked, "hint")
         return
     report, view = found.risk, found.risk.view
-    yield risk_said(report, view)
-    yield rank_table(report, view)
+    yield risk_findings(report, view)
+    yield risk_models(report, view).html()
     yield figures(
         *(figure(partial(draw, report, view), RISK[name]) for name, draw in _RISK_FIGURES.items())
     )
@@ -233,14 +226,14 @@ def _prompts(n: int) -> str:
     return f"{n:,} prompt{'s' * (n != 1)}"
 
 
-def _audit(audit: Audit, title: str) -> Iterator[Html]:
+def _audit(audit: Audit, title: str) -> Iterator[Markup]:
     yield heading(title, 3)
-    yield said(audit)
+    yield audit_findings(audit)
     if not audit.comparisons:
         return
     yield figures(
         *(figure(partial(draw, audit), AUDIT[name]) for name, draw in _AUDIT_FIGURES.items())
     )
-    yield audit_table(audit)
+    yield audit_models(audit).html()
     yield heading("Differences between neighbours", 4)
-    yield difference_table(audit)
+    yield audit_differences(audit, neighbours=True).html()

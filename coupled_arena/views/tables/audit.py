@@ -1,81 +1,281 @@
-"""What an audit says in tables and sentences, as HTML."""
+"""A judge's audit and a plan of votes as tables."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
+from operator import attrgetter
+from typing import Any
 
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.differences import Difference
-from coupled_arena.views.markup import Html, bold, joined, listed, paragraph, table
-from coupled_arena.views.words.audit import audit_words, plan_words
+from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
+from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
 
-_UNKNOWN = "\N{EN DASH}"
-
-
-def said(audit: Audit) -> Html:
-    """Return the sentences, the first one larger, and what the audit cannot say."""
-    words = list(audit_words(audit))
-    first = [paragraph(sentence, "headline") for sentence in words[:1]]
-    return joined([*first, listed(words[1:], "said"), listed(audit.warnings, "hint")])
+_RHO_SQUARED = "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"
+_LAMBDA = "\N{GREEK SMALL LETTER LAMDA}"
 
 
-def audit_table(audit: Audit) -> Html:
-    """Return a row of numbers for each model; the figures have the interval of the last."""
-    level = f"{100 * (1 - audit.alpha):.4g}% interval"
-    names = [
-        *("Model", "Both", "Verdict alone", "b", "p", "q", "Agrees", "Balanced"),
-        *("Bias", level, "Possible bias", "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"),
-        *("\N{GREEK SMALL LETTER LAMDA}", "Vote worth now", "At most"),
-    ]
-    return table(names, (_row(row) for row in audit.models))
+def audit_models(audit: Audit) -> Table[ModelAudit]:
+    """Return a row for each model, the one that people prefer most often first."""
+    return table_of(audit_columns(audit.alpha), audit.models).showing(
+        *("model", "n", "judge_only", "b", "p", "q", "agreement", "balanced_agreement"),
+        *("judge_bias", "bias_low", "bias_possible", "rho_squared", "lambda", "tau", "tau_max"),
+        "tau_max_low",
+    )
 
 
-def difference_table(audit: Audit) -> Html:
-    """Return each model's lead over the next one, by people alone and with the judge."""
+def audit_columns(alpha: float = 0.05) -> tuple[Column[ModelAudit], ...]:
+    """Return the columns of `audit_models`; every share is a number from 0 to 1."""
+    level = interval_heading(alpha)
+    return (
+        Column("model", str, "Name of the model", heading="Model"),
+        *_counts(),
+        Column("b", float, "How often people prefer the model", heading="b", text=".1%"),
+        Column("b_low", float, "Lower bound of b", heading=level, text=_span("b", ".1%")),
+        Column("b_high", float, "Upper bound of b"),
+        Column("p", float, "Judge agrees where people prefer the model", heading="p", text=".1%"),
+        Column("q", float, "Judge agrees where they do not", heading="q", text=".1%"),
+        Column("judge_score", float, "How often the judge prefers the model"),
+        Column("agreement", float, "Same answer of both", heading="Agrees", text=".1%"),
+        Column(
+            "balanced_agreement",
+            float,
+            "Mean of p and q: one half by guessing",
+            heading="Balanced",
+            text=".1%",
+        ),
+        Column(
+            "judge_bias",
+            float,
+            "Judge's score less people's",
+            heading="Bias",
+            text="+.1%",
+            strong=True,
+        ),
+        Column(
+            "bias_low",
+            float,
+            "Lower bound of the bias",
+            heading=level,
+            text=_span("bias", "+.1%"),
+        ),
+        Column("bias_high", float, "Upper bound of the bias"),
+        Column(
+            "bias_possible",
+            float,
+            "Largest bias, either way, of a judge that agrees as often",
+            heading="Possible bias",
+            text=".1%",
+        ),
+        Column("rho", float, "Correlation of judge and people"),
+        *_worths(alpha),
+    )
+
+
+def _counts() -> tuple[Column[ModelAudit], ...]:
+    return (
+        Column("n", int, "Comparisons in the 2x2 table, with a vote and a verdict", heading="Both"),
+        Column("both", int, "Of these: judge and people prefer the model"),
+        Column("human_alone", int, "People alone prefer it"),
+        Column("judge_alone", int, "The judge alone prefers it"),
+        Column("neither", int, "Neither prefers it"),
+        Column("votes", int, "Comparisons with vote and verdict, dropped ties included"),
+        Column("judge_only", int, "Comparisons with a verdict alone", heading="Verdict alone"),
+    )
+
+
+def _worths(alpha: float) -> tuple[Column[ModelAudit], ...]:
+    return (
+        Column(
+            "rho_squared",
+            float,
+            "Share of the variance of votes that verdicts explain",
+            heading=_RHO_SQUARED,
+            text=".3f",
+        ),
+        Column("rho_squared_least", float, "Its lower bound by Theorem 9 of the paper"),
+        Column("rho_squared_most", float, "Its upper bound by Theorem 9 of the paper"),
+        Column(
+            "tau",
+            float,
+            "Votes that one vote is worth with the verdicts there are",
+            heading="Vote worth now",
+            text=".2f",
+        ),
+        Column(
+            "tau_max",
+            float,
+            "Votes that one vote is worth with verdicts without end",
+            heading="At most",
+            text=".2f",
+            strong=True,
+        ),
+        Column(
+            "tau_max_low",
+            float,
+            "Lower bound of tau_max",
+            heading=interval_heading(alpha),
+            text=_span("tau_max", ".2f"),
+        ),
+        Column("tau_max_high", float, "Upper bound of tau_max"),
+        Column(
+            "at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"
+        ),
+        Column("powered", float, "b corrected by the verdicts alone", text=".1%"),
+        Column("powered_low", float, "Lower bound of powered"),
+        Column("powered_high", float, "Upper bound of powered"),
+        Column(
+            "lambda",
+            float,
+            "Weight of the verdicts there are: 0 ignores the judge",
+            attrgetter("power_tuning"),
+            _LAMBDA,
+            ".2f",
+        ),
+        Column(
+            "lambda_limit",
+            float,
+            "Weight of verdicts without end",
+            attrgetter("power_tuning_limit"),
+        ),
+    )
+
+
+def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Difference]:
+    """Return a row for each pair of models; of neighbours each model's lead over the next."""
     following = {one.model: other.model for one, other in pairwise(audit.models)}
-    level = f"{100 * (1 - audit.alpha):.4g}% interval"
-    names = ["Model", "Over", "People", level, "With the judge", level, "Weights of the judge"]
-    rows = [_lead(each) for each in audit.differences if following[each.model] == each.other]
-    return table(names, rows)
+    rows = (
+        each for each in audit.differences if not neighbours or following[each.model] == each.other
+    )
+    return table_of(difference_columns(audit.alpha), rows)
 
 
-def plan_text(plan: VotePlan) -> Html:
-    """Return a plan as paragraphs."""
-    return joined(paragraph(sentence) for sentence in plan_words(plan))
+def difference_columns(alpha: float = 0.05) -> tuple[Column[Difference], ...]:
+    """Return the columns of `audit_differences`."""
+    level = interval_heading(alpha)
+    return (
+        Column("model", str, "Name of the model", heading="Model"),
+        Column("other", str, "Name of the model it is compared with", heading="Over"),
+        Column(
+            "human",
+            float,
+            "Win rate of the model less the other's, by people alone",
+            heading="People",
+            text="+.1%",
+        ),
+        Column(
+            "human_low", float, "Lower bound of human", heading=level, text=_span("human", "+.1%")
+        ),
+        Column("human_high", float, "Upper bound of human"),
+        Column(
+            "powered",
+            float,
+            "The same with the judge's verdicts",
+            heading="With the judge",
+            text="+.1%",
+        ),
+        Column(
+            "powered_low",
+            float,
+            "Lower bound of powered",
+            heading=level,
+            text=_span("powered", "+.1%"),
+        ),
+        Column("powered_high", float, "Upper bound of powered"),
+        Column(
+            "lambda",
+            float,
+            "Weight of the verdicts on the model",
+            attrgetter("tuning"),
+            "Weights of the judge",
+            lambda row: f"{row.tuning:.2f}, {row.other_tuning:.2f}",
+        ),
+        Column(
+            "other_lambda", float, "Weight of the verdicts on the other", attrgetter("other_tuning")
+        ),
+    )
 
 
-def _row(row: ModelAudit) -> list[object]:
-    return [
-        row.model,
-        row.n,
-        row.judge_only,
-        *(_shown(x, ".1%") for x in (row.b, row.p, row.q, row.agreement, row.balanced_agreement)),
-        bold(_shown(row.judge_bias, "+.1%")),
-        _range(row.bias_low, row.bias_high, "+.1%"),
-        _shown(row.bias_possible, ".1%"),
-        _shown(row.rho_squared, ".3f"),
-        _shown(row.power_tuning, ".2f"),
-        _shown(row.tau, ".2f"),
-        bold(_shown(row.tau_max, ".2f")),
-    ]
+PLAN: tuple[Column[dict[str, Any]], ...] = (
+    Column("judge", str, "Name of the judge"),
+    Column("model", str, "Whose win rate"),
+    Column("other", str, "Model to separate it from"),
+    Column("width", float, "Of the interval, from end to end"),
+    Column("power", float, "Probability that the leaderboard separates the two"),
+    Column("lead", float, "Difference of win rates that was planned for"),
+    Column("alpha", float, "Error level"),
+    Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
+    Column("price", float, "Of one verdict"),
+    Column("critical_value", float, "Cut-off, in standard deviations"),
+    Column("cutoff", str, "How it allows for comparing all models at once"),
+    Column("board_models", int, "Models that the leaderboard compares at once"),
+    Column("votes_alone", int, "Votes needed without the judge, those there are included"),
+    Column("votes", int, "Votes needed with the judge, each with a verdict"),
+    Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
+    Column("tau", float, "Votes that one vote is then worth"),
+    Column("tau_max", float, "The same with verdicts without end"),
+    Column("votes_there", int, "Votes there are"),
+    Column("verdicts_there", int, "Verdicts there are"),
+    Column("votes_to_cast_alone", int, "Votes still needed without the judge"),
+    Column("votes_to_cast", int, "Votes still needed with the judge"),
+    Column("verdicts_to_buy", int, "Verdicts still needed"),
+    Column("cost", float, "Of these verdicts, in the currency of the price"),
+)
 
 
-def _lead(each: Difference) -> list[object]:
-    return [
-        each.model,
-        each.other,
-        f"{each.human:+.1%}",
-        _range(each.human_low, each.human_high, "+.1%"),
-        f"{each.powered:+.1%}",
-        _range(each.powered_low, each.powered_high, "+.1%"),
-        f"{each.tuning:.2f}, {each.other_tuning:.2f}",
-    ]
+def plan_table(plan: VotePlan) -> Table[dict[str, Any]]:
+    """Return a plan as a table of one row."""
+    known = {**asdict(plan.question), **asdict(plan.needs)}
+    own = {name: getattr(plan, name) for name in (c.name for c in PLAN) if hasattr(plan, name)}
+    return Table(PLAN, ({**known, **own},))
 
 
-def _shown(value: float | None, form: str) -> str:
-    return _UNKNOWN if value is None or value != value else format(value, form)
+def plan_answer(plan: VotePlan) -> dict[str, Any]:
+    """Return a plan as JSON values."""
+    (row,) = plan_table(plan).records()
+    return {**row, "words": list(plan_words(plan))}
 
 
-def _range(low: float | None, high: float | None, form: str) -> str:
-    return f"{_shown(low, form)} to {_shown(high, form)}"
+def audit_answer(audit: Audit) -> dict[str, Any]:
+    """Return an audit as JSON values."""
+    estimates = audit.estimates
+    return {
+        "judge": audit.judge,
+        "truth": estimates.truth.value,
+        "benchmark": estimates.benchmark,
+        "models": audit_models(audit).records(),
+        "differences": audit_differences(audit).records(),
+        "ties": estimates.ties.value,
+        "mode": estimates.selection.mode.value if estimates.selection.mode else "all",
+        "alpha": audit.alpha,
+        "comparisons": audit.comparisons,
+        "judge_only_comparisons": audit.judge_only,
+        "clusters": estimates.means.clusters,
+        "tau_max_range": {ties.value: list(pair) for ties, pair in audit.tau_max_range.items()},
+        "largest_bias": audit.largest_bias,
+        "smallest_gap": audit.smallest_gap,
+        "order_is_safe": audit.order_is_safe,
+        "row_agreement": audit.row_agreement,
+        "row_agreement_strict": audit.row_agreement_strict,
+        "first_by_people": audit.first_by_people,
+        "orders": asdict(estimates.orders),
+        "lengths": asdict(estimates.lengths),
+        "words": list(audit_words(audit)),
+        "warnings": list(audit_warnings(audit)),
+    }
+
+
+def audit_text(audit: Audit) -> str:
+    """Return an audit for a terminal."""
+    ties = f"ties {audit.estimates.ties}, " if audit.estimates.judged else ""
+    settings = f"{ties}alpha {audit.alpha:g}"
+    table = audit_models(audit).text()
+    return "\n".join([table, settings, *audit_words(audit), *audit_warnings(audit)])
+
+
+def _span(name: str, form: str) -> Callable[[Any], str]:
+    low, high = attrgetter(f"{name}_low"), attrgetter(f"{name}_high")
+    return lambda row: span(low(row), high(row), form)

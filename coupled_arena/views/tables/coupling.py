@@ -1,94 +1,271 @@
-"""What coupling saves, in tables and sentences, as HTML."""
+"""What coupling saves as tables: pairs of models, their prompts, their error curves."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
+from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
+from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.views.markup import Html, bold, html, joined, listed, paragraph, table
+from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
+from coupled_arena.views.words.coupling import coupling_warnings
 
-_COLUMNS = (
-    *("Pair", "Samples saved", "Interval", "Difference, coupled", "Independent"),
-    *("Variance, coupled", "Independent", "Covariance", "Proposition 1: gap"),
-)
-
-
-def savings_said(pair: PairSavings, alpha: float, left_out: int = 0) -> Html:
-    """Return what a pair's scores say, the first sentence larger."""
-    names = f"{pair.model_a} and {pair.model_b}"
-    level = f"{100 * (1 - alpha):.4g}% interval"
-    if not math.isfinite(pair.savings):
-        head = f"{names}: the independent difference never varies, so nothing can be saved."
-    else:
-        found = f"{pair.savings:.1%} of the samples"
-        range_ = f"{pair.savings_low:.1%} to {pair.savings_high:.1%}, {level}"
-        head = (
-            f"To compare {names}, coupling saves {found} ({range_})."
-            if pair.savings_low > 0
-            else f"To compare {names}, coupling costs samples: it saves {found} ({range_})."
-            if pair.savings_high < 0
-            else f"Too early to say whether coupling saves samples to compare {names}: {found} "
-            f"({range_})."
-        )
-    error = pair.identity_gap_error
-    rest = [
-        f"Their scores differ by {pair.difference_coupled:+.4f} ± "
-        f"{pair.difference_error_coupled:.4f} coupled and {pair.difference_independent:+.4f} ± "
-        f"{pair.difference_error_independent:.4f} independent (standard errors, clustered by "
-        "prompt).",
-        "Proposition 1, with the covariance taken within prompts: the independent variance less "
-        f"the coupled one less twice the covariance is {pair.identity_gap:+.4f} ± {error:.4f}, "
-        f"{'as chance allows' if abs(pair.identity_gap) <= 3 * error else 'more than chance'}.",
-    ]
-    if left_out:
-        rest.append(f"Left out, for they lack repetitions: {left_out} prompts.")
-    return joined([paragraph(head, "headline"), listed(rest, "said")])
+_Row = dict[str, Any]
+_PROTOCOLS = ("coupled", "independent")  # in the order of an array's axis
+_FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance")
 
 
-def savings_table(pairs: Sequence[PairSavings]) -> Html:
-    """Return a row of numbers for each pair."""
-    return table(_COLUMNS, (_row(pair) for pair in pairs))
+def coupling_pairs(
+    found: Coupling, pairs: Sequence[PairSavings] | None = None
+) -> Table[PairSavings]:
+    """Return a row for each pair of models, or for some."""
+    rows = found.pairs if pairs is None else pairs
+    return table_of(pair_columns(found.alpha), rows).showing(
+        *("model_a", "savings", "savings_low", "difference_coupled"),
+        *("difference_independent", "pooled_variance_coupled", "pooled_variance_independent"),
+        *("mean_covariance", "identity_gap"),
+    )
 
 
-def calculator_said(pair: PairSavings, error: float, repetitions: int, alpha: float) -> Html:
-    """Return how many prompts a difference with this error takes under each protocol.
+def pair_columns(alpha: float = 0.05) -> tuple[Column[PairSavings], ...]:
+    """Return the columns of `coupling_pairs`; differences are those of mean scores, a less b."""
+    return (
+        Column(
+            "model_a",
+            str,
+            "Name of model a",
+            heading="Pair",
+            text=lambda row: f"{row.model_a} | {row.model_b}",
+        ),
+        Column("model_b", str, "Name of model b"),
+        Column("prompts", int, "Prompts that both answered", lambda row: len(row.covariances)),
+        Column(
+            "seeds",
+            int,
+            "Answers of each model to each prompt under each protocol",
+            lambda row: row.repetitions,
+        ),
+        *_differences(),
+        Column(
+            "mean_covariance",
+            float,
+            "Of the two scores under coupling, within prompts",
+            heading="Covariance",
+            text="+.4f",
+        ),
+        Column("mean_covariance_error", float, "Its standard error"),
+        Column("mean_covariance_independent", float, "Zero but for chance"),
+        *_variances(),
+        Column("total_covariance", float, "Under coupling over all answers"),
+        Column(
+            "identity_gap",
+            float,
+            "Independent variance less coupled variance less twice the covariance, within prompts",
+            heading="Proposition 1: gap",
+            text=lambda row: f"{row.identity_gap:+.4f} ± {row.identity_gap_error:.4f}",
+        ),
+        Column("identity_gap_error", float, "Its standard error"),
+        *_savings(alpha),
+    )
+
+
+def _differences() -> tuple[Column[PairSavings], ...]:
+    return (
+        Column(
+            "difference_coupled",
+            float,
+            "Difference of mean scores under coupling",
+            heading="Difference, coupled",
+            text="+.4f",
+        ),
+        Column(
+            "difference_independent",
+            float,
+            "Difference of mean scores, independent",
+            heading="Independent",
+            text="+.4f",
+        ),
+        Column("difference_error_coupled", float, "Its standard error, clustered by prompt"),
+        Column("difference_error_independent", float, "Its standard error, clustered by prompt"),
+    )
+
+
+def _variances() -> tuple[Column[PairSavings], ...]:
+    return (
+        Column(
+            "mean_variance_coupled",
+            float,
+            "Of the score difference, mean over prompts",
+            lambda row: row.variances_coupled.mean(),
+        ),
+        Column(
+            "mean_variance_independent",
+            float,
+            "Of the score difference, mean over prompts",
+            lambda row: row.variances_independent.mean(),
+        ),
+        Column(
+            "pooled_variance_coupled",
+            float,
+            "Of the score difference, over all answers",
+            heading="Variance, coupled",
+            text=".4f",
+        ),
+        Column(
+            "pooled_variance_independent",
+            float,
+            "Of the score difference, over all answers",
+            heading="Independent",
+            text=".4f",
+        ),
+    )
+
+
+def _savings(alpha: float) -> tuple[Column[PairSavings], ...]:
+    return (
+        Column(
+            "savings",
+            float,
+            "Share of the samples that coupling makes needless for the same error",
+            heading="Samples saved",
+            text=".1%",
+            strong=True,
+        ),
+        Column(
+            "savings_low",
+            float,
+            "Lower bound of the savings",
+            heading=interval_heading(alpha),
+            text=lambda row: span(row.savings_low, row.savings_high, ".1%"),
+        ),
+        Column("savings_high", float, "Upper bound of the savings"),
+        Column("savings_within", float, "Savings for a fixed set of prompts"),
+    )
+
+
+def with_prompts_needed(
+    table: Table[PairSavings], error: float, repetitions: int, alpha: float
+) -> Table[PairSavings]:
+    """Return the pairs with how many prompts a difference with this error takes.
 
     Raises
     ------
-    ValueError
+    ScoreError
         A number is out of range.
     """
-    coupled, independent = (math.ceil(n) for n in pair.prompts_needed(error, repetitions, alpha))
-    unknown = pair.savings_low <= 0 <= pair.savings_high
-    share = (
-        " by the estimates: too early to say whether coupling takes fewer"
-        if unknown
-        else f", {1 - coupled / independent:.0%} fewer by the estimates"
-        if 0 < coupled < independent
-        else ""
-    )
-    level = f"{100 * (1 - alpha):.4g}%"
-    return Html(
-        f"<p>A {level} interval of ± {error:g} for the difference, with {repetitions} "
-        f"answer{'s' * (repetitions > 1)} to each prompt, takes <b>{coupled:,}</b> prompts coupled "
-        f"and <b>{independent:,}</b> independent{share}.</p>"
+    needed = {row: prompts_needed(row, error, repetitions, alpha) for row in table.rows}
+    return table.joined(
+        Column(
+            f"prompts_needed_{protocol}",
+            int,
+            f"Prompts that an interval of ± {error:g} takes, {protocol}",
+            lambda row, at=at: needed[row][at],
+            f"Prompts, {protocol}",
+        )
+        for at, protocol in enumerate(_PROTOCOLS)
     )
 
 
-def _row(pair: PairSavings) -> list[str]:
-    return [
-        Html(f"{html(pair.model_a)}<br>{html(pair.model_b)}"),
-        bold(_percent(pair.savings)),
-        f"{_percent(pair.savings_low)} to {_percent(pair.savings_high)}",
-        f"{pair.difference_coupled:+.4f}",
-        f"{pair.difference_independent:+.4f}",
-        f"{pair.pooled_variance_coupled:.4f}",
-        f"{pair.pooled_variance_independent:.4f}",
-        f"{pair.mean_covariance:+.4f}",
-        f"{pair.identity_gap:+.4f} ± {pair.identity_gap_error:.4f}",
+def with_published_gains(table: Table[PairSavings], gains: Sequence[float]) -> Table[PairSavings]:
+    """Return the pairs with the paper's own gain."""
+    found = dict(zip(table.rows, gains, strict=True))
+    return table.joined(
+        [
+            Column(
+                "published_gain",
+                float,
+                "The paper's gain, about 0.1 where nothing is saved",
+                found.__getitem__,
+                "Published",
+                ".1%",
+            )
+        ]
+    )
+
+
+PROMPTS: tuple[Column[_Row], ...] = (
+    Column("prompt", int, "Its place among the prompts, from 0"),
+    Column("variance_coupled", float, "Of the score difference under coupling"),
+    Column("variance_independent", float, "Of the score difference, independent"),
+    Column("covariance", float, "Of the two scores under coupling"),
+)
+
+
+def prompt_table(pair: PairSavings) -> Table[_Row]:
+    """Return a row for each prompt of a pair."""
+    columns = (pair.variances_coupled, pair.variances_independent, pair.covariances)
+    names = [column.name for column in PROMPTS]
+    rows = (
+        dict(zip(names, (place, *values), strict=True))
+        for place, values in enumerate(zip(*columns, strict=True))
+    )
+    return table_of(PROMPTS, rows)
+
+
+CURVES: tuple[Column[_Row], ...] = (
+    Column("samples", int, "Answers of each model that are drawn"),
+    Column("protocol", str, "coupled or independent"),
+    Column("mean", float, "Mean absolute error of the score difference over the sub-samplings"),
+    Column("standard_error", float, "Of that mean"),
+    Column("low", float, "2.5 % of the errors are below"),
+    Column("high", float, "2.5 % of the errors are above"),
+)
+
+
+def curve_table(curves: ErrorCurves, pair_index: int) -> Table[_Row]:
+    """Return the errors of one pair by number of samples."""
+    arrays = {
+        "mean": curves.mean,
+        "standard_error": curves.mean_error,
+        "low": curves.low,
+        "high": curves.high,
+    }
+    rows = (
+        {
+            "samples": size,
+            "protocol": protocol,
+            **{name: values[at, pair_index, i] for name, values in arrays.items()},
+        }
+        for at, protocol in enumerate(_PROTOCOLS)
+        for i, size in enumerate(curves.sizes)
+    )
+    return table_of(CURVES, rows)
+
+
+def coupling_answer(found: Coupling, pairs: Table[PairSavings]) -> dict[str, Any]:
+    """Return what coupling saves as JSON values; `pairs` may have more columns than others."""
+    answer: dict[str, Any] = {
+        "alpha": found.alpha,
+        "pairs": pairs.records(),
+        "metric": found.metric,
+        "prompts_left_out": found.left_out,
+    }
+    if found.by_category is not None:
+        answer["by_category"] = {
+            name: coupling_pairs(found, part).records() for name, part in found.by_category.items()
+        }
+    return {**answer, "warnings": list(coupling_warnings(found))}
+
+
+def coupling_text(found: Coupling, pairs: Table[PairSavings]) -> str:
+    """Return what coupling saves for a terminal."""
+    more = [column.name for column in pairs.columns if column.name not in _PAIR_NAMES]
+    lines = [
+        pairs.showing(*_FOR_TERMINALS, *more).text(),
+        "Samples saved: the share that coupling makes needless for the same error.",
     ]
+    if "published_gain" in more:
+        lines.append("The published gain is about 10% where nothing is saved.")
+    lines += coupling_warnings(found)
+    categories = found.by_category or {}
+    for name, part in categories.items():
+        if part:
+            shown = coupling_pairs(found, part).showing(*_FOR_TERMINALS)
+            lines += [f"\n{name}, {len(part[0].covariances)} prompts", shown.text()]
+    if few := [name for name, part in categories.items() if not part]:
+        lines.append(f"\nToo few scores to compare in: {', '.join(few)}.")
+    return "\n".join(lines)
 
 
-def _percent(value: float) -> str:
-    return f"{value:.1%}" if math.isfinite(value) else "\N{EN DASH}"
+_PAIR_NAMES = {column.name for column in pair_columns()}

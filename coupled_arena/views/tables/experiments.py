@@ -1,19 +1,91 @@
-"""Experiments as JSON and as text, for the command line."""
+"""Experiments as tables: rankings of random subsets, and coverage of a simulated truth."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from coupled_arena.views.tables.table import Column, Table, table_of
 from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
-    from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan
-    from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
+    from coupled_arena.stats.simulation.coverage import (
+        RankSetCoverage,
+        Simulation,
+        SimulationPlan,
+    )
+    from coupled_arena.stats.simulation.resampling import (
+        RankSetQuality,
+        Resampling,
+        ResamplingPlan,
+    )
+
+_Row = dict[str, Any]
 
 
-def _settings(plan: ResamplingPlan | SimulationPlan, *names: str) -> dict[str, Any]:
-    return {name: getattr(plan, name) for name in names}
+def _plus_minus(name: str) -> Any:
+    return lambda row: f"{getattr(row, name):.3f} ± {getattr(row, f'{name}_error'):.3f}"
+
+
+RANKINGS: tuple[Column[RankSetQuality], ...] = (
+    Column("ranking", str, "baseline, judge, human or ppr", heading="Ranking"),
+    Column("human", int, "Comparisons that kept their vote", heading="Votes"),
+    Column("alpha", float, "Error level", heading="Alpha", text="g"),
+    Column("size", float, "Ranks in a rank-set, mean", heading="Size", text=_plus_minus("size")),
+    Column("size_error", float, "Its standard error"),
+    Column(
+        "intersection",
+        float,
+        "Share of repeats where all rank-sets meet the baseline's",
+        heading="Meets baseline",
+        text=_plus_minus("intersection"),
+    ),
+    Column("intersection_error", float, "Its standard error"),
+    Column(
+        "coverage",
+        float,
+        "Share of repeats where all rank-sets contain the baseline's",
+        heading="Contains it",
+        text=_plus_minus("coverage"),
+    ),
+    Column("coverage_error", float, "Its standard error"),
+)
+
+
+def rankings(result: Resampling) -> Table[RankSetQuality]:
+    """Return how each ranking fared, at each number of votes and error level."""
+    return table_of(RANKINGS, result.qualities)
+
+
+RANK_SETS: tuple[Column[_Row], ...] = (
+    Column("ranking", str, "baseline, judge, human or ppr", heading="Ranking"),
+    Column("human", int, "Comparisons that kept their vote", heading="Votes"),
+    Column("alpha", float, "Error level", heading="Alpha", text="g"),
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("low", int, "Best rank of the rank-set", heading="From rank"),
+    Column("high", int, "Worst rank of the rank-set", heading="To rank"),
+    Column("probability", float, "Share of the repeats", heading="Repeats", text=".1%"),
+)
+
+
+def rank_sets(result: Resampling) -> Table[_Row]:
+    """Return how often each model got each rank-set."""
+    rows = (
+        {
+            "ranking": run.ranking,
+            "human": run.human,
+            "alpha": alpha,
+            "model": model,
+            "low": low,
+            "high": high,
+            "probability": share,
+        }
+        for run in result.runs
+        for index, alpha in enumerate(result.plan.alphas)
+        for place, model in enumerate(result.models)
+        for (low, high), share in run.sets(index, place).items()
+    )
+    return table_of(RANK_SETS, rows)
 
 
 def resampling_answer(result: Resampling, judge: str) -> dict[str, Any]:
@@ -25,10 +97,7 @@ def resampling_answer(result: Resampling, judge: str) -> dict[str, Any]:
         "repeats": result.repeats,
         **_settings(plan, "total", "human", "alphas", "balanced"),
         **_settings(plan, "covariance", "weighting", "cutoff", "seed"),
-        "rankings": [
-            {key: plain(value) for key, value in asdict(quality).items()}
-            for quality in result.qualities
-        ],
+        "rankings": rankings(result).records(),
         "positions": [
             {
                 "ranking": run.ranking,
@@ -50,16 +119,62 @@ def resampling_answer(result: Resampling, judge: str) -> dict[str, Any]:
 
 
 def resampling_text(result: Resampling, answer: dict[str, Any]) -> str:
-    """Return a resampling experiment as a table."""
-    lines = [f"{'ranking':<10}{'human':>7}{'alpha':>8}{'size':>16}{'meets baseline':>18}  contains"]
-    lines += [
-        f"{one.ranking:<10}{one.human or '':>7}{one.alpha:>8g}"
-        f"{one.size:>9.3f} ± {one.size_error:.3f}"
-        f"{one.intersection:>11.3f} ± {one.intersection_error:.3f}"
-        f"{one.coverage:>9.3f} ± {one.coverage_error:.3f}"
-        for one in result.qualities
-    ]
-    return "\n".join([*lines, *result.warnings, *answer.get("plots", ())])
+    """Return a resampling experiment for a terminal."""
+    return "\n".join([rankings(result).text(), *result.warnings, *answer.get("plots", ())])
+
+
+COVERAGE: tuple[Column[RankSetCoverage], ...] = (
+    Column("ranking", str, "human or ppr", heading="Ranking"),
+    Column("cutoff", str, "How the cut-off allows for all models at once", heading="Cutoff"),
+    Column(
+        "coverage",
+        float,
+        "Share of repeats where all rank-sets contain the true ranks",
+        heading="Rank-sets cover",
+        text=_plus_minus("coverage"),
+    ),
+    Column("coverage_error", float, "Its binomial standard error"),
+    Column("size", float, "Ranks in a rank-set, mean", heading="Size", text=".3f"),
+)
+
+
+def coverage(result: Simulation) -> Table[RankSetCoverage]:
+    """Return how often the rank-sets contain the true ranks, by ranking and cut-off."""
+    return table_of(COVERAGE, result.rank_sets)
+
+
+INTERVALS: tuple[Column[_Row], ...] = (
+    Column("ranking", str, "human or ppr", heading="Ranking"),
+    Column("model", int, "Its place in the truth, 1 is the strongest", heading="Model"),
+    Column("theta", float, "True win rate", heading="Win rate", text=".1%"),
+    Column(
+        "coverage",
+        float,
+        "Share of repeats where the interval contains it",
+        heading="Interval covers",
+        text=".3f",
+    ),
+    Column("bias", float, "Mean estimate less the truth", heading="Bias", text="+.4f"),
+    Column("width", float, "Of the intervals, mean over models", heading="Width", text=".4f"),
+)
+
+
+def intervals(result: Simulation) -> Table[_Row]:
+    """Return how often each model's interval contains its true win rate."""
+    theta = result.plan.world.theta
+    rows = (
+        {
+            "ranking": one.ranking,
+            "model": place + 1,
+            "theta": theta[place],
+            "coverage": one.coverage[place],
+            "bias": one.bias[place],
+            "width": one.width,
+        }
+        for one in result.intervals
+        for place in range(len(theta))
+    )
+    return table_of(INTERVALS, rows)
 
 
 def simulation_answer(result: Simulation) -> dict[str, Any]:
@@ -67,17 +182,17 @@ def simulation_answer(result: Simulation) -> dict[str, Any]:
     plan, world = result.plan, result.plan.world
     low, high = world.ranks.tolist()
     return {
-        "world": asdict(world),
+        "world": plain(asdict(world)),
         "theta": world.theta.tolist(),
         "true_ranks": [list(pair) for pair in zip(low, high, strict=True)],
         "repeats": result.repeats,
         **_settings(plan, "alpha", "covariance", "weighting", "seed"),
-        "rank_sets": [asdict(one) for one in result.rank_sets],
+        "rank_sets": coverage(result).records(),
         "intervals": [
             {
                 "ranking": one.ranking,
-                "coverage": one.coverage.tolist(),
-                "bias": [plain(bias) for bias in one.bias.tolist()],
+                "coverage": plain(one.coverage),
+                "bias": plain(one.bias),
                 "width": one.width,
             }
             for one in result.intervals
@@ -88,18 +203,12 @@ def simulation_answer(result: Simulation) -> dict[str, Any]:
 
 
 def simulation_text(result: Simulation) -> str:
-    """Return a simulation as a table."""
-    lines = [f"{'ranking':<10}{'cutoff':<12}{'rank-sets cover':>18}{'size':>8}"]
-    lines += [
-        f"{one.ranking:<10}{one.cutoff:<12}{one.coverage:>10.3f} ± {one.coverage_error:.3f}"
-        f"{one.size:>8.3f}"
-        for one in result.rank_sets
-    ]
-    lines += [
-        f"{one.ranking:<10}intervals cover {one.coverage.min():.3f} to {one.coverage.max():.3f}, "
-        f"mean width {one.width:.4f}"
-        for one in result.intervals
-    ]
+    """Return a simulation for a terminal."""
+    lines = [coverage(result).text(), "", intervals(result).text()]
     if result.fallbacks:
         lines.append(f"Another weighting took over in {result.fallbacks} repeats:")
     return "\n".join([*lines, *result.warnings])
+
+
+def _settings(plan: ResamplingPlan | SimulationPlan, *names: str) -> dict[str, Any]:
+    return {name: plain(getattr(plan, name)) for name in names}

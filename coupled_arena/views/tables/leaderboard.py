@@ -1,16 +1,17 @@
-"""The leaderboard as tables: standings, pairs, scores, coupled against independent."""
+"""The leaderboard as tables: standings, pairs, scores."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from markupsafe import Markup
+
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
-from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
-from coupled_arena.views.markup import Html, joined, listed, paragraph
+from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.tables.modes import modes_answer
 from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
-from coupled_arena.views.values import plain
 from coupled_arena.views.words.leaderboard import board_warnings, nothing_counted
 
 _DASH = "\N{EN DASH}"
@@ -152,67 +153,6 @@ HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
 )
 
 
-def mode_models(modes: ModeComparison) -> Table[_Row]:
-    """Return each model's win rate in coupled and in independent battles."""
-    found = modes.averages
-    rows = (
-        {
-            "model": model,
-            "coupled": found.coupled[i],
-            "independent": found.independent[i],
-            "p_value": found.p_value[i],
-            "difference": found.difference[i],
-        }
-        for i, model in enumerate(modes.models)
-    )
-    return table_of(MODE_MODELS, rows)
-
-
-MODE_MODELS: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("coupled", float, "Win rate in coupled battles", heading="Coupled", text=".1%"),
-    Column(
-        "independent", float, "Win rate in independent battles", heading="Independent", text=".1%"
-    ),
-    Column("p_value", float, "Two-sided, that both are the same", heading="p", text=".2g"),
-    Column("difference", float, "Coupled less independent", heading="Difference", text="+.1%"),
-)
-
-
-def mode_pairs(modes: ModeComparison) -> Table[_Row]:
-    """Return each ordered pair's win rate and ties in coupled and in independent battles."""
-    pairs = modes.pairs
-    rows = (
-        {
-            "model": model,
-            "opponent": opponent,
-            "coupled": pairs.coupled[i, j],
-            "independent": pairs.independent[i, j],
-            "p_value": p_value[i, j],
-            "published_p_value": modes.published_p_value[i, j],
-            "coupled_ties": modes.coupled_ties[i, j],
-            "independent_ties": modes.independent_ties[i, j],
-            "difference": difference[i, j],
-        }
-        for p_value, difference in [(pairs.p_value, pairs.difference)]
-        for i, model in enumerate(modes.models)
-        for j, opponent in enumerate(modes.models)
-        if i != j
-    )
-    return table_of(MODE_PAIRS, rows)
-
-
-MODE_PAIRS: tuple[Column[_Row], ...] = (
-    MODE_MODELS[0],
-    Column("opponent", str, "Name of the other model", heading="Opponent"),
-    *MODE_MODELS[1:4],
-    Column("published_p_value", float, "By the paper's pooled z test, which ignores clusters"),
-    Column("coupled_ties", float, "Share of ties in coupled battles, both bad included"),
-    Column("independent_ties", float, "Share of ties in independent battles, both bad included"),
-    MODE_MODELS[4],
-)
-
-
 def scores(board: Leaderboard) -> BradleyTerry:
     """Return the Bradley-Terry scores by what the board counts."""
     counts = board.estimates
@@ -223,7 +163,10 @@ def scores(board: Leaderboard) -> BradleyTerry:
 def bradley_terry_table(found: BradleyTerry) -> Table[_Row]:
     """Return each model's Bradley-Terry score."""
     columns = zip(found.models, found.score, found.low, found.high, strict=True)
-    rows = (dict(zip(("model", "score", "low", "high"), row, strict=True)) for row in columns)
+    rows = (
+        {"model": model, "score": score, "low": low, "high": high}
+        for model, score, low, high in columns
+    )
     return table_of(bradley_terry_columns(found.alpha), rows)
 
 
@@ -249,7 +192,7 @@ def bradley_terry_columns(alpha: float = 0.05) -> tuple[Column[_Row], ...]:
     )
 
 
-def board_table(board: Leaderboard) -> Html:
+def board_table(board: Leaderboard) -> Markup:
     """Return the standings as markup, and what the board cannot say yet."""
     notes = listed(board_warnings(board), "hint")
     if board.estimate is None:
@@ -277,7 +220,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "covariance": (estimate.kind if estimate else estimates.method.covariance).value,
         "weighting": (estimate.weighting if estimate else estimates.method.weighting).value,
         "cutoff": board.cutoff.value,
-        "coupled_against_independent": _modes(modes, board.alpha) if modes else None,
+        "coupled_against_independent": modes_answer(modes, board.alpha) if modes else None,
         "warnings": list(board_warnings(board)),
     }
     if found:
@@ -301,15 +244,3 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
 
 def _of_place(name: str) -> Any:
     return lambda row: getattr(row.place, name) if row.place else None
-
-
-def _modes(modes: ModeComparison, alpha: float) -> dict[str, Any]:
-    low, high = modes.tie_interval(alpha)
-    return {
-        "models": mode_models(modes).records(),
-        "pairs": mode_pairs(modes).records(),
-        "tie_change": plain(modes.tie_change),
-        "tie_change_low": plain(low),
-        "tie_change_high": plain(high),
-        "flips": plain(modes.flips),
-    }

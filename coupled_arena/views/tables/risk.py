@@ -1,62 +1,191 @@
-"""A ranking by risk as HTML."""
+"""A ranking by risk as tables: models, pairs of models, mean less risk, curves."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from coupled_arena.analysis.risk.result import RiskReport, RiskView
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
-from coupled_arena.views.markup import Html, bold, joined, listed, paragraph, table
-from coupled_arena.views.words.risk import risk_warnings, risk_words
+from coupled_arena.views.tables.table import Column, Table, table_of
+from coupled_arena.views.words.risk import risk_warnings
 
-_WAYS = {
-    "order2": Html("2nd<br>order"),
-    "order1": Html("1st<br>order"),
-    "absolute2": Html("Absolute,<br>2nd order"),
-    "absolute1": Html("Absolute,<br>1st order"),
-    "mean_win_rate": Html("Mean<br>win rate"),
-    "sample_win_rate": Html("Alone<br>best"),
-    Risk.DEVIATION.value: Html("Standard<br>deviation"),
-    Risk.SEMIDEVIATION.value: Html("Below<br>the mean"),
-    Risk.TAIL.value: "Tail",
-    Risk.TAIL_GAP.value: Html("Mean<br>to tail"),
-    Risk.GINI.value: Html("Gini<br>tail"),
+_Row = dict[str, Any]
+_ORDERS = {Order.FIRST: "first", Order.SECOND: "second"}
+_AGGREGATED = "rank_all_metrics"
+# By the keys of `RiskView.ranks`, in the order in which people read them.
+_RANKS = {
+    "order2": ("2nd\norder", "Rank by second order dominance"),
+    "order1": ("1st\norder", "Rank by first order dominance"),
+    "absolute2": ("Absolute,\n2nd order", "Rank by the absolute test of second order dominance"),
+    "absolute1": ("Absolute,\n1st order", "Rank by the absolute test of first order dominance"),
+    "mean_win_rate": ("Mean\nwin rate", "Rank by the share of models with a lower mean score"),
+    "sample_win_rate": ("Alone\nbest", "Rank by the share of replies with which it is alone best"),
+    Risk.DEVIATION.value: ("Standard\ndeviation", "Rank by mean less standard deviation"),
+    Risk.SEMIDEVIATION.value: ("Below\nthe mean", "Rank by mean less absolute semideviation"),
+    Risk.TAIL.value: ("Tail", "Rank by mean less negative tail value at risk"),
+    Risk.TAIL_GAP.value: ("Mean\nto tail", "Rank by mean less the distance to the tail"),
+    Risk.GINI.value: ("Gini\ntail", "Rank by mean less half the mean distance of two scores"),
 }
 
 
-def risk_said(report: RiskReport, view: RiskView) -> Html:
-    """Return the sentences, the first one larger, and what to keep in mind."""
-    first, *rest = risk_words(report, view)
-    warnings = listed(risk_warnings(report), "hint")
-    return joined([paragraph(first, "headline"), listed(rest, "said"), warnings])
+def risk_models(report: RiskReport, view: RiskView) -> Table[_Row]:
+    """Return a row for each model, best first by second order dominance."""
+    aggregated = report.aggregated.get("order2") if view is report.view else None
+    found = view.dominance
+    rows = (
+        {
+            "model": view.models[at],
+            **{f"rank_{key}": ranks[at] for key, ranks in view.ranks.items()},
+            _AGGREGATED: aggregated.ranks[at] if aggregated else None,
+            "violation_order1": found[Order.FIRST].one_vs_all[at],
+            "violation_order2": found[Order.SECOND].one_vs_all[at],
+            "mean": view.mean_risks[at].mean,
+            "tail_mean": 0.0 - view.mean_risks[at].risks[Risk.TAIL],
+        }
+        for at in found[Order.SECOND].ranking
+    )
+    columns = risk_columns(report.settings.tail_p)
+    alone = view.sample_win_rates is None
+    leave = {*(["rank_sample_win_rate"] if alone else []), *([] if aggregated else [_AGGREGATED])}
+    return table_of((column for column in columns if column.name not in leave), rows)
 
 
-def rank_table(report: RiskReport, view: RiskView) -> Html:
-    """Return each model's rank by every way of ranking, and the numbers behind them."""
-    ways = {key: name for key, name in _WAYS.items() if key in view.ranks}
-    aggregated = report.aggregated.get("order2")
-    names = [
-        "Model",
-        *ways.values(),
-        *([Html("2nd order,<br>all metrics")] if aggregated else []),
-        Html("Violation,<br>2nd order"),
-        "Mean",
-        Html(f"Worst<br>{100 * report.settings.tail_p:.3g} %"),
-    ]
-    rows: list[list[object]] = []
-    for at in view.dominance[Order.SECOND].ranking:
-        each = view.mean_risks[at]
-        rows.append(
-            [
-                view.models[at],
-                *(_rank(int(view.ranks[key][at]), key) for key in ways),
-                *([str(aggregated.ranks[at])] if aggregated else []),
-                f"{view.dominance[Order.SECOND].one_vs_all[at]:.3f}",
-                f"{each.mean:.4g}",
-                f"{-each.risks[Risk.TAIL]:.4g}",
-            ]
-        )
-    return table(names, rows)
+def risk_columns(tail_p: float = 0.05) -> tuple[Column[_Row], ...]:
+    """Return the columns of `risk_models`; rank 1 is best, equal ranks are ties."""
+    return (
+        Column("model", str, "Name of the model", heading="Model"),
+        *(
+            Column(f"rank_{key}", int, meaning, heading=heading, strong=key == "order2")
+            for key, (heading, meaning) in _RANKS.items()
+        ),
+        Column(
+            _AGGREGATED,
+            int,
+            "Rank in the ranking nearest to those of all metrics by the second order",
+            heading="2nd order,\nall metrics",
+        ),
+        *(
+            Column(
+                f"violation_order{order}",
+                float,
+                f"Mean violation ratio over the other models, {_ORDERS[order]} order: 0 dominates",
+                heading=f"Violation,\n{heading} order",
+                text=".3f",
+            )
+            for order, heading in ((Order.SECOND, "2nd"), (Order.FIRST, "1st"))
+        ),
+        Column("mean", float, "Mean score, higher is better", heading="Mean", text=".4g"),
+        Column(
+            "tail_mean",
+            float,
+            "Mean of the worst share of scores",
+            heading=f"Worst\n{100 * tail_p:.3g} %",
+            text=".4g",
+        ),
+    )
 
 
-def _rank(rank: int, key: str) -> str:
-    return bold(str(rank)) if key == "order2" else str(rank)
+PAIRS: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("opponent", str, "Name of the other model", heading="Over"),
+    Column(
+        "violation",
+        float,
+        "Violation ratio: 0 where the model dominates, 1 where the other does",
+        heading="Violation",
+        text=".3f",
+    ),
+    Column("p_value", float, "That the model is not ahead", heading="p", text=".2g"),
+    Column("adjusted", float, "The same, corrected for all pairs", heading="Adjusted", text=".2g"),
+    Column("standard_error", float, "Of what the test looks at, over the bootstrap"),
+    Column("ahead", bool, "Whether the test ranks the model ahead", heading="Ahead"),
+)
+
+
+def risk_pairs(view: RiskView, order: Order) -> Table[_Row]:
+    """Return the relative test of each ordered pair of models, best first."""
+    found = view.dominance[order]
+    tests = found.relative
+    best = view.dominance[Order.SECOND].ranking
+    rows = (
+        {
+            "model": view.models[i],
+            "opponent": view.models[j],
+            "violation": found.violation[i, j],
+            "p_value": tests.p_values[i, j],
+            "adjusted": tests.adjusted[i, j],
+            "standard_error": tests.deviation[i, j],
+            "ahead": tests.wins[i, j],
+        }
+        for i in best
+        for j in best
+        if i != j
+    )
+    return table_of(PAIRS, rows)
+
+
+MEAN_RISKS: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("measure", str, "How the risk is measured", heading="Measure"),
+    Column("mean", float, "Mean score", heading="Mean", text=".4g"),
+    Column("risk", float, "The risk, in the unit of the scores", heading="Risk", text=".4g"),
+    Column("score", float, "Mean less risk", heading="Mean less risk", text=".4g"),
+    Column("rank", int, "By that score, 1 is best", heading="Rank"),
+)
+
+
+def mean_risks(view: RiskView) -> Table[_Row]:
+    """Return a row for each model and each risk."""
+    rows = (
+        {
+            "model": model,
+            "measure": risk,
+            "mean": each.mean,
+            "risk": each.risks[risk],
+            "score": each.score(risk),
+            "rank": view.ranks[risk.value][at],
+        }
+        for at, (model, each) in enumerate(zip(view.models, view.mean_risks, strict=True))
+        for risk in Risk
+    )
+    return table_of(MEAN_RISKS, rows)
+
+
+CURVES: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model"),
+    Column("share", float, "Share of the worst replies, 0 to 1"),
+    Column("quantile", float, "Score that this share does not exceed"),
+    Column("tail_value", float, "Mean of this share's scores"),
+)
+
+
+def curve_table(view: RiskView) -> Table[_Row]:
+    """Return each model's quantiles and tail values."""
+    rows = (
+        {"model": model, "share": share, "quantile": quantile, "tail_value": tail}
+        for model, *curves in zip(view.models, view.quantile_curves, view.tail_curves, strict=True)
+        for share, quantile, tail in zip(view.places, *curves, strict=True)
+    )
+    return table_of(CURVES, rows)
+
+
+def aggregated_ranks(report: RiskReport) -> Table[_Row]:
+    """Return the rankings nearest to those of all metrics."""
+    found = report.aggregated
+    rows = (
+        {"model": model, **{f"rank_{key}": each.ranks[at] for key, each in found.items()}}
+        for at, model in enumerate(report.models)
+    )
+    known = {"model", *(f"rank_{key}" for key in found)}
+    return table_of((column for column in risk_columns() if column.name in known), rows)
+
+
+def risk_text(report: RiskReport) -> str:
+    """Return a ranking for a terminal."""
+    parts = [f"Ranks by {view.name}\n{risk_models(report, view).text()}\n" for view in report.views]
+    if report.aggregated:
+        title = f"Ranks nearest to those by all metrics ({report.settings.distance} distance)"
+        parts.append(f"{title}\n{aggregated_ranks(report).text()}\n")
+    parts.append("Rank 1 is best, equal ranks are ties. A violation ratio of 0 is dominance.")
+    return "\n".join([*parts, *risk_warnings(report)])

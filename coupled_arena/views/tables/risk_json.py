@@ -1,4 +1,4 @@
-"""A ranking by risk as JSON and as text, for the command line."""
+"""A ranking by risk as JSON: its tables, and every matrix of its tests."""
 
 from __future__ import annotations
 
@@ -11,19 +11,8 @@ from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_tests import Dominance, PairTests
 from coupled_arena.stats.risk.mean_risk import Risk
+from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_warnings
-
-_COLUMNS = {
-    "order1": "1st",
-    "order2": "2nd",
-    "mean_win_rate": "win rate",
-    "sample_win_rate": "best",
-    Risk.DEVIATION.value: "st.dev.",
-    Risk.SEMIDEVIATION.value: "semidev.",
-    Risk.TAIL.value: "tail",
-    Risk.TAIL_GAP.value: "gap",
-    Risk.GINI.value: "Gini",
-}
 
 
 def risk_answer(report: RiskReport) -> dict[str, Any]:
@@ -46,9 +35,9 @@ def risk_answer(report: RiskReport) -> dict[str, Any]:
         "seed": settings.seed,
     }
     if report.view:
-        answer.update(_view(report.view))
+        answer.update(_view(report, report.view))
     if report.by_metric:
-        answer["by_metric"] = {name: _view(view) for name, view in report.by_metric.items()}
+        answer["by_metric"] = {name: _view(report, view) for name, view in report.by_metric.items()}
     if report.aggregated:
         answer["aggregated"] = {
             "distance": settings.distance.value,
@@ -57,9 +46,10 @@ def risk_answer(report: RiskReport) -> dict[str, Any]:
     return {**answer, "warnings": list(risk_warnings(report))}
 
 
-def _view(view: RiskView) -> dict[str, Any]:
+def _view(report: RiskReport, view: RiskView) -> dict[str, Any]:
     rates = view.sample_win_rates
     return {
+        "table": risk_models(report, view).records(),
         "order1": _order(view, view.dominance[Order.FIRST]),
         "order2": _order(view, view.dominance[Order.SECOND]),
         "mean_risk": {
@@ -108,47 +98,3 @@ def _tests(tests: PairTests) -> dict[str, Any]:
 
 def _best_first(view: RiskView, keys: FloatArray | IntArray) -> list[str]:
     return [view.models[at] for at in np.argsort(keys, kind="stable")]
-
-
-def risk_text(report: RiskReport) -> str:
-    """Return a report as tables of ranks."""
-    lines: list[str] = []
-    for view in report.views:
-        first = view is report.views[0]
-        lines += [*([] if first else [""]), f"Ranks by {view.name}", *_table(view)]
-    if report.aggregated:
-        ranks = {key: found.ranks for key, found in report.aggregated.items()}
-        title = f"Ranks nearest to those by all metrics ({report.settings.distance} distance)"
-        lines += ["", title, *_ranks(report.models, ranks)]
-    lines += [
-        "Ranks by first and second order dominance, mean win rate, how often alone best, and mean",
-        "less risk; 1 is best, equal ranks are ties. Then numbers: eps is the violation ratio.",
-    ]
-    return "\n".join([*lines, *risk_warnings(report)])
-
-
-def _table(view: RiskView) -> list[str]:
-    rows = _ranks(view.models, view.ranks)
-    ends = ["     mean     tail  eps 1  eps 2"]
-    for at, each in enumerate(view.mean_risks):
-        ratios = [view.dominance[order].one_vs_all[at] for order in Order]
-        ends.append(
-            f"{each.mean:>9.4g}{-each.risks[Risk.TAIL]:>9.4g}{ratios[0]:>7.3f}{ratios[1]:>7.3f}"
-        )
-    paired = [row + end for row, end in zip(rows, ends, strict=True)]
-    order = view.dominance[Order.SECOND].ranking
-    return [paired[0], *(paired[1 + at] for at in order)]
-
-
-def _ranks(models: tuple[str, ...], ranks: dict[str, IntArray]) -> list[str]:
-    columns = {key: name for key, name in _COLUMNS.items() if key in ranks}
-    wide = max(6, *(len(model) for model in models))
-    head = f"{'model':<{wide}}" + "".join(f"  {name}" for name in columns.values())
-    return [
-        head,
-        *(
-            f"{model:<{wide}}"
-            + "".join(f"{ranks[key][at]:>{len(name) + 2}}" for key, name in columns.items())
-            for at, model in enumerate(models)
-        ),
-    ]

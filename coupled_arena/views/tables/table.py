@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from coupled_arena.views.markup import Html, bold, framed, html, joined
+from markupsafe import Markup
+
+from coupled_arena.views.markup import bold, broken, table
 from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
@@ -110,6 +112,12 @@ class Table(Generic[Row]):
         self._named(names)
         return Table(self.columns, self.rows, names)
 
+    def joined(self, columns: Iterable[Column[Row]]) -> Table[Row]:
+        """Return the table with more columns at its end."""
+        more = tuple(columns)
+        shown = (*self.shown, *(column.name for column in more)) if self.shown else ()
+        return Table((*self.columns, *more), self.rows, shown)
+
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as JSON values, None for what is unknown."""
         return [{column.name: column.of(row) for column in self.columns} for row in self.rows]
@@ -155,7 +163,7 @@ class Table(Generic[Row]):
         Console(file=out, width=_WIDEST, force_terminal=sys.stdout.isatty()).print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def html(self, kind: str = "") -> Html:
+    def html(self, kind: str = "") -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
         Parameters
@@ -163,9 +171,9 @@ class Table(Generic[Row]):
         kind : str
             Class of the markup's table.
         """
-        if not self.rows:
-            return Html("")
-        return framed([_broken(column.heading) for column in self._read], self._body(), kind)
+        heads = [broken(column.heading) for column in self._read]
+        rows = ([_cell(column, row) for column in self._read] for row in self.rows)
+        return table(heads, rows, kind)
 
     _repr_html_ = html
 
@@ -177,16 +185,6 @@ class Table(Generic[Row]):
     def _named(self, names: Iterable[str]) -> tuple[Column[Row], ...]:
         known = {column.name: column for column in self.columns}
         return tuple(known[name] for name in names)
-
-    def _body(self) -> Html:
-        first, *rest = self._read
-        return joined(
-            Html(
-                f'<tr><th scope="row">{_broken(first.read(row))}</th>'
-                f"{''.join(f'<td>{_cell(column, row)}</td>' for column in rest)}</tr>"
-            )
-            for row in self.rows
-        )
 
 
 def table_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> Table[Row]:
@@ -205,10 +203,6 @@ def interval_heading(alpha: float) -> str:
     return f"{100 * (1 - alpha):.4g}% interval"
 
 
-def _cell(column: Column[Row], row: Row) -> Html:
+def _cell(column: Column[Row], row: Row) -> Markup:
     text = column.read(row)
-    return bold(text) if column.strong else _broken(text)
-
-
-def _broken(text: str) -> Html:
-    return Html("<br>".join(html(line) for line in text.split("\n")))
+    return bold(text) if column.strong else broken(text)

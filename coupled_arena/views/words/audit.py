@@ -1,4 +1,4 @@
-"""An audit and a plan in sentences, the same on the command line and in the page."""
+"""An audit and a plan in sentences, the same on the command line, in Python and in the page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
+from markupsafe import Markup
+
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
+from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.words.symbols import symbols
 
 _TIES = {Ties.LOSS: "ties as losses", Ties.DROP: "ties dropped"}
 
@@ -23,6 +28,18 @@ def audit_words(audit: Audit) -> tuple[str, ...]:
         for part in (_worth, _frontier, _bias, _agreement, _positions, _swaps, _lengths)
         for sentence in part(audit)
     )
+
+
+def audit_warnings(audit: Audit) -> tuple[str, ...]:
+    """Return what the audit cannot say, and what would help."""
+    return tuple(_warnings(audit))
+
+
+def audit_findings(audit: Audit) -> Markup:
+    """Return the sentences as markup, the first one larger, and what the audit cannot say."""
+    words = audit_words(audit)
+    first = [paragraph(sentence, "headline") for sentence in words[:1]]
+    return joined([*first, listed(words[1:], "findings"), listed(audit_warnings(audit), "hint")])
 
 
 def _worth(audit: Audit) -> Iterator[str]:
@@ -40,7 +57,7 @@ def _worth(audit: Audit) -> Iterator[str]:
     unknown = not least or median(least) <= 1
     yield (
         f"{f'Too early to say whether {audit.judge} adds anything: ' if unknown else ''}"
-        f"10 {audit.symbols.label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
+        f"10 {symbols(audit).label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
         f"most{_limits(audit)}, however many verdicts it gives{there}."
     )
     ranges = "; ".join(
@@ -87,7 +104,7 @@ def _bias(audit: Audit) -> Iterator[str]:
     yield _largest(audit, row, largest)
     if audit.order_is_safe is None or audit.smallest_gap is None:
         return
-    source, who = audit.symbols.source, f"{audit.symbols.source} {audit.symbols.does}"
+    source, who = symbols(audit).source, f"{symbols(audit).source} {symbols(audit).does}"
     gap = f"the two closest models are {_short(100 * audit.smallest_gap)} points apart"
     if audit.order_is_safe:
         yield (
@@ -112,16 +129,16 @@ def _largest(audit: Audit, row: ModelAudit, largest: float) -> str:
         )
     more = "more" if (row.judge_bias or 0) > 0 else "less"
     return (
-        f"Its largest bias is on {row.model}: it {audit.symbols.favours} {100 * largest:.1f} "
-        f"points {more} often than {audit.symbols.source} {audit.symbols.does} ({bounds})."
+        f"Its largest bias is on {row.model}: it {symbols(audit).favours} {100 * largest:.1f} "
+        f"points {more} often than {symbols(audit).source} {symbols(audit).does} ({bounds})."
     )
 
 
 def _agreement(audit: Audit) -> Iterator[str]:
     if audit.row_agreement is not None:
         yield (
-            f"Judge and {audit.symbols.source} say the same of {audit.row_agreement:.1%} of the "
-            f"{audit.comparisons:,} {audit.symbols.many} that have both."
+            f"Judge and {symbols(audit).source} say the same of {audit.row_agreement:.1%} of the "
+            f"{audit.comparisons:,} {symbols(audit).many} that have both."
         )
 
 
@@ -168,11 +185,28 @@ def plan_words(plan: VotePlan) -> tuple[str, ...]:
     return tuple(_plan(plan))
 
 
+def plan_findings(plan: VotePlan) -> Markup:
+    """Return what a plan asks for as markup."""
+    return joined(paragraph(sentence) for sentence in plan_words(plan))
+
+
+def _aim(plan: VotePlan) -> str:
+    goal = plan.question
+    if plan.lead is None:
+        level = f"{100 * (1 - goal.alpha):.4g}%"
+        return f"A {level} interval of width {goal.width:g} for {goal.model}'s win-rate"
+    return (
+        f"To separate {goal.model} and {goal.other}, {100 * abs(plan.lead):.2g} points apart, on "
+        f"the leaderboard of {plan.board_models} models (alpha {goal.alpha:g} for all of them at "
+        f"once: {plan.critical_value:.2f} standard deviations) with probability {goal.power:g}"
+    )
+
+
 def _plan(plan: VotePlan) -> Iterator[str]:
     needs, judge = plan.needs, plan.judge
     limit = f"{10 * needs.tau_max:.1f}" if math.isfinite(needs.tau_max) else "any number"
     yield (
-        f"{plan.aim} takes {_count(needs.votes_alone, 'vote')} by people alone, or "
+        f"{_aim(plan)} takes {_count(needs.votes_alone, 'vote')} by people alone, or "
         f"{needs.votes:,} with {judge} and {needs.verdicts_per_vote:.3g} verdicts on other "
         f"comparisons for each vote: 10 votes are then worth {10 * needs.tau:.1f}, and with "
         f"verdicts without end {limit}."
@@ -205,3 +239,38 @@ def _count(n: int, noun: str) -> str:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _warnings(audit: Audit) -> Iterator[str]:
+    estimates = audit.estimates
+    if len(estimates.mixed) > 1:
+        yield f"This audit mixes battles of different modes: {', '.join(estimates.mixed)}."
+    clusters = estimates.means.clusters
+    if clusters is not None and clusters < FEW_PROMPTS:
+        yield (
+            f"All {symbols(audit).labels} are on {clusters} prompt{'s' * (clusters != 1)}: the "
+            "intervals know little of what other prompts would say."
+        )
+    if unreadable := estimates.orders.unreadable:
+        yield f"Answers of the judge that are unreadable and not counted: {unreadable}."
+    if not audit.comparisons:
+        yield (
+            f"No comparison has both a vote and a verdict of {audit.judge}."
+            if estimates.truth is Truth.VOTES
+            else f"No {estimates.benchmark} answer has a readable grade of {audit.judge}."
+        )
+        return
+    if not audit.judge_only and estimates.truth is Truth.VOTES:
+        yield (
+            "Every verdict is on a comparison that people voted on too, so the judge adds nothing "
+            "yet: let it judge battles that nobody voted on."
+        )
+    if unvoted := [row.model for row in audit.models if not row.n]:
+        yield f"Without a comparison that counts: {', '.join(unvoted)}."
+    if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
+        yield (
+            f"The judge, or {symbols(audit).source}, always said the same of "
+            f"{', '.join(unknown)}: no correlation can be told from that."
+        )
+    if estimates.silent:
+        yield f"Without a verdict of {audit.judge}: {', '.join(estimates.silent)}."

@@ -5,13 +5,14 @@ from __future__ import annotations
 from statistics import fmean
 
 import numpy as np
+from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
-from coupled_arena.views.markup import Html, bold, joined, listed, paragraph
+from coupled_arena.views.markup import bold, joined, listed, paragraph
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
 _WISHES = 5  # pairs that are named as short of votes, likewise
@@ -33,14 +34,14 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
     )
 
 
-def judge_words(board: Leaderboard) -> Html:
+def judge_words(board: Leaderboard) -> Markup:
     """Say what the judge adds to people's votes."""
     human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     if not human or not powered:
-        return Html("")
+        return Markup("")
     tuning = board.estimates.by_source[BoardSource.PPR].power_tuning
     before, after = (fmean(of.values()) for of in (human, powered))
-    return Html(
+    return Markup(
         f"<p>With this judge a model keeps <b>{after:.1f}</b> possible ranks on average, instead "
         f"of <b>{before:.1f}</b> by people alone. Its verdicts weigh "
         f"<b>\N{GREEK SMALL LETTER LAMDA} = {tuning:.2f}</b>: 0 ignores the judge, 1 takes it as "
@@ -48,18 +49,18 @@ def judge_words(board: Leaderboard) -> Html:
     )
 
 
-def mode_words(board: Leaderboard) -> Html:
+def mode_words(board: Leaderboard) -> Markup:
     """Say what coupling changes besides win rates."""
     modes = board.estimates.modes
     if modes is None:
-        return Html("")
+        return Markup("")
     flips = _ordered_flips(modes)
-    said: list[str] = [
-        Html(f"{bold(a)} is above {bold(b)} in coupled battles and below it in independent ones")
+    lines: list[str] = [
+        Markup(f"{bold(a)} is above {bold(b)} in coupled battles and below it in independent ones")
         for a, b in flips[:_MOST_FLIPS]
     ]
     if len(flips) > _MOST_FLIPS:
-        said.append(f"{len(flips) - _MOST_FLIPS} more pairs change their order")
+        lines.append(f"{len(flips) - _MOST_FLIPS} more pairs change their order")
     compared = int(np.isfinite(modes.averages.difference).sum())
     if flips:
         order = "By the estimates alone, which chance may turn around, rankings flip:"
@@ -67,7 +68,9 @@ def mode_words(board: Leaderboard) -> Html:
         order = f"Rankings need pairs with {MINIMUM_PER_PAIR} votes in both."
     else:
         order = "By the estimates alone, both rank the models in the same order."
-    return joined([paragraph(Html(f"{_ties(modes, board.alpha)} {order}")), listed(said, "hint")])
+    return joined(
+        [paragraph(Markup(f"{_ties(modes, board.alpha)} {order}")), listed(lines, "hint")]
+    )
 
 
 def nothing_counted(board: Leaderboard) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
+from markupsafe import Markup
 
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_tests import PValues, fewest_bootstraps, samples_needed
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.stats.risk.portfolio import Copula
+from coupled_arena.views.markup import joined, listed, paragraph
 
 _FEW = 30  # prompts from which a bootstrap tells little
 _THIN = 5  # scores in a tail, likewise
@@ -25,6 +27,13 @@ def risk_words(report: RiskReport, view: RiskView) -> tuple[str, ...]:
     Where nobody has said which way a metric is better, who is first is all that is said.
     """
     return (_leader(report, view), *_misplaced(view))
+
+
+def risk_findings(report: RiskReport, view: RiskView) -> Markup:
+    """Return the sentences as markup, the first one larger, and what to keep in mind."""
+    first, *rest = risk_words(report, view)
+    warnings = listed(risk_warnings(report), "hint")
+    return joined([paragraph(first, "headline"), listed(rest, "findings"), warnings])
 
 
 def _leader(report: RiskReport, view: RiskView) -> str:
@@ -87,7 +96,7 @@ def risk_warnings(report: RiskReport) -> tuple[str, ...]:
                 *_of_directions(report),
                 *_of_settings(report),
                 *_of_scores(report),
-                *(_sentence(said) for view in report.views for said in _of_view(view, report)),
+                *(_sentence(text) for view in report.views for text in _of_view(view, report)),
             ]
         )
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coupled_arena.analysis.audit.read import Truth
+from coupled_arena.analysis.audit.result import Audit
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Symbols:
     favours: str
 
 
-SYMBOLS = {
+_SYMBOLS = {
     Truth.VOTES: Symbols(
         *("people", "do", "human vote", "votes", "comparisons", "Win rates"),
         "prefers this model",
@@ -48,3 +49,8 @@ SYMBOLS = {
         "calls this model's answers right",
     ),
 }
+
+
+def symbols(audit: Audit) -> Symbols:
+    """Return what to call an audit's votes and comparisons."""
+    return _SYMBOLS[audit.estimates.truth]

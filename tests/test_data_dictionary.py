@@ -25,6 +25,8 @@ from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.views.tables import audit, coupling, experiments, leaderboard, modes, risk
+from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
 from tests.store.conftest import make_vote
 
@@ -33,13 +35,15 @@ MADE_FOR_THE_PROGRAM = {"battle_pairs", "comparison_rows"}  # views that the pag
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def documented(chapter):
-    """Return the cells of the tables below each heading of a chapter, without their meaning."""
+def documented(chapter, last="type"):
+    """Return the rows of the table below each heading of a chapter, as far as a column."""
     text = PAGE.read_text(encoding="utf-8")
     (body,) = re.findall(rf"^## {chapter}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     parts = re.split(r"^### (.*)$", body, flags=re.MULTILINE)[1:]
+    meaning = r" (.*) \|$" if last == "meaning" else ""
+    row = rf"^\| `([^`]+)` \|(?: ([^|]*) \|)?{meaning}"
     return {
-        name: re.findall(r"^\| `([^`]+)` \|(?: ([^|]*) \|)?", table, re.MULTILINE)
+        name: re.findall(row, table, re.MULTILINE)
         for name, table in zip(parts[::2], parts[1::2], strict=True)
     }
 
@@ -110,6 +114,52 @@ def test_export_files(db, tmp_path, format):
     for path in files:
         columns = duckdb.sql(f"select * from '{path}'").columns
         assert [name for name, _ in page[f"{path.stem} file"]] == columns, path.name
+
+
+RESULTS = {
+    "leaderboard models": leaderboard.standing_columns(),
+    "leaderboard pairs": leaderboard.HEAD_TO_HEAD,
+    "rank-set sizes": leaderboard.RANK_SET_SIZES,
+    "Bradley-Terry scores": leaderboard.bradley_terry_columns(),
+    "modes": modes.MODE_MODELS,
+    "mode pairs": modes.MODE_PAIRS,
+    "audit models": audit.audit_columns(),
+    "audit differences": audit.difference_columns(),
+    "plan": audit.PLAN,
+    "coupling pairs": coupling.pair_columns(),
+    "coupling prompts": coupling.PROMPTS,
+    "coupling error curves": coupling.CURVES,
+    "risk models": risk.risk_columns(),
+    "risk pairs": risk.PAIRS,
+    "mean less risk": risk.MEAN_RISKS,
+    "risk curves": risk.CURVES,
+    "resample rankings": experiments.RANKINGS,
+    "resample rank-sets": experiments.RANK_SETS,
+    "simulate rank-sets": experiments.COVERAGE,
+    "simulate intervals": experiments.INTERVALS,
+}
+
+
+def test_columns_of_results():
+    """Word for word what the columns say of themselves, which is the one place to change it."""
+    page = documented("Columns of results", "meaning")
+    assert page.keys() == RESULTS.keys()
+    for part, columns in RESULTS.items():
+        wanted = [(column.name, column.kind.__name__, column.meaning) for column in columns]
+        assert page[part] == wanted, part
+
+
+def test_no_list_of_columns_is_forgotten():
+    for module in (audit, coupling, experiments, leaderboard, modes, risk):
+        for name, found in vars(module).items():
+            if name.endswith("_columns") and not name.startswith("_"):
+                columns = found()
+            elif name.isupper() and isinstance(found, tuple) and isinstance(found[0], Column):
+                columns = found
+            else:
+                continue
+            names = [column.name for column in columns]
+            assert names in [[column.name for column in known] for known in RESULTS.values()], name
 
 
 def keys(value, beginning="") -> Iterator[str]:

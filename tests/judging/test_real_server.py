@@ -24,6 +24,7 @@ from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
 from tests.patience import until
+from tests.small_models import NAMES, save_small_models
 from tests.store.conftest import make_battle
 from tests.ui.server import free_port
 
@@ -33,6 +34,12 @@ _SHORT = JudgePrompt("Which answer is better?", "0" * 64)  # a long one costs se
 @pytest.fixture(scope="module")
 def weights(demo_catalog, weights_cache):
     return local_folder(demo_catalog.enabled[0], weights_cache)
+
+
+@pytest.fixture
+def small_weights(tmp_path):
+    save_small_models(tmp_path)
+    return tmp_path / NAMES[0]
 
 
 @contextmanager
@@ -100,10 +107,10 @@ def judge_through_a_kill(store, weights, folder, kill_after):
             replacing.join()
 
 
-def test_a_server_killed_in_the_middle_costs_no_verdict(weights, tmp_path):
+def test_a_server_killed_in_the_middle_costs_no_verdict(small_weights, tmp_path):
     with Store.open(tmp_path / "arena.duckdb") as store:
         fill(store, 5)
-        done = judge_through_a_kill(store, weights, tmp_path, kill_after=3)
+        done = judge_through_a_kill(store, small_weights, tmp_path, kill_after=3)
         found = rows(store)
     assert (done.asked, done.failed, done.left) == (10, 0, 0)
     assert done.tokens_in > 10 * 100

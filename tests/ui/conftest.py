@@ -1,4 +1,4 @@
-"""The app that most tests of this folder visit: the three demo models, short answers."""
+"""The apps that most tests of this folder visit: three small models, or those of the demo."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.patience import PATIENCE
+from tests.small_models import SMALL_MODELS
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 
@@ -20,16 +21,31 @@ SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
 CUT_OFF = ("AbortError", "Unexpected error Connection errored out")
 
 _CONFIG = """
-snapshot_seconds = 1
+snapshot_seconds = 0.2
 [sampling]
-max_new_tokens = 48
+max_new_tokens = {}
 """
 
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory):
-    """The running app, see `server.Served`."""
-    with serving(tmp_path_factory.mktemp("app"), _CONFIG) as served:
+    """An app whose answers are short, see `server.Served`."""
+    with serving(tmp_path_factory.mktemp("app"), _CONFIG.format(48) + SMALL_MODELS) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def talkative_app(tmp_path_factory):
+    """An app whose answers run for tens of seconds, unless they are stopped."""
+    folder = tmp_path_factory.mktemp("talkative")
+    with serving(folder, _CONFIG.format(6000) + SMALL_MODELS) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def demo_app(tmp_path_factory):
+    """The app as it comes, with the real models of the demo."""
+    with serving(tmp_path_factory.mktemp("demo"), _CONFIG.format(24)) as served:
         yield served
 
 

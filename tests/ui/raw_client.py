@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -17,6 +18,7 @@ from tests.patience import PATIENCE
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 View = dict[str, Any]  # of a round, as the page gets it
 COOKIE = "coupled_arena_visitor"
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # else each client reads all certificates
 
 
 class Visitor:
@@ -34,7 +36,7 @@ class Visitor:
 
     def __init__(self, url: str, *, cookies: bool = True, session: str | None = None) -> None:
         jar = CookieJar(None if cookies else DefaultCookiePolicy(allowed_domains=[]))
-        self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar)
+        self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=_NO_TLS)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
         self.config: dict[str, Any] = json.loads(self.get("/config"))
@@ -43,6 +45,11 @@ class Visitor:
     def cookie(self) -> str | None:
         """The secret that the server knows this visitor by."""
         return self.http.cookies.get(COOKIE)
+
+    @property
+    def pieces(self) -> int:
+        """How many of the lines heard add words to an answer."""
+        return sum(b'"append"' in line for line in self.heard.splitlines())
 
     def get(self, path: str, **options: Any) -> bytes:
         """Return what a path answers, whatever its status."""

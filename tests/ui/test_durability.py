@@ -11,14 +11,14 @@ import pytest
 
 from tests.patience import until
 from tests.ui.raw_client import Visitor
-from tests.ui.server import TWO_QUICK_MODELS, read, serving
+from tests.ui.server import EQUAL_MODELS, read, serving
 
 CLIENTS = 8
 CONFIG = f"""
-snapshot_seconds = 1
+snapshot_seconds = 0.2
 [sampling]
 max_new_tokens = 4
-{TWO_QUICK_MODELS}
+{EQUAL_MODELS}
 """
 _CUT_OFF = (httpx.TransportError, json.JSONDecodeError)  # what clients of a killed app meet
 

@@ -15,7 +15,7 @@ from coupled_arena.ui.tabs.experiments import ExperimentsTab
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import judge
 from tests.stored import fill as fill_store
-from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 
 
@@ -35,7 +35,7 @@ def judged(tmp_path_factory):
         fill_judged(store, 60)
         # As `benchmark` stores them: 21 models that nobody compares, 253 pairs with the others.
         fill_store(store, ["Sum 1?", "Sum 2?"], models=[f"bench-{i:02}" for i in range(21)])
-    with serving(folder, TWO_QUICK_MODELS) as running:
+    with serving(folder, EQUAL_MODELS) as running:
         yield running
 
 

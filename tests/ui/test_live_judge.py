@@ -9,7 +9,7 @@ import pytest
 
 from tests.judging.scripted import KEY, failure, scripted, verdict
 from tests.ui.raw_client import Visitor
-from tests.ui.server import TWO_QUICK_MODELS, read, serving
+from tests.ui.server import EQUAL_MODELS, read, serving
 from tests.ui.test_browser import open_tab
 
 NOTICE = "#judge-notice >> text=The judge ann does not answer at the moment."
@@ -24,7 +24,7 @@ def judge():
 
 def config(judge):
     return f"""
-snapshot_seconds = 1
+snapshot_seconds = 0.2
 [sampling]
 max_new_tokens = 16
 [battle]
@@ -34,7 +34,7 @@ name = "ann"
 base_url = "{judge.url}"
 key = "{KEY}"
 patience = 0.5
-{TWO_QUICK_MODELS}
+{EQUAL_MODELS}
 """
 
 

@@ -10,7 +10,7 @@ import httpx
 from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import until
 from tests.ui.raw_client import Visitor, differ, has_words
-from tests.ui.server import TWO_QUICK_MODELS, Served, read, serving
+from tests.ui.server import EQUAL_MODELS, Served, read, serving
 
 CONFIG = f"""
 snapshot_seconds = 0.2
@@ -18,7 +18,7 @@ snapshot_seconds = 0.2
 coupled_share = 0
 [sampling]
 max_new_tokens = 400
-{TWO_QUICK_MODELS}
+{EQUAL_MODELS}
 """
 
 

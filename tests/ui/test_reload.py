@@ -8,8 +8,10 @@ import pytest
 
 from tests.ui import test_blindness as blindness
 from tests.ui.raw_client import Visitor, differ
-from tests.ui.test_browser import QUESTION, STOP, ask, ask_and_stop, revealed, stop, texts
+from tests.ui.test_browser import QUESTION, ask, ask_and_stop, revealed, stop, texts
 from tests.ui.test_browser import wait_for_words as words
+
+LENGTH = "document.querySelector('#round .answer .text').textContent.length"
 
 
 @pytest.fixture
@@ -47,7 +49,9 @@ def test_a_finished_round_is_continued_and_voted_on_after_a_reload(page):
     assert page.inner_text("#round .question") == QUESTION
 
 
-def test_a_running_round_goes_on_after_a_reload(page):
+def test_a_running_round_goes_on_after_a_reload(talkative_app, visit):
+    page = visit(talkative_app.url, reloads=True)
+    page.wait_for_selector("#ask")
     ask(page)
     words(page)
     before = commitment(page), texts(page)
@@ -56,7 +60,8 @@ def test_a_running_round_goes_on_after_a_reload(page):
     after = commitment(page), texts(page)
     assert before[0] == after[0]
     assert all(b.startswith(a) for a, b in zip(before[1], after[1], strict=True))
-    page.wait_for_selector(STOP, state="detached")
+    page.wait_for_function(f"length => {LENGTH} > length", arg=page.evaluate(LENGTH))
+    stop(page)
 
 
 def test_two_pages_of_one_visitor_have_rounds_of_their_own(app, page):

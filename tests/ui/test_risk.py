@@ -25,7 +25,7 @@ from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_findings
 from tests.store.conftest import make_battle
-from tests.ui.server import TWO_QUICK_MODELS, serving
+from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 
 MODELS = ("best <8-bit>", "risky <b>", "worse")
@@ -230,7 +230,7 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("risk")
     with Store.open(folder / "arena.duckdb") as store:
         fill(store)
-    with serving(folder, TWO_QUICK_MODELS) as running:
+    with serving(folder, EQUAL_MODELS) as running:
         yield running
 
 

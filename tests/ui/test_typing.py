@@ -37,7 +37,9 @@ def holds(page, box, text):
     )
 
 
-def test_a_press_of_the_mouse_stops_the_answers(app, page):
+def test_a_press_of_the_mouse_stops_the_answers(talkative_app, visit):
+    app, page = talkative_app, visit(talkative_app.url)
+    page.wait_for_selector("#ask")
     ask(page)
     words(page)
     page.locator(STOP).hover()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coupled_arena.views.tables.table import Column, Table, span, table_of
+from coupled_arena.views.tables.dictionary import RESULTS
+from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 
 
 class Kind(StrEnum):
@@ -133,3 +135,18 @@ def test_some_columns_and_another_order_for_readers(table):
     for wrong in (table.only, table.showing):
         with pytest.raises(KeyError):
             wrong("colour")
+
+
+def test_headings_name_the_level_of_intervals():
+    columns = (COLUMNS[0], Column("price", float, "", heading=LEVEL))
+    made = table_of(columns, ROWS, alpha=0.1)
+    for face in (made.text(), made.html(), made.only("price").text()):
+        assert "90% interval" in face
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_column_of_every_result_is_explained_and_named_once(name):
+    names = [column.name for column in RESULTS[name]]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[a-z][a-z0-9_]*", each) for each in names)
+    assert all(column.meaning for column in RESULTS[name])

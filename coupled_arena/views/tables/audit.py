@@ -11,137 +11,172 @@ from typing import Any
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.differences import Difference
-from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
+from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
 
 _RHO_SQUARED = "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"
 _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}"
 
 
+def _span(name: str, form: str) -> Callable[[Any], str]:
+    low, high = attrgetter(f"{name}_low"), attrgetter(f"{name}_high")
+    return lambda row: span(low(row), high(row), form)
+
+
+_COUNTS: tuple[Column[ModelAudit], ...] = (
+    Column("n", int, "Comparisons in the 2x2 table, with a vote and a verdict", heading="Both"),
+    Column("both", int, "Of these: judge and people prefer the model"),
+    Column("human_alone", int, "People alone prefer it"),
+    Column("judge_alone", int, "The judge alone prefers it"),
+    Column("neither", int, "Neither prefers it"),
+    Column("votes", int, "Comparisons with vote and verdict, dropped ties included"),
+    Column("judge_only", int, "Comparisons with a verdict alone", heading="Verdict alone"),
+)
+_WORTHS: tuple[Column[ModelAudit], ...] = (
+    Column(
+        "rho_squared",
+        float,
+        "Share of the variance of votes that verdicts explain",
+        heading=_RHO_SQUARED,
+        text=".3f",
+    ),
+    Column("rho_squared_least", float, "Its lower bound by Theorem 9 of the paper"),
+    Column("rho_squared_most", float, "Its upper bound by Theorem 9 of the paper"),
+    Column(
+        "tau",
+        float,
+        "Votes that one vote is worth with the verdicts there are",
+        heading="Vote worth now",
+        text=".2f",
+    ),
+    Column(
+        "tau_max",
+        float,
+        "Votes that one vote is worth with verdicts without end",
+        heading="At most",
+        text=".2f",
+        strong=True,
+    ),
+    Column(
+        "tau_max_low",
+        float,
+        "Lower bound of tau_max",
+        heading=LEVEL,
+        text=_span("tau_max", ".2f"),
+    ),
+    Column("tau_max_high", float, "Upper bound of tau_max"),
+    Column("at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"),
+    Column("powered", float, "b corrected by the verdicts alone", text=".1%"),
+    Column("powered_low", float, "Lower bound of powered"),
+    Column("powered_high", float, "Upper bound of powered"),
+    Column(
+        "lambda",
+        float,
+        "Weight of the verdicts there are: 0 ignores the judge",
+        attrgetter("power_tuning"),
+        _LAMBDA,
+        ".2f",
+    ),
+    Column(
+        "lambda_limit",
+        float,
+        "Weight of verdicts without end",
+        attrgetter("power_tuning_limit"),
+    ),
+)
+AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    *_COUNTS,
+    Column("b", float, "How often people prefer the model", heading="b", text=".1%"),
+    Column("b_low", float, "Lower bound of b", heading=LEVEL, text=_span("b", ".1%")),
+    Column("b_high", float, "Upper bound of b"),
+    Column("p", float, "Judge agrees where people prefer the model", heading="p", text=".1%"),
+    Column("q", float, "Judge agrees where they do not", heading="q", text=".1%"),
+    Column("judge_score", float, "How often the judge prefers the model"),
+    Column("agreement", float, "Same answer of both", heading="Agrees", text=".1%"),
+    Column(
+        "balanced_agreement",
+        float,
+        "Mean of p and q: one half by guessing",
+        heading="Balanced",
+        text=".1%",
+    ),
+    Column(
+        "judge_bias",
+        float,
+        "Judge's score less people's",
+        heading="Bias",
+        text="+.1%",
+        strong=True,
+    ),
+    Column(
+        "bias_low",
+        float,
+        "Lower bound of the bias",
+        heading=LEVEL,
+        text=_span("bias", "+.1%"),
+    ),
+    Column("bias_high", float, "Upper bound of the bias"),
+    Column(
+        "bias_possible",
+        float,
+        "Largest bias, either way, of a judge that agrees as often",
+        heading="Possible bias",
+        text=".1%",
+    ),
+    Column("rho", float, "Correlation of judge and people"),
+    *_WORTHS,
+)
+
+
 def audit_models(audit: Audit) -> Table[ModelAudit]:
     """Return a row for each model, the one that people prefer most often first."""
-    return table_of(audit_columns(audit.alpha), audit.models).showing(
+    return table_of(AUDIT_MODELS, audit.models, alpha=audit.alpha).showing(
         *("model", "n", "judge_only", "b", "p", "q", "agreement", "balanced_agreement"),
         *("judge_bias", "bias_low", "bias_possible", "rho_squared", "lambda", "tau", "tau_max"),
         "tau_max_low",
     )
 
 
-def audit_columns(alpha: float = 0.05) -> tuple[Column[ModelAudit], ...]:
-    """Return the columns of `audit_models`; every share is a number from 0 to 1."""
-    level = interval_heading(alpha)
-    return (
-        Column("model", str, "Name of the model", heading="Model"),
-        *_counts(),
-        Column("b", float, "How often people prefer the model", heading="b", text=".1%"),
-        Column("b_low", float, "Lower bound of b", heading=level, text=_span("b", ".1%")),
-        Column("b_high", float, "Upper bound of b"),
-        Column("p", float, "Judge agrees where people prefer the model", heading="p", text=".1%"),
-        Column("q", float, "Judge agrees where they do not", heading="q", text=".1%"),
-        Column("judge_score", float, "How often the judge prefers the model"),
-        Column("agreement", float, "Same answer of both", heading="Agrees", text=".1%"),
-        Column(
-            "balanced_agreement",
-            float,
-            "Mean of p and q: one half by guessing",
-            heading="Balanced",
-            text=".1%",
-        ),
-        Column(
-            "judge_bias",
-            float,
-            "Judge's score less people's",
-            heading="Bias",
-            text="+.1%",
-            strong=True,
-        ),
-        Column(
-            "bias_low",
-            float,
-            "Lower bound of the bias",
-            heading=level,
-            text=_span("bias", "+.1%"),
-        ),
-        Column("bias_high", float, "Upper bound of the bias"),
-        Column(
-            "bias_possible",
-            float,
-            "Largest bias, either way, of a judge that agrees as often",
-            heading="Possible bias",
-            text=".1%",
-        ),
-        Column("rho", float, "Correlation of judge and people"),
-        *_worths(alpha),
-    )
-
-
-def _counts() -> tuple[Column[ModelAudit], ...]:
-    return (
-        Column("n", int, "Comparisons in the 2x2 table, with a vote and a verdict", heading="Both"),
-        Column("both", int, "Of these: judge and people prefer the model"),
-        Column("human_alone", int, "People alone prefer it"),
-        Column("judge_alone", int, "The judge alone prefers it"),
-        Column("neither", int, "Neither prefers it"),
-        Column("votes", int, "Comparisons with vote and verdict, dropped ties included"),
-        Column("judge_only", int, "Comparisons with a verdict alone", heading="Verdict alone"),
-    )
-
-
-def _worths(alpha: float) -> tuple[Column[ModelAudit], ...]:
-    return (
-        Column(
-            "rho_squared",
-            float,
-            "Share of the variance of votes that verdicts explain",
-            heading=_RHO_SQUARED,
-            text=".3f",
-        ),
-        Column("rho_squared_least", float, "Its lower bound by Theorem 9 of the paper"),
-        Column("rho_squared_most", float, "Its upper bound by Theorem 9 of the paper"),
-        Column(
-            "tau",
-            float,
-            "Votes that one vote is worth with the verdicts there are",
-            heading="Vote worth now",
-            text=".2f",
-        ),
-        Column(
-            "tau_max",
-            float,
-            "Votes that one vote is worth with verdicts without end",
-            heading="At most",
-            text=".2f",
-            strong=True,
-        ),
-        Column(
-            "tau_max_low",
-            float,
-            "Lower bound of tau_max",
-            heading=interval_heading(alpha),
-            text=_span("tau_max", ".2f"),
-        ),
-        Column("tau_max_high", float, "Upper bound of tau_max"),
-        Column(
-            "at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"
-        ),
-        Column("powered", float, "b corrected by the verdicts alone", text=".1%"),
-        Column("powered_low", float, "Lower bound of powered"),
-        Column("powered_high", float, "Upper bound of powered"),
-        Column(
-            "lambda",
-            float,
-            "Weight of the verdicts there are: 0 ignores the judge",
-            attrgetter("power_tuning"),
-            _LAMBDA,
-            ".2f",
-        ),
-        Column(
-            "lambda_limit",
-            float,
-            "Weight of verdicts without end",
-            attrgetter("power_tuning_limit"),
-        ),
-    )
+DIFFERENCES: tuple[Column[Difference], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("other", str, "Name of the model it is compared with", heading="Over"),
+    Column(
+        "human",
+        float,
+        "Win rate of the model less the other's, by people alone",
+        heading="People",
+        text="+.1%",
+    ),
+    Column("human_low", float, "Lower bound of human", heading=LEVEL, text=_span("human", "+.1%")),
+    Column("human_high", float, "Upper bound of human"),
+    Column(
+        "powered",
+        float,
+        "The same with the judge's verdicts",
+        heading="With the judge",
+        text="+.1%",
+    ),
+    Column(
+        "powered_low",
+        float,
+        "Lower bound of powered",
+        heading=LEVEL,
+        text=_span("powered", "+.1%"),
+    ),
+    Column("powered_high", float, "Upper bound of powered"),
+    Column(
+        "lambda",
+        float,
+        "Weight of the verdicts on the model",
+        attrgetter("tuning"),
+        "Weights of the judge",
+        lambda row: f"{row.tuning:.2f}, {row.other_tuning:.2f}",
+    ),
+    Column(
+        "other_lambda", float, "Weight of the verdicts on the other", attrgetter("other_tuning")
+    ),
+)
 
 
 def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Difference]:
@@ -150,53 +185,7 @@ def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Differ
     rows = (
         each for each in audit.differences if not neighbours or following[each.model] == each.other
     )
-    return table_of(difference_columns(audit.alpha), rows)
-
-
-def difference_columns(alpha: float = 0.05) -> tuple[Column[Difference], ...]:
-    """Return the columns of `audit_differences`."""
-    level = interval_heading(alpha)
-    return (
-        Column("model", str, "Name of the model", heading="Model"),
-        Column("other", str, "Name of the model it is compared with", heading="Over"),
-        Column(
-            "human",
-            float,
-            "Win rate of the model less the other's, by people alone",
-            heading="People",
-            text="+.1%",
-        ),
-        Column(
-            "human_low", float, "Lower bound of human", heading=level, text=_span("human", "+.1%")
-        ),
-        Column("human_high", float, "Upper bound of human"),
-        Column(
-            "powered",
-            float,
-            "The same with the judge's verdicts",
-            heading="With the judge",
-            text="+.1%",
-        ),
-        Column(
-            "powered_low",
-            float,
-            "Lower bound of powered",
-            heading=level,
-            text=_span("powered", "+.1%"),
-        ),
-        Column("powered_high", float, "Upper bound of powered"),
-        Column(
-            "lambda",
-            float,
-            "Weight of the verdicts on the model",
-            attrgetter("tuning"),
-            "Weights of the judge",
-            lambda row: f"{row.tuning:.2f}, {row.other_tuning:.2f}",
-        ),
-        Column(
-            "other_lambda", float, "Weight of the verdicts on the other", attrgetter("other_tuning")
-        ),
-    )
+    return table_of(DIFFERENCES, rows, alpha=audit.alpha)
 
 
 PLAN: tuple[Column[dict[str, Any]], ...] = (
@@ -274,8 +263,3 @@ def audit_text(audit: Audit) -> str:
     settings = f"{ties}alpha {audit.alpha:g}"
     table = audit_models(audit).text()
     return "\n".join([table, settings, *audit_words(audit), *audit_warnings(audit)])
-
-
-def _span(name: str, form: str) -> Callable[[Any], str]:
-    low, high = attrgetter(f"{name}_low"), attrgetter(f"{name}_high")
-    return lambda row: span(low(row), high(row), form)

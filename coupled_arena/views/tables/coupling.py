@@ -8,7 +8,7 @@ from typing import Any
 from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
+from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.coupling import coupling_warnings
 
 _Row = dict[str, Any]
@@ -16,131 +16,121 @@ _PROTOCOLS = ("coupled", "independent")  # in the order of an array's axis
 _FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance")
 
 
+_DIFFERENCES: tuple[Column[PairSavings], ...] = (
+    Column(
+        "difference_coupled",
+        float,
+        "Difference of mean scores under coupling",
+        heading="Difference, coupled",
+        text="+.4f",
+    ),
+    Column(
+        "difference_independent",
+        float,
+        "Difference of mean scores, independent",
+        heading="Independent",
+        text="+.4f",
+    ),
+    Column("difference_error_coupled", float, "Its standard error, clustered by prompt"),
+    Column("difference_error_independent", float, "Its standard error, clustered by prompt"),
+)
+_VARIANCES: tuple[Column[PairSavings], ...] = (
+    Column(
+        "mean_variance_coupled",
+        float,
+        "Of the score difference, mean over prompts",
+        lambda row: row.variances_coupled.mean(),
+    ),
+    Column(
+        "mean_variance_independent",
+        float,
+        "Of the score difference, mean over prompts",
+        lambda row: row.variances_independent.mean(),
+    ),
+    Column(
+        "pooled_variance_coupled",
+        float,
+        "Of the score difference, over all answers",
+        heading="Variance, coupled",
+        text=".4f",
+    ),
+    Column(
+        "pooled_variance_independent",
+        float,
+        "Of the score difference, over all answers",
+        heading="Independent",
+        text=".4f",
+    ),
+)
+_SAVINGS: tuple[Column[PairSavings], ...] = (
+    Column(
+        "savings",
+        float,
+        "Share of the samples that coupling makes needless for the same error",
+        heading="Samples saved",
+        text=".1%",
+        strong=True,
+    ),
+    Column(
+        "savings_low",
+        float,
+        "Lower bound of the savings",
+        heading=LEVEL,
+        text=lambda row: span(row.savings_low, row.savings_high, ".1%"),
+    ),
+    Column("savings_high", float, "Upper bound of the savings"),
+    Column("savings_within", float, "Savings for a fixed set of prompts"),
+)
+PAIRS: tuple[Column[PairSavings], ...] = (
+    Column(
+        "model_a",
+        str,
+        "Name of model a",
+        heading="Pair",
+        text=lambda row: f"{row.model_a} | {row.model_b}",
+    ),
+    Column("model_b", str, "Name of model b"),
+    Column("prompts", int, "Prompts that both answered", lambda row: len(row.covariances)),
+    Column(
+        "seeds",
+        int,
+        "Answers of each model to each prompt under each protocol",
+        lambda row: row.repetitions,
+    ),
+    *_DIFFERENCES,
+    Column(
+        "mean_covariance",
+        float,
+        "Of the two scores under coupling, within prompts",
+        heading="Covariance",
+        text="+.4f",
+    ),
+    Column("mean_covariance_error", float, "Its standard error"),
+    Column("mean_covariance_independent", float, "Zero but for chance"),
+    *_VARIANCES,
+    Column("total_covariance", float, "Under coupling over all answers"),
+    Column(
+        "identity_gap",
+        float,
+        "Independent variance less coupled variance less twice the covariance, within prompts",
+        heading="Proposition 1: gap",
+        text=lambda row: f"{row.identity_gap:+.4f} ± {row.identity_gap_error:.4f}",
+    ),
+    Column("identity_gap_error", float, "Its standard error"),
+    *_SAVINGS,
+)
+_PAIR_NAMES = {column.name for column in PAIRS}
+
+
 def coupling_pairs(
     found: Coupling, pairs: Sequence[PairSavings] | None = None
 ) -> Table[PairSavings]:
     """Return a row for each pair of models, or for some."""
     rows = found.pairs if pairs is None else pairs
-    return table_of(pair_columns(found.alpha), rows).showing(
+    return table_of(PAIRS, rows, alpha=found.alpha).showing(
         *("model_a", "savings", "savings_low", "difference_coupled"),
         *("difference_independent", "pooled_variance_coupled", "pooled_variance_independent"),
         *("mean_covariance", "identity_gap"),
-    )
-
-
-def pair_columns(alpha: float = 0.05) -> tuple[Column[PairSavings], ...]:
-    """Return the columns of `coupling_pairs`; differences are those of mean scores, a less b."""
-    return (
-        Column(
-            "model_a",
-            str,
-            "Name of model a",
-            heading="Pair",
-            text=lambda row: f"{row.model_a} | {row.model_b}",
-        ),
-        Column("model_b", str, "Name of model b"),
-        Column("prompts", int, "Prompts that both answered", lambda row: len(row.covariances)),
-        Column(
-            "seeds",
-            int,
-            "Answers of each model to each prompt under each protocol",
-            lambda row: row.repetitions,
-        ),
-        *_differences(),
-        Column(
-            "mean_covariance",
-            float,
-            "Of the two scores under coupling, within prompts",
-            heading="Covariance",
-            text="+.4f",
-        ),
-        Column("mean_covariance_error", float, "Its standard error"),
-        Column("mean_covariance_independent", float, "Zero but for chance"),
-        *_variances(),
-        Column("total_covariance", float, "Under coupling over all answers"),
-        Column(
-            "identity_gap",
-            float,
-            "Independent variance less coupled variance less twice the covariance, within prompts",
-            heading="Proposition 1: gap",
-            text=lambda row: f"{row.identity_gap:+.4f} ± {row.identity_gap_error:.4f}",
-        ),
-        Column("identity_gap_error", float, "Its standard error"),
-        *_savings(alpha),
-    )
-
-
-def _differences() -> tuple[Column[PairSavings], ...]:
-    return (
-        Column(
-            "difference_coupled",
-            float,
-            "Difference of mean scores under coupling",
-            heading="Difference, coupled",
-            text="+.4f",
-        ),
-        Column(
-            "difference_independent",
-            float,
-            "Difference of mean scores, independent",
-            heading="Independent",
-            text="+.4f",
-        ),
-        Column("difference_error_coupled", float, "Its standard error, clustered by prompt"),
-        Column("difference_error_independent", float, "Its standard error, clustered by prompt"),
-    )
-
-
-def _variances() -> tuple[Column[PairSavings], ...]:
-    return (
-        Column(
-            "mean_variance_coupled",
-            float,
-            "Of the score difference, mean over prompts",
-            lambda row: row.variances_coupled.mean(),
-        ),
-        Column(
-            "mean_variance_independent",
-            float,
-            "Of the score difference, mean over prompts",
-            lambda row: row.variances_independent.mean(),
-        ),
-        Column(
-            "pooled_variance_coupled",
-            float,
-            "Of the score difference, over all answers",
-            heading="Variance, coupled",
-            text=".4f",
-        ),
-        Column(
-            "pooled_variance_independent",
-            float,
-            "Of the score difference, over all answers",
-            heading="Independent",
-            text=".4f",
-        ),
-    )
-
-
-def _savings(alpha: float) -> tuple[Column[PairSavings], ...]:
-    return (
-        Column(
-            "savings",
-            float,
-            "Share of the samples that coupling makes needless for the same error",
-            heading="Samples saved",
-            text=".1%",
-            strong=True,
-        ),
-        Column(
-            "savings_low",
-            float,
-            "Lower bound of the savings",
-            heading=interval_heading(alpha),
-            text=lambda row: span(row.savings_low, row.savings_high, ".1%"),
-        ),
-        Column("savings_high", float, "Upper bound of the savings"),
-        Column("savings_within", float, "Savings for a fixed set of prompts"),
     )
 
 
@@ -266,6 +256,3 @@ def coupling_text(found: Coupling, pairs: Table[PairSavings]) -> str:
     if few := [name for name, part in categories.items() if not part]:
         lines.append(f"\nToo few scores to compare in: {', '.join(few)}.")
     return "\n".join(lines)
-
-
-_PAIR_NAMES = {column.name for column in pair_columns()}

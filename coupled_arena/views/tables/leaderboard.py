@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standi
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.tables.modes import modes_answer
-from coupled_arena.views.tables.table import Column, Table, interval_heading, span, table_of
+from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings, nothing_counted
 
 _DASH = "\N{EN DASH}"
@@ -23,67 +24,9 @@ def standings(board: Leaderboard) -> Table[Standing]:
     judged = board.estimates.selection.judge is not None
     counts = ["human_votes", "wins", "ties", "both_bad", "identical"]
     shown = [*(["judge_verdicts"] if judged else []), *counts]
-    columns = standing_columns(board.alpha, board.source)
-    return table_of(columns, board.standings).showing(
+    columns = STANDINGS if board.source is not BoardSource.JUDGE else (*STANDINGS[:-1], _VERDICTS)
+    return table_of(columns, board.standings, alpha=board.alpha).showing(
         "model", "rank_low", "win_rate", "low", *shown
-    )
-
-
-def standing_columns(
-    alpha: float = 0.05, source: BoardSource = BoardSource.HUMAN
-) -> tuple[Column[Standing], ...]:
-    """Return the columns of `standings`."""
-    by_judge = source is BoardSource.JUDGE
-    return (
-        Column("model", str, "Name of the model", heading="Model"),
-        Column(
-            "win_rate",
-            float,
-            "Mean over opponents of the probability to be preferred, 0 to 1; a judge's correction "
-            "may leave that range",
-            _of_place("win_rate"),
-            "Win rate",
-            lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,
-            strong=True,
-        ),
-        Column("standard_error", float, "Of the win rate", _of_place("standard_error")),
-        Column(
-            "low",
-            float,
-            "Lower bound of the win rate's interval",
-            _of_place("low"),
-            interval_heading(alpha),
-            lambda row: span(row.place.low, row.place.high, ".1%") if row.place else _DASH,
-        ),
-        Column("high", float, "Upper bound of the win rate's interval", _of_place("high")),
-        Column("rank", int, "Position by the estimates, 1 is best", _of_place("rank")),
-        Column(
-            "rank_low",
-            int,
-            "Best rank still possible, jointly for all models",
-            _of_place("rank_low"),
-            "Rank",
-            lambda row: rank_range(row.place) if row.place else _DASH,
-        ),
-        Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
-        Column("human_votes", int, "Comparisons that a person decided", heading="Votes"),
-        Column("judge_verdicts", int, "Comparisons that the judge decided", heading="Verdicts"),
-        Column("wins", int, "Votes for the model", heading="Wins"),
-        Column("losses", int, "Votes for the other model", heading="Losses"),
-        Column("ties", int, "Votes for neither", heading="Ties"),
-        Column("both_bad", int, "Votes against both", heading="Both bad"),
-        Column(
-            "identical",
-            int,
-            "Ties of identical replies, which nobody was asked about",
-            heading="Identical",
-        ),
-        Column(
-            "comparisons",
-            int,
-            "What the win rate of people, or of the judge on its own board, is a fraction of",
-            lambda row: row.judge_verdicts if by_judge else row.comparisons,
-        ),
     )
 
 
@@ -91,6 +34,60 @@ def rank_range(place: Place) -> str:
     """Return the ranks that a model may have, as people read them."""
     ends = dict.fromkeys((place.rank_low, place.rank_high))
     return _DASH.join(str(end) for end in ends)
+
+
+def _of_place(name: str) -> Any:
+    return lambda row: getattr(row.place, name) if row.place else None
+
+
+_COUNTED = "What the win rate of people, or of the judge on its own board, is a fraction of"
+STANDINGS: tuple[Column[Standing], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column(
+        "win_rate",
+        float,
+        "Mean over opponents of the probability to be preferred, 0 to 1; a judge's correction "
+        "may leave that range",
+        _of_place("win_rate"),
+        "Win rate",
+        lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,
+        strong=True,
+    ),
+    Column("standard_error", float, "Of the win rate", _of_place("standard_error")),
+    Column(
+        "low",
+        float,
+        "Lower bound of the win rate's interval",
+        _of_place("low"),
+        LEVEL,
+        lambda row: span(row.place.low, row.place.high, ".1%") if row.place else _DASH,
+    ),
+    Column("high", float, "Upper bound of the win rate's interval", _of_place("high")),
+    Column("rank", int, "Position by the estimates, 1 is best", _of_place("rank")),
+    Column(
+        "rank_low",
+        int,
+        "Best rank still possible, jointly for all models",
+        _of_place("rank_low"),
+        "Rank",
+        lambda row: rank_range(row.place) if row.place else _DASH,
+    ),
+    Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
+    Column("human_votes", int, "Comparisons that a person decided", heading="Votes"),
+    Column("judge_verdicts", int, "Comparisons that the judge decided", heading="Verdicts"),
+    Column("wins", int, "Votes for the model", heading="Wins"),
+    Column("losses", int, "Votes for the other model", heading="Losses"),
+    Column("ties", int, "Votes for neither", heading="Ties"),
+    Column("both_bad", int, "Votes against both", heading="Both bad"),
+    Column(
+        "identical",
+        int,
+        "Ties of identical replies, which nobody was asked about",
+        heading="Identical",
+    ),
+    Column("comparisons", int, _COUNTED),
+)
+_VERDICTS = Column[Standing]("comparisons", int, _COUNTED, attrgetter("judge_verdicts"))
 
 
 def rank_set_sizes(board: Leaderboard) -> Table[_Row]:
@@ -167,29 +164,27 @@ def bradley_terry_table(found: BradleyTerry) -> Table[_Row]:
         {"model": model, "score": score, "low": low, "high": high}
         for model, score, low, high in columns
     )
-    return table_of(bradley_terry_columns(found.alpha), rows)
+    return table_of(BRADLEY_TERRY, rows, alpha=found.alpha)
 
 
-def bradley_terry_columns(alpha: float = 0.05) -> tuple[Column[_Row], ...]:
-    """Return the columns of `bradley_terry_table`."""
-    return (
-        Column("model", str, "Name of the model", heading="Model"),
-        Column(
-            "score",
-            float,
-            "On the scale of Elo ratings, their mean 1000: 400 points are odds of ten to one",
-            heading="Bradley-Terry",
-            text=".0f",
-        ),
-        Column(
-            "low",
-            float,
-            "Lower bound of the score, by a bootstrap",
-            heading=interval_heading(alpha),
-            text=lambda row: span(row["low"], row["high"], ".0f"),
-        ),
-        Column("high", float, "Upper bound of the score"),
-    )
+BRADLEY_TERRY: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    Column(
+        "score",
+        float,
+        "On the scale of Elo ratings, their mean 1000: 400 points are odds of ten to one",
+        heading="Bradley-Terry",
+        text=".0f",
+    ),
+    Column(
+        "low",
+        float,
+        "Lower bound of the score, by a bootstrap",
+        heading=LEVEL,
+        text=lambda row: span(row["low"], row["high"], ".0f"),
+    ),
+    Column("high", float, "Upper bound of the score"),
+)
 
 
 def board_table(board: Leaderboard) -> Markup:
@@ -240,7 +235,3 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     if found:
         lines.append(bradley_terry_table(found).text())
     return "\n".join([*lines, *answer["warnings"]])
-
-
-def _of_place(name: str) -> Any:
-    return lambda row: getattr(row.place, name) if row.place else None

@@ -29,6 +29,39 @@ _RANKS = {
 }
 
 
+MODELS: tuple[Column[_Row], ...] = (
+    Column("model", str, "Name of the model", heading="Model"),
+    *(
+        Column(f"rank_{key}", int, meaning, heading=heading, strong=key == "order2")
+        for key, (heading, meaning) in _RANKS.items()
+    ),
+    Column(
+        _AGGREGATED,
+        int,
+        "Rank in the ranking nearest to those of all metrics by the second order",
+        heading="2nd order,\nall metrics",
+    ),
+    *(
+        Column(
+            f"violation_order{order}",
+            float,
+            f"Mean violation ratio over the other models, {_ORDERS[order]} order: 0 dominates",
+            heading=f"Violation,\n{heading} order",
+            text=".3f",
+        )
+        for order, heading in ((Order.SECOND, "2nd"), (Order.FIRST, "1st"))
+    ),
+    Column("mean", float, "Mean score, higher is better", heading="Mean", text=".4g"),
+    Column(
+        "tail_mean",
+        float,
+        "Mean of the worst share of scores",
+        heading="Worst\n{tail}",
+        text=".4g",
+    ),
+)
+
+
 def risk_models(report: RiskReport, view: RiskView) -> Table[_Row]:
     """Return a row for each model, best first by second order dominance."""
     aggregated = report.aggregated.get("order2") if view is report.view else None
@@ -45,45 +78,10 @@ def risk_models(report: RiskReport, view: RiskView) -> Table[_Row]:
         }
         for at in found[Order.SECOND].ranking
     )
-    columns = risk_columns(report.settings.tail_p)
     alone = view.sample_win_rates is None
+    tail = f"{100 * report.settings.tail_p:.3g} %"
     leave = {*(["rank_sample_win_rate"] if alone else []), *([] if aggregated else [_AGGREGATED])}
-    return table_of((column for column in columns if column.name not in leave), rows)
-
-
-def risk_columns(tail_p: float = 0.05) -> tuple[Column[_Row], ...]:
-    """Return the columns of `risk_models`; rank 1 is best, equal ranks are ties."""
-    return (
-        Column("model", str, "Name of the model", heading="Model"),
-        *(
-            Column(f"rank_{key}", int, meaning, heading=heading, strong=key == "order2")
-            for key, (heading, meaning) in _RANKS.items()
-        ),
-        Column(
-            _AGGREGATED,
-            int,
-            "Rank in the ranking nearest to those of all metrics by the second order",
-            heading="2nd order,\nall metrics",
-        ),
-        *(
-            Column(
-                f"violation_order{order}",
-                float,
-                f"Mean violation ratio over the other models, {_ORDERS[order]} order: 0 dominates",
-                heading=f"Violation,\n{heading} order",
-                text=".3f",
-            )
-            for order, heading in ((Order.SECOND, "2nd"), (Order.FIRST, "1st"))
-        ),
-        Column("mean", float, "Mean score, higher is better", heading="Mean", text=".4g"),
-        Column(
-            "tail_mean",
-            float,
-            "Mean of the worst share of scores",
-            heading=f"Worst\n{100 * tail_p:.3g} %",
-            text=".4g",
-        ),
-    )
+    return table_of((column for column in MODELS if column.name not in leave), rows, tail=tail)
 
 
 PAIRS: tuple[Column[_Row], ...] = (
@@ -178,7 +176,7 @@ def aggregated_ranks(report: RiskReport) -> Table[_Row]:
         for at, model in enumerate(report.models)
     )
     known = {"model", *(f"rank_{key}" for key in found)}
-    return table_of((column for column in risk_columns() if column.name in known), rows)
+    return table_of((column for column in MODELS if column.name in known), rows)
 
 
 def risk_text(report: RiskReport) -> str:

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 _UNKNOWN = "\N{EN DASH}"
+LEVEL = "{level} interval"  # heading of an interval
 _WIDEST = 100_000  # characters of a line: what is too wide for a terminal, the terminal breaks
 _DTYPES = {int: "Int64", float: "float64", bool: "boolean", str: "str"}
 
@@ -40,7 +41,7 @@ class Column(Generic[Row]):
         What a row has there; by default its entry or attribute of that name.
     heading : str
         What people read above it; without one it is left out of what they read, because another
-        column's text says it. Line breaks are kept.
+        column's text says it. Line breaks are kept; in braces stands a label of the table.
     text : str or callable
         How people read it: a format of the value, or a function of the row.
     strong : bool
@@ -82,11 +83,14 @@ class Table(Generic[Row]):
     shown : tuple of str
         Names of the columns that people read, in the order in which they do; by default all that
         have a heading.
+    labels : mapping of str to str
+        What headings say in braces, such as the level of the intervals.
     """
 
     columns: tuple[Column[Row], ...]
     rows: tuple[Row, ...]
     shown: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -99,7 +103,7 @@ class Table(Generic[Row]):
         KeyError
             There is no such column.
         """
-        return Table(self._named(names), self.rows)
+        return replace(self, columns=self._named(names), shown=())
 
     def showing(self, *names: str) -> Table[Row]:
         """Return the table with other columns for people to read.
@@ -110,13 +114,13 @@ class Table(Generic[Row]):
             There is no such column.
         """
         self._named(names)
-        return Table(self.columns, self.rows, names)
+        return replace(self, shown=names)
 
     def joined(self, columns: Iterable[Column[Row]]) -> Table[Row]:
         """Return the table with more columns at its end."""
         more = tuple(columns)
         shown = (*self.shown, *(column.name for column in more)) if self.shown else ()
-        return Table((*self.columns, *more), self.rows, shown)
+        return replace(self, columns=(*self.columns, *more), shown=shown)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as JSON values, None for what is unknown."""
@@ -156,7 +160,7 @@ class Table(Generic[Row]):
         grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for column in self._read:
             justify = "left" if column.kind is str else "right"
-            grid.add_column(Text(column.heading), justify=justify, no_wrap=True)
+            grid.add_column(Text(self._heading(column)), justify=justify, no_wrap=True)
         for row in self.rows:
             grid.add_row(*(Text(column.read(row)) for column in self._read))
         out = io.StringIO()
@@ -171,7 +175,7 @@ class Table(Generic[Row]):
         kind : str
             Class of the markup's table.
         """
-        heads = [broken(column.heading) for column in self._read]
+        heads = [broken(self._heading(column)) for column in self._read]
         rows = ([_cell(column, row) for column in self._read] for row in self.rows)
         return table(heads, rows, kind)
 
@@ -182,25 +186,39 @@ class Table(Generic[Row]):
         named = self._named(self.shown) if self.shown else self.columns
         return tuple(column for column in named if column.heading)
 
+    def _heading(self, column: Column[Row]) -> str:
+        return column.heading.format_map(self.labels)
+
     def _named(self, names: Iterable[str]) -> tuple[Column[Row], ...]:
         known = {column.name: column for column in self.columns}
         return tuple(known[name] for name in names)
 
 
-def table_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> Table[Row]:
-    """Return a table of what can be gone through once."""
-    return Table(tuple(columns), tuple(rows))
+def table_of(
+    columns: Iterable[Column[Row]],
+    rows: Iterable[Row],
+    *,
+    alpha: float | None = None,
+    **labels: str,
+) -> Table[Row]:
+    """Return a table of what can be gone through once.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Error level of the intervals: headings may say ``{level}``.
+    **labels : str
+        What else headings say.
+    """
+    if alpha is not None:
+        labels["level"] = f"{100 * (1 - alpha):.4g}%"
+    return Table(tuple(columns), tuple(rows), labels=labels)
 
 
 def span(low: Any, high: Any, form: str) -> str:
     """Return an interval as people read it."""
     ends = [_UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
     return " to ".join(ends)
-
-
-def interval_heading(alpha: float) -> str:
-    """Return what stands above intervals at an error level."""
-    return f"{100 * (1 - alpha):.4g}% interval"
 
 
 def _cell(column: Column[Row], row: Row) -> Markup:

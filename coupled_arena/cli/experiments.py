@@ -155,7 +155,7 @@ def simulate(
     from coupled_arena.stats.simulation import coverage, truths
 
     with _one_line():
-        world = truths.World(
+        truth = truths.SimulatedTruth(
             strengths=truths.evenly(models, spread),
             human=human,
             judge_only=judge_only,
@@ -168,7 +168,7 @@ def simulate(
             voters=voters,
         )
         plan = coverage.SimulationPlan(
-            world=world,
+            truth=truth,
             repeats=repeats,
             alpha=alpha,
             cutoffs=(Cutoff(cutoff),) if cutoff else tuple(Cutoff),

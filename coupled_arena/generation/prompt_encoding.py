@@ -99,9 +99,9 @@ class PromptEncoder:
             The template refuses the conversation, or it cannot be read without control tokens.
         """
         if not self._tokenizer.chat_template:  # a base model continues plain text
-            said = "\n\n".join([*(m["content"] for m in messages), *[begun] * bool(begun)])
-            marks = _Marks.free_in(said)
-            return self._ids(marks.around(_EVERYTHING, said), marks, begins=True)
+            text = "\n\n".join([*(m["content"] for m in messages), *[begun] * bool(begun)])
+            marks = _Marks.free_in(text)
+            return self._ids(marks.around(_EVERYTHING, text), marks, begins=True)
         plain = self._rendered(messages)
         marks = _Marks.free_in(plain, begun, *(m["content"] for m in messages))
         text = self._attributed(messages, plain, marks) + marks.around(_EVERYTHING, begun)

@@ -66,10 +66,10 @@ def read_label(raw: str, ballot: Ballot) -> str | None:
         text = block[1]
     try:
         # As pairs, for a repeated key would otherwise vanish.
-        said = json.loads(text, object_pairs_hook=tuple)
+        given = json.loads(text, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         return None
-    return next((label for label in ballot.labels if said == ((ballot.key, label),)), None)
+    return next((label for label in ballot.labels if given == ((ballot.key, label),)), None)
 
 
 def label_probability(
@@ -100,8 +100,8 @@ def label_probability(
             lead = token[: at - begin]
             weights = dict.fromkeys(labels, 0.0)
             for other, logarithm in alternatives.items():
-                if other.startswith(lead) and (said := _begun(other[len(lead) :], labels)):
-                    weights[said] += math.exp(min(logarithm, 0.0))
+                if other.startswith(lead) and (begun := _begun(other[len(lead) :], labels)):
+                    weights[begun] += math.exp(min(logarithm, 0.0))
             total = sum(weights.values())
             return weights[label] / total if total > 0 and math.isfinite(total) else None
         begin += len(token)

@@ -24,7 +24,7 @@ from coupled_arena.judging.retry import is_passing, pause
 from coupled_arena.judging.spec import Answer, JudgeSpec
 
 _KEPT = 16_384  # characters of an answer that are stored
-_TOLD = 200  # characters of a server's message that are shown
+_SHOWN = 200  # characters of a server's message that are shown
 _TOP = 5  # alternatives of a token; the most that all servers grant
 _REFUSALS = {400, 413, 422}
 # What the SDK stumbles over, or this module, in a body that is not what it should be.
@@ -193,21 +193,21 @@ class Judge:
         if self.spec.temperature is not None:
             options["temperature"] = self.spec.temperature
         chat: Any = messages(self.spec.prompt, question, self.spec.ballot)
-        said = await self._client.chat.completions.create(
+        completion = await self._client.chat.completions.create(
             model=self.spec.model, messages=chat, **options
         )
-        return self._read(said, self.spec.ballot)
+        return self._read(completion, self.spec.ballot)
 
-    def _read(self, said: ChatCompletion, ballot: Ballot) -> Answer:
-        if not isinstance(said, ChatCompletion):
+    def _read(self, completion: ChatCompletion, ballot: Ballot) -> Answer:
+        if not isinstance(completion, ChatCompletion):
             raise TypeError("no chat completion")
-        choice = said.choices[0]
+        choice = completion.choices[0]
         content = str(choice.message.content or choice.message.refusal or "")
         label = read_label(content, ballot)
         probability = None
         if label and (tokens := _tokens(choice)):
             probability = label_probability(content, label, ballot.labels, tokens)
-        usage = said.usage
+        usage = completion.usage
         return Answer(
             ballot.meanings[label] if label else None,
             self._cleaned(content),
@@ -228,14 +228,14 @@ class Judge:
             return f"The judge at {self.server} gave no answer within {self._timeout:.0f} s."
         if not isinstance(error, openai.APIStatusError):
             return f"The judge at {self.server} cannot be reached: check address and network."
-        said = self._cleaned(_message(error))[:_TOLD].rstrip(". ")
+        message = self._cleaned(_message(error))[:_SHOWN].rstrip(". ")
         advice = {
             401: "Set its key in COUPLED_ARENA_JUDGE_KEY.",
             403: "Set a key in COUPLED_ARENA_JUDGE_KEY that may use this model.",
             404: f"Check the model's name ({self.spec.model}) and the base URL.",
         }.get(error.status_code, "")
-        told = f"The judge at {self.server} answers HTTP {error.status_code}: {said}. {advice}"
-        return told.rstrip()
+        problem = f"The judge at {self.server} answers HTTP {error.status_code}"
+        return f"{problem}: {message}. {advice}".rstrip()
 
 
 def _is_refusal(error: openai.APIStatusError) -> bool:
@@ -259,14 +259,14 @@ def _message(error: openai.APIStatusError) -> str:
 def _tokens(choice: Choice) -> list[Token]:
     """Return the tokens of an answer where the server tells them, as it should."""
     try:
-        told = choice.logprobs.content or [] if choice.logprobs else []
+        listed = choice.logprobs.content or [] if choice.logprobs else []
         return [
             (
                 token.token,
                 {other.token: float(other.logprob) for other in token.top_logprobs or []}
                 | {token.token: float(token.logprob)},
             )
-            for token in told
+            for token in listed
         ]
     except (TypeError, ValueError, AttributeError, OverflowError):
         return []

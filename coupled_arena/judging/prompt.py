@@ -123,8 +123,8 @@ def _texts(question: Question) -> Iterator[tuple[str, str]]:
         yield "ANSWER", question.answer
         return
     turns = len(question.questions)
-    said = zip(question.questions, question.first, question.second, strict=True)
-    for turn, (asked, first, second) in enumerate(said, start=1):
+    exchanges = zip(question.questions, question.first, question.second, strict=True)
+    for turn, (asked, first, second) in enumerate(exchanges, start=1):
         number = f" {turn} OF {turns}" if turns > 1 else ""
         yield f"QUESTION{number}", asked
         yield f"ANSWER A{number}", first

@@ -19,7 +19,7 @@ from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, S
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
 from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.simulation.truths import Design, World
+from coupled_arena.stats.simulation.truths import Design, SimulatedTruth
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
@@ -245,8 +245,8 @@ def test_many_sessions_share_one_computation(store, reads):
 def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, weighting):
     """Coverage is measured on arrays: a store with the same votes must lead to the same board."""
     votes = {"human": 3 * prompts * 4, "judge_only": 3 * 8, "voters": 4}
-    world = World((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
-    drawn = world.draw(np.random.default_rng(3))
+    truth = SimulatedTruth((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
+    drawn = truth.draw(np.random.default_rng(3))
     store_rankings(store, drawn)
     found = read_estimates(store, Selection(judge="gpt"))
     for source, kept in ((BoardSource.HUMAN, False), (BoardSource.PPR, True)):

@@ -185,7 +185,7 @@ def test_bad_input_gets_one_clear_line(call, db, arguments, message):
         (["--judge-quality", "-1"], "judge_quality is a probability"),
     ],
 )
-def test_worlds_that_cannot_be(call, arguments, message):
+def test_truths_that_cannot_be(call, arguments, message):
     code, _, err = call("simulate", "--repeats", 2, *arguments)
     assert (code, len(err.strip().splitlines())) == (1, 1)
     assert message in err

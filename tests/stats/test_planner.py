@@ -15,8 +15,8 @@ from coupled_arena.stats.judges.planner import needs, variance_for_power, varian
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, rank_sets
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
-from coupled_arena.stats.simulation.resampling import Ranking
-from coupled_arena.stats.simulation.truths import World, evenly
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 
 
 def test_a_proportion_without_a_judge():
@@ -67,16 +67,16 @@ def test_the_board_separates_as_often_as_was_planned():
 
     A test of the two models alone would have planned for half as many, which give power .4.
     """
-    world = World(evenly(8, 1.4), 28_000, 112_000, judge_quality=0.8)
-    lead = float(world.theta[2] - world.theta[3])
-    pilot = world.draw(np.random.default_rng(0))
+    truth = SimulatedTruth(evenly(8, 1.4), 28_000, 112_000, judge_quality=0.8)
+    lead = float(truth.theta[2] - truth.theta[3])
+    pilot = truth.draw(np.random.default_rng(0))
     assert isinstance(pilot, JudgedCounts)
     human, weights = estimate_from_votes(pilot.votes), contrast(8, 2, 3)
     critical = rank_sets(human).critical_value
     assert 2.95 < critical < 3.1
     found = needs(
         float(weights @ human.covariance @ weights),
-        world.human,
+        truth.human,
         explained_within_pairs(pilot, weights),
         variance_for_power(lead, critical, 0.05, 0.8),
         4,
@@ -84,14 +84,14 @@ def test_the_board_separates_as_often_as_was_planned():
     repeats = 200
     error = 3 * (0.8 * 0.2 / repeats) ** 0.5
     for ranking, n in ((Ranking.HUMAN, found.votes_alone), (Ranking.PPR, found.votes)):
-        planned = replace(world, human=n, judge_only=4 * n)
+        planned = replace(truth, human=n, judge_only=4 * n)
         shares = [_separated(planned, ranking, repeat) for repeat in range(repeats)]
         assert np.mean(shares) == pytest.approx(0.8, abs=error)
     assert found.votes < 0.75 * found.votes_alone
 
 
-def _separated(world, ranking, repeat):
-    drawn = world.draw(np.random.default_rng([7, repeat]))
+def _separated(truth, ranking, repeat):
+    drawn = truth.draw(np.random.default_rng([7, repeat]))
     made = estimate_from_votes(drawn.votes) if ranking is Ranking.HUMAN else estimate(drawn)
     sets = Separation(made, LIVE_DRAWS).rank_sets()
     # The two are apart if one's worst place is before the other's best: none is between them.

@@ -15,9 +15,9 @@ from coupled_arena.stats.ranking.prompts import degrees_of_freedom
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, intervals
 from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.rankings import Rankings
-from coupled_arena.stats.simulation.resampling import Ranking
-from coupled_arena.stats.simulation.truths import Design, World, evenly
+from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
 
 PUBLISHED = {
     "covariance": Covariance.PUBLISHED,
@@ -28,38 +28,40 @@ PUBLISHED = {
 
 def test_the_truth_of_two_models():
     """At strengths ln 3 and 0, three of four decided comparisons go to the first."""
-    world = World((np.log(3), 0.0), human=10, judge_only=0, ties=0.2)
-    assert world.theta == pytest.approx([0.6, 0.2])
-    assert world.ranks.tolist() == [[1, 2], [1, 2]]
+    truth = SimulatedTruth((np.log(3), 0.0), human=10, judge_only=0, ties=0.2)
+    assert truth.theta == pytest.approx([0.6, 0.2])
+    assert truth.ranks.tolist() == [[1, 2], [1, 2]]
 
 
 def test_equal_models_share_their_positions():
-    world = World((0.3, 0.1, 0.3, 0.1, 0.1), human=10, judge_only=0)
-    assert world.ranks.tolist() == [[1, 3, 1, 3, 3], [2, 5, 2, 5, 5]]
-    clustered = replace(world, design=Design.CLUSTERED)
-    assert clustered.ranks.tolist() == world.ranks.tolist()
+    truth = SimulatedTruth((0.3, 0.1, 0.3, 0.1, 0.1), human=10, judge_only=0)
+    assert truth.ranks.tolist() == [[1, 3, 1, 3, 3], [2, 5, 2, 5, 5]]
+    clustered = replace(truth, design=Design.CLUSTERED)
+    assert clustered.ranks.tolist() == truth.ranks.tolist()
 
 
 @pytest.mark.parametrize("effect", [0.01, 1.0, 2.0])
 def test_the_effect_of_prompts_is_integrated_out(effect):
-    world = World((1.5, 0.0), 10, 0, ties=0, design=Design.CLUSTERED, prompt_effect=effect)
+    truth = SimulatedTruth((1.5, 0.0), 10, 0, ties=0, design=Design.CLUSTERED, prompt_effect=effect)
     spread = np.sqrt(2) * effect
     law = norm(1.5, spread)
     exact, _ = quad(
         lambda gap: expit(gap) * law.pdf(gap), 1.5 - 12 * spread, 1.5 + 12 * spread, epsabs=1e-12
     )
-    assert world.theta == pytest.approx([exact, 1 - exact], abs=1e-9)
+    assert truth.theta == pytest.approx([exact, 1 - exact], abs=1e-9)
 
 
 @pytest.mark.parametrize("design", list(Design))
 def test_votes_follow_the_truth(design):
-    world = World((0.8, 0.2, -0.3, -0.7, 0.0), 60_000, 60_000, design=design, prompt_effect=0.7)
-    drawn = world.draw(np.random.default_rng(4))
+    truth = SimulatedTruth(
+        (0.8, 0.2, -0.3, -0.7, 0.0), 60_000, 60_000, design=design, prompt_effect=0.7
+    )
+    drawn = truth.draw(np.random.default_rng(4))
     counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
     found = estimate_from_votes(counts.votes)
     if isinstance(drawn, Rankings):
         found = found.clustered(drawn.gram(found.influence), drawn.clusters)
-    assert (abs(found.theta - world.theta) < 4 * found.standard_error).all()
+    assert (abs(found.theta - truth.theta) < 4 * found.standard_error).all()
     assert counts.labelled.sum() == counts.unlabelled.sum() == 60_000
     assert counts.votes.ties.sum() / 120_000 == pytest.approx(0.2, abs=0.01)
     sizes = counts.labelled.sum((2, 3)) + counts.unlabelled.sum(2)
@@ -77,10 +79,10 @@ def test_votes_follow_the_truth(design):
 
 @pytest.mark.parametrize("design", [Design.BALANCED, Design.CLUSTERED])
 def test_a_judge_repeats_the_vote_or_follows_its_bias(design):
-    world = World(evenly(4, 1.0), 1200, 1200, judge_quality=1.0, design=design)
+    truth = SimulatedTruth(evenly(4, 1.0), 1200, 1200, judge_quality=1.0, design=design)
 
     def verdicts(**changes):
-        drawn = replace(world, **changes).draw(np.random.default_rng(0))
+        drawn = replace(truth, **changes).draw(np.random.default_rng(0))
         return drawn.counts() if isinstance(drawn, Rankings) else drawn
 
     faithful = verdicts()
@@ -95,8 +97,8 @@ def test_a_judge_repeats_the_vote_or_follows_its_bias(design):
 
 
 def test_clusters_of_one_comparison_are_the_plain_covariance():
-    world = World(evenly(5, 0.5), 700, 1500, design=Design.UNBALANCED)
-    counts = world.draw(np.random.default_rng(8))
+    truth = SimulatedTruth(evenly(5, 0.5), 700, 1500, design=Design.UNBALANCED)
+    counts = truth.draw(np.random.default_rng(8))
     rows = Rankings.apart(counts)
     assert np.array_equal(rows.counts().labelled, counts.labelled)
     assert np.array_equal(rows.counts().unlabelled, counts.unlabelled)
@@ -108,7 +110,7 @@ def test_clusters_of_one_comparison_are_the_plain_covariance():
 
 def test_a_cluster_of_equal_comparisons_counts_as_one():
     """Ten copies of every comparison prove no more than one of it, up to n - 1 in place of n."""
-    counts = World(evenly(3, 0.5), 900, 900).draw(np.random.default_rng(2))
+    counts = SimulatedTruth(evenly(3, 0.5), 900, 900).draw(np.random.default_rng(2))
     rows = Rankings.apart(counts)
     columns = (rows.prompt, rows.first, rows.second, rows.vote, rows.verdict, rows.shown)
     tenfold = Rankings(rows.models, *(np.repeat(column, 10) for column in columns))
@@ -118,7 +120,9 @@ def test_a_cluster_of_equal_comparisons_counts_as_one():
 
 
 def test_some_models_of_rankings():
-    drawn = World(evenly(5, 1.0), 300, 300, design=Design.CLUSTERED).draw(np.random.default_rng(1))
+    drawn = SimulatedTruth(evenly(5, 1.0), 300, 300, design=Design.CLUSTERED).draw(
+        np.random.default_rng(1)
+    )
     assert isinstance(drawn, Rankings)
     some = drawn.of(("model 4", "model 2"))
     counts = drawn.counts().of(("model 4", "model 2"))
@@ -127,22 +131,22 @@ def test_some_models_of_rankings():
 
 
 def test_too_few_votes_in_a_pair_are_reported():
-    world = World(evenly(5, 1.0), 40, 500, design=Design.RANDOM)
-    result = simulate(SimulationPlan(world, 10, cutoffs=(Cutoff.BONFERRONI,)))
+    truth = SimulatedTruth(evenly(5, 1.0), 40, 500, design=Design.RANDOM)
+    result = simulate(SimulationPlan(truth, 10, cutoffs=(Cutoff.BONFERRONI,)))
     assert result.fallbacks == 10
     assert any("fewer than 5 human comparisons" in warning for warning in result.warnings)
 
 
 def test_a_model_without_any_vote_makes_no_trouble():
-    world = World(evenly(8, 1.0), 3, 20, design=Design.RANDOM)
-    result = simulate(SimulationPlan(world, 5, cutoffs=(Cutoff.BONFERRONI,)))
+    truth = SimulatedTruth(evenly(8, 1.0), 3, 20, design=Design.RANDOM)
+    result = simulate(SimulationPlan(truth, 5, cutoffs=(Cutoff.BONFERRONI,)))
     assert any("Without a vote" in warning for warning in result.warnings)
     assert all(one.size > 7 for one in result.rank_sets)
     assert all(np.isfinite(one.width) for one in result.intervals)
 
 
 def test_a_simulation_that_is_stopped_reports_what_it_finished():
-    plan = SimulationPlan(World(evenly(3, 1.0), 100, 100), 50)
+    plan = SimulationPlan(SimulatedTruth(evenly(3, 1.0), 100, 100), 50)
     assert simulate(plan, lambda repeats: repeats[:3]).repeats == 3
     with pytest.raises(ValueError, match="No repeat"):
         simulate(plan, lambda repeats: repeats[:0])
@@ -160,29 +164,29 @@ def test_a_simulation_that_is_stopped_reports_what_it_finished():
         ({"prompt_effect": -1.0}, "standard deviation"),
     ],
 )
-def test_worlds_that_cannot_be_are_refused(changes, message):
+def test_truths_that_cannot_be_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        replace(World((0.0, 1.0), 10, 10), **changes)
+        replace(SimulatedTruth((0.0, 1.0), 10, 10), **changes)
 
 
 @pytest.mark.parametrize("changes", [{"alpha": 1.0}, {"alpha": 0.0}, {"repeats": 0}, {"seed": -1}])
 def test_plans_that_cannot_be_are_refused(changes):
     with pytest.raises(ValueError, match=r"alpha|repeat"):
-        replace(SimulationPlan(World((0.0, 1.0), 10, 10), 10), **changes)
+        replace(SimulationPlan(SimulatedTruth((0.0, 1.0), 10, 10), 10), **changes)
 
 
 @pytest.mark.parametrize(("k", "human", "coverage"), [(5, 500, 0.33), (12, 990, 0.0)])
 def test_the_published_covariance_does_not_keep_its_promise(k, human, coverage):
-    world = World(evenly(k, 0), human, 5 * human)
-    result = simulate(SimulationPlan(world, 300, **PUBLISHED))
+    truth = SimulatedTruth(evenly(k, 0), human, 5 * human)
+    result = simulate(SimulationPlan(truth, 300, **PUBLISHED))
     error = (coverage * (1 - coverage) / 300) ** 0.5
     for one in result.rank_sets:
         assert one.coverage == pytest.approx(coverage, abs=4 * error)
 
 
 def test_the_default_keeps_its_promise_and_the_judge_narrows_it():
-    world = World(evenly(5, 0.0), 500, 5000)
-    result = simulate(SimulationPlan(world, 300, seed=1))
+    truth = SimulatedTruth(evenly(5, 0.0), 500, 5000)
+    result = simulate(SimulationPlan(truth, 300, seed=1))
     floor = 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
     assert all(one.coverage >= floor for one in result.rank_sets)
     assert all((one.coverage >= floor).all() for one in result.intervals)
@@ -192,8 +196,8 @@ def test_the_default_keeps_its_promise_and_the_judge_narrows_it():
 
 
 def test_comparisons_that_share_prompts_are_less_worth_than_they_seem():
-    world = World(evenly(4, 0.0), 1200, 1200, design=Design.CLUSTERED)
-    drawn = world.draw(np.random.default_rng(0))
+    truth = SimulatedTruth(evenly(4, 0.0), 1200, 1200, design=Design.CLUSTERED)
+    drawn = truth.draw(np.random.default_rng(0))
     assert isinstance(drawn, Rankings)
     one = estimate_from_votes(drawn.counts().votes)
     clustered = one.clustered(drawn.gram(one.influence), drawn.clusters)
@@ -202,23 +206,23 @@ def test_comparisons_that_share_prompts_are_less_worth_than_they_seem():
 
 def test_one_prompt_says_nothing_of_other_prompts():
     """Ten rankings of one prompt agree with their own mean, whatever the next prompt says."""
-    world = World(evenly(4, 0.0), 60, 0, design=Design.CLUSTERED)
-    result = simulate(SimulationPlan(world, 20))
+    truth = SimulatedTruth(evenly(4, 0.0), 60, 0, design=Design.CLUSTERED)
+    result = simulate(SimulationPlan(truth, 20))
     assert all((one.coverage, one.size) == (1, 4) for one in result.rank_sets)
     assert all(one.width == 1 for one in result.intervals)
 
 
 def test_ten_prompts_keep_the_promise_too():
     """With the normal quantile and no correction for few clusters: .81."""
-    world = World(evenly(4, 0.0), 600, 0, design=Design.CLUSTERED)
-    result = simulate(SimulationPlan(world, 300, seed=2))
+    truth = SimulatedTruth(evenly(4, 0.0), 600, 0, design=Design.CLUSTERED)
+    result = simulate(SimulationPlan(truth, 300, seed=2))
     floor = 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
     assert all(one.coverage >= floor for one in result.rank_sets)
     assert all((one.coverage >= floor).all() for one in result.intervals)
 
 
 def test_many_clusters_are_no_different_from_the_normal_law():
-    counts = World(evenly(4, 1.0), 1200, 1200).draw(np.random.default_rng(5))
+    counts = SimulatedTruth(evenly(4, 1.0), 1200, 1200).draw(np.random.default_rng(5))
     plain = replace(estimate(counts), free=np.full((4, 4), 10.0**6))
     many = plain.clustered(plain.covariance, 10**6)
     for cutoff in Cutoff:
@@ -237,7 +241,7 @@ def test_votes_that_all_tie_separate_nobody():
 def several_voters(k, prompts, voters):
     """Return equal models whose pairs have so many prompts, each with so many voters."""
     pairs = k * (k - 1) // 2
-    return World(
+    return SimulatedTruth(
         (0.0,) * k,
         human=pairs * prompts * voters,
         judge_only=pairs * 30,
@@ -290,43 +294,53 @@ def test_pairs_share_the_variance_and_its_degrees_of_freedom():
 
 TIED, NEAR = 0.0, 0.1
 GRID = [
-    pytest.param(World(evenly(3, TIED), 300, 3000), id="3-tied"),
-    pytest.param(World(evenly(3, NEAR), 300, 3000, ties=0.5), id="3-near"),
-    pytest.param(World(evenly(5, TIED), 500, 5000), id="5-tied"),
-    pytest.param(World((0.3, 0.3, 0.0, -0.3, -0.3), 500, 5000, ties=0.3), id="5-pairs-tied"),
+    pytest.param(SimulatedTruth(evenly(3, TIED), 300, 3000), id="3-tied"),
+    pytest.param(SimulatedTruth(evenly(3, NEAR), 300, 3000, ties=0.5), id="3-near"),
+    pytest.param(SimulatedTruth(evenly(5, TIED), 500, 5000), id="5-tied"),
     pytest.param(
-        World(evenly(5, NEAR), 500, 5000, toward_first=0.2, toward_last=0.1), id="5-near-biased"
+        SimulatedTruth((0.3, 0.3, 0.0, -0.3, -0.3), 500, 5000, ties=0.3), id="5-pairs-tied"
     ),
     pytest.param(
-        World(evenly(5, TIED), 500, 5000, design=Design.UNBALANCED, toward_last=0.1),
+        SimulatedTruth(evenly(5, NEAR), 500, 5000, toward_first=0.2, toward_last=0.1),
+        id="5-near-biased",
+    ),
+    pytest.param(
+        SimulatedTruth(evenly(5, TIED), 500, 5000, design=Design.UNBALANCED, toward_last=0.1),
         id="5-tied-unbalanced",
     ),
-    pytest.param(World(evenly(12, TIED), 990, 5346), id="12-tied"),
-    pytest.param(World(evenly(12, NEAR), 1980, 5346, design=Design.RANDOM), id="12-near-random"),
+    pytest.param(SimulatedTruth(evenly(12, TIED), 990, 5346), id="12-tied"),
     pytest.param(
-        World(evenly(12, TIED), 3960, 7920, design=Design.UNBALANCED), id="12-tied-unbalanced"
+        SimulatedTruth(evenly(12, NEAR), 1980, 5346, design=Design.RANDOM), id="12-near-random"
     ),
     pytest.param(
-        World(evenly(3, TIED), 600, 6000, design=Design.CLUSTERED), id="3-tied-200-prompts"
-    ),
-    pytest.param(World(evenly(4, TIED), 600, 0, design=Design.CLUSTERED), id="4-tied-10-prompts"),
-    pytest.param(
-        World(evenly(5, TIED), 500, 5000, design=Design.CLUSTERED), id="5-tied-92-prompts"
+        SimulatedTruth(evenly(12, TIED), 3960, 7920, design=Design.UNBALANCED),
+        id="12-tied-unbalanced",
     ),
     pytest.param(
-        World(evenly(5, TIED), 3000, 12000, design=Design.CLUSTERED), id="5-tied-250-prompts"
+        SimulatedTruth(evenly(3, TIED), 600, 6000, design=Design.CLUSTERED), id="3-tied-200-prompts"
     ),
     pytest.param(
-        World(evenly(12, TIED), 9900, 19800, design=Design.CLUSTERED), id="12-tied-500-prompts"
+        SimulatedTruth(evenly(4, TIED), 600, 0, design=Design.CLUSTERED), id="4-tied-10-prompts"
+    ),
+    pytest.param(
+        SimulatedTruth(evenly(5, TIED), 500, 5000, design=Design.CLUSTERED), id="5-tied-92-prompts"
+    ),
+    pytest.param(
+        SimulatedTruth(evenly(5, TIED), 3000, 12000, design=Design.CLUSTERED),
+        id="5-tied-250-prompts",
+    ),
+    pytest.param(
+        SimulatedTruth(evenly(12, TIED), 9900, 19800, design=Design.CLUSTERED),
+        id="12-tied-500-prompts",
     ),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("world", GRID)
-def test_joint_coverage_on_the_grid_takes_5_minutes(world):
+@pytest.mark.parametrize("truth", GRID)
+def test_joint_coverage_on_the_grid_takes_5_minutes(truth):
     repeats = 1000
-    plan = SimulationPlan(world, repeats, cutoffs=(Cutoff.MAX_T, Cutoff.BONFERRONI), seed=11)
+    plan = SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T, Cutoff.BONFERRONI), seed=11)
     result = simulate(plan)
     assert result.fallbacks == 0
     floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5

@@ -13,7 +13,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,8 +20,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.coupling.score_tables import ScoreTable
-
-Track = Callable[[range], Iterable[int]]
+from coupled_arena.stats.track import Track
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +93,7 @@ def error_curves(
         raise ValueError("There must be two repeats at least.")
     pairs = list(combinations(range(len(table.models)), 2))
     scores = np.stack([table.coupled, table.independent]).reshape(2, samples, -1)
-    scores = scores - scores.mean(axis=1, keepdims=True)
-    rng = np.random.default_rng(seed)
-    first, second = np.array(pairs, dtype=np.int64).T
-    errors = [
-        np.abs([_beginnings(one, rng.permutation(samples), sizes, first, second) for one in scores])
-        for _ in track(range(repeats))
-    ]
-    drawn = np.stack(errors)  # (repeats, 2, pairs, sizes)
+    drawn = _errors(scores, np.array(pairs, dtype=np.int64), sizes, repeats, seed, track)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     return ErrorCurves(
         pairs=tuple((table.models[i], table.models[j]) for i, j in pairs),
@@ -112,6 +103,22 @@ def error_curves(
         low=low,
         high=high,
     )
+
+
+def _errors(
+    scores: FloatArray, pairs: IntArray, sizes: IntArray, repeats: int, seed: int, track: Track
+) -> FloatArray:
+    """Return the absolute errors of all sub-samplings, shape (repeats, 2, pairs, sizes)."""
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    rng = np.random.default_rng(seed)
+    first, second = pairs.T
+    errors = [
+        np.abs(
+            [_beginnings(one, rng.permutation(len(one)), sizes, first, second) for one in scores]
+        )
+        for _ in track(range(repeats))
+    ]
+    return np.stack(errors)
 
 
 def _beginnings(

@@ -46,7 +46,7 @@ class ModelCounts:
     labelled : ndarray of int64, shape (k, 3, 3)
         ``[m, h, g]``: comparisons of model m that people and the judge say this of.
     unlabelled : ndarray of int64, shape (k, 3)
-        ``[m, g]``: comparisons that only the judge has said something of.
+        ``[m, g]``: comparisons with a verdict alone.
     """
 
     models: tuple[str, ...]

@@ -122,7 +122,11 @@ def needs(
         raise ValueError("Too few votes yet to plan from: nothing in them varies.")
     if not 0 <= verdicts_per_vote < math.inf:
         raise ValueError(f"There cannot be {verdicts_per_vote:g} verdicts for each vote.")
-    alone = votes * variance / goal
+    return _scaled(votes * variance / goal, explained, verdicts_per_vote, votes_there)
+
+
+def _scaled(alone: float, explained: float, verdicts_per_vote: float, votes_there: int) -> Needs:
+    """Return what takes the place of so many votes alone."""
     tau, r = _worth(explained, verdicts_per_vote), verdicts_per_vote
     with_judge = math.ceil(alone / tau)
     if with_judge < votes_there < alone:

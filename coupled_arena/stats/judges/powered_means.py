@@ -206,8 +206,8 @@ class _Scores:
         size = kept.sum((1, 2))
         human = ratio(kept[:, 0].sum(1), size)
         share = ratio(size, own.labelled.sum((1, 2)))[:, None, None]
-        said = own.labelled.sum(1)
-        judge_score = ratio(said[:, 0], said @ ties.verdicts)[:, None]
+        judged = own.labelled.sum(1)
+        judge_score = ratio(judged[:, 0], judged @ ties.verdicts)[:, None]
         y = ratio(ties.labelled * (WIN[:, None] - human[:, None, None]), share)
         f = ratio(ties.verdicts * (WIN - judge_score), share[:, 0])
         return cls(human, size.astype(np.int64), np.nan_to_num(y), np.nan_to_num(f))

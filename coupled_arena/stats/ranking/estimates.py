@@ -30,6 +30,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.ranking.power_tuning import power_tuning
 from coupled_arena.stats.ranking.prompts import PairPrompts, degrees_of_freedom, few_prompts
 from coupled_arena.stats.ranking.strata import (
     FEWEST_ALONE,
@@ -37,7 +38,10 @@ from coupled_arena.stats.ranking.strata import (
     Strata,
     StratumCells,
     Weighting,
+    certain_size,
+    certain_variance,
     degrees_by_pair,
+    effective_size,
     shortage,
     stratum_weight,
 )
@@ -117,7 +121,7 @@ class Estimate:
     ) -> Estimate:
         """Return the same estimate where comparisons of one cluster depend on each other.
 
-        The estimate must have been told on how many prompts its comparisons are.
+        The estimate must have been made with the prompts of its comparisons.
 
         Parameters
         ----------
@@ -190,39 +194,44 @@ def estimate(
     -------
     Estimate
     """
-    counts, warnings = _with_votes(counts)
+    counts, absent = _with_votes(counts)
     cells = StratumCells.of(counts)
     known = None if prompts is None else prompts.of(counts.models)
-    if kind is Covariance.PUBLISHED and weighting is not Weighting.COUNT:
-        weighting = Weighting.COUNT
-        warnings += ("The published covariance belongs to count weighting, which is used here.",)
-    if weighting is not Weighting.COUNT and (short := shortage(cells, known, weighting)):
-        warnings += (
-            f"{short}: until then each comparison weighs the same, which favours models that met "
-            "weak opponents more often.",
-        )
-        weighting = Weighting.COUNT
+    weighting, fallback = _weighting_in_force(cells, known, weighting, kind)
+    few: tuple[str, ...] = ()
     if known is not None:
         known = known if weighting is Weighting.POSITION else known.at_least
-        warnings += few_prompts(known, cells.n.sum(axis=2))
+        few = few_prompts(known, cells.n.sum(axis=2))
+    return _estimated(counts, cells, known, weighting, kind, (*absent, *fallback, *few))
+
+
+def _estimated(
+    counts: JudgedCounts,
+    cells: StratumCells,
+    known: PairPrompts | None,
+    weighting: Weighting,
+    kind: Covariance,
+    warnings: tuple[str, ...],
+) -> Estimate:
+    """Return the estimate by the weighting in force."""
     strata = Strata.of(cells, known, weighting)
-    power_tuning = _power_tuning(cells, strata, weighting)
-    theta, influence = _mean(cells, strata, weighting, kind, power_tuning)
+    tuning = power_tuning(cells, strata, weighting)
+    theta, influence = _mean(cells, strata, weighting, kind, tuning)
     return Estimate(
         models=counts.models,
         theta=theta,
         covariance=influence.gram(counts),
         degrees=np.full(cells.n.shape[:2], np.inf),
-        floor=_floor(cells, strata, weighting),
-        size=_size(cells, strata, weighting),
-        power_tuning=power_tuning,
+        floor=certain_variance(cells, strata, weighting),
+        size=effective_size(cells, strata, weighting),
+        power_tuning=tuning,
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
-        certain_size=_certain_size(strata.votes, weighting),
+        certain_size=certain_size(strata.votes, weighting),
         weighting=weighting,
         kind=kind,
         influence=influence,
-        free=degrees_by_pair(cells, known, weighting, power_tuning),
+        free=degrees_by_pair(cells, known, weighting, tuning),
         warnings=warnings,
     )
 
@@ -238,35 +247,34 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     return counts.of([m for m in counts.models if m not in absent]), (warning,)
 
 
-def _power_tuning(cells: StratumCells, strata: Strata, weighting: Weighting) -> float:
-    """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
-    s = strata.sums
-    h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
-    # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum; an
-    # indicator is its own square.
-    scatter_hg = cells.hg - cells.h * g - cells.g * h + cells.n * h * g
-    scatter_g = cells.g - 2 * cells.g * g + cells.n * g**2
-    scatter_verdict = cells.G - 2 * cells.G * verdict + cells.N * verdict**2
+def _weighting_in_force(
+    cells: StratumCells, prompts: PairPrompts | None, weighting: Weighting, kind: Covariance
+) -> tuple[Weighting, tuple[str, ...]]:
+    """Return the weighting that the comparisons allow, and why it is not the one asked for."""
     if weighting is Weighting.COUNT:
-        n, judge_only = cells.n.sum() / 2, cells.N.sum() / 2
-        if not judge_only or not scatter_verdict.sum():
-            return 0.0
-        ratio = scatter_hg.sum() / n**2 / (scatter_verdict.sum() / judge_only**2)
-        return float(np.clip(n / (n + judge_only) * ratio, 0, 1))
-    tuned = strata.alone >= FEWEST_ALONE
-    labelled = tuned / np.maximum(s.n * (s.n - 1), 1)
-    unlabelled = tuned / np.maximum(s.N * (s.N - 1), 1)
-    gain = (scatter_hg * labelled).sum()
-    cost = (scatter_g * labelled + scatter_verdict * unlabelled).sum()
-    return float(np.clip(gain / cost, 0, 1)) if cost > 0 else 0.0
+        return weighting, ()
+    if kind is Covariance.PUBLISHED:
+        warning = "The published covariance belongs to count weighting, which is used here."
+        return Weighting.COUNT, (warning,)
+    if short := shortage(cells, prompts, weighting):
+        warning = (
+            f"{short}: until then each comparison weighs the same, which favours models that met "
+            "weak opponents more often."
+        )
+        return Weighting.COUNT, (warning,)
+    return weighting, ()
 
 
 def _mean(
-    cells: StratumCells, strata: Strata, weighting: Weighting, kind: Covariance, power_tuning: float
+    cells: StratumCells,
+    strata: Strata,
+    weighting: Weighting,
+    kind: Covariance,
+    weight_of_judge: float,
 ) -> tuple[FloatArray, Influence]:
     s, v = strata.sums, stratum_weight(len(cells.n), weighting)
     per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
-    tuning = np.where(strata.alone >= FEWEST_ALONE, power_tuning, 0.0)
+    tuning = np.where(strata.alone >= FEWEST_ALONE, weight_of_judge, 0.0)
     theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
     centre = (s.h - tuning * s.g) / np.maximum(s.n, 1)
     verdict_centre = s.G / np.maximum(s.N, 1)
@@ -280,24 +288,3 @@ def _mean(
         )
     influence = Influence.of_means((per_vote, centre), (per_verdict, verdict_centre), tuning)
     return theta.sum((1, 2)), influence
-
-
-def _floor(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
-    s, parts = strata.sums, strata.votes
-    weight = stratum_weight(len(cells.n), weighting)
-    certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
-    fraction = (parts * s.h / np.maximum(s.n, 1) + 0.5) / (parts + 1)
-    share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
-    variance = weight**2 * fraction * (1 - fraction) / np.maximum(parts, 1)
-    return (variance * share * certain).sum((1, 2))
-
-
-def _size(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
-    weight = stratum_weight(len(cells.n), weighting)
-    share = cells.n / np.maximum(strata.sums.n, 1)  # as in `_floor`
-    return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))
-
-
-def _certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
-    others = ~np.eye(len(n), dtype=np.bool_)[..., None]
-    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / stratum_weight(len(n), weighting)

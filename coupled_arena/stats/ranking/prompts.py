@@ -26,7 +26,7 @@ class PairPrompts:
         Names of the k models.
     votes : ndarray of int64, shape (k, k)
         Prompts with a vote. ``[a, b]`` and ``[b, a]`` are the same number, or where orders of
-        presentation are told apart, that with a shown first and that with b.
+        presentation are kept apart, that with a shown first and that with b.
     alone : ndarray of int64, shape (k, k)
         Prompts with a comparison that has a verdict and no vote, likewise.
     """
@@ -43,7 +43,7 @@ class PairPrompts:
 
     @property
     def at_least(self) -> PairPrompts:
-        """The least that there can be in a pair, where orders were told apart."""
+        """The least that there can be in a pair, where orders were kept apart."""
         votes, alone = (np.maximum(each, each.T) for each in (self.votes, self.alone))
         return PairPrompts(self.models, votes, alone)
 

@@ -132,3 +132,27 @@ def stratum_weight(k: int, weighting: Weighting) -> float:
     """Return the weight of a stratum's mean in a model's mean."""
     strata = {Weighting.COUNT: 1, Weighting.STRATIFIED: k - 1, Weighting.POSITION: 2 * (k - 1)}
     return 1 / max(strata[weighting], 1)
+
+
+def certain_variance(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
+    """Return the variance of strata that were all won or all lost, which show none, shape (k,)."""
+    s, parts = strata.sums, strata.votes
+    weight = stratum_weight(len(cells.n), weighting)
+    certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
+    fraction = (parts * s.h / np.maximum(s.n, 1) + 0.5) / (parts + 1)
+    share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
+    variance = weight**2 * fraction * (1 - fraction) / np.maximum(parts, 1)
+    return (variance * share * certain).sum((1, 2))
+
+
+def effective_size(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
+    """Return the votes (or prompts) of one pair that would tell as much, shape (k,)."""
+    weight = stratum_weight(len(cells.n), weighting)
+    share = cells.n / np.maximum(strata.sums.n, 1)  # as in `certain_variance`
+    return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))
+
+
+def certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
+    """Return the comparisons (or prompts) that a win rate of 0 or 1 rests on, shape (k,)."""
+    others = ~np.eye(len(n), dtype=np.bool_)[..., None]
+    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / stratum_weight(len(n), weighting)

@@ -41,9 +41,9 @@ def explained_within_pairs(
     if not known[weights != 0].all():
         return float("nan")
     counts = counts.of([m for m, there in zip(counts.models, known, strict=True) if there])
-    weights, said = weights[known], counts.labelled.sum(axis=2)
+    weights, verdicts = weights[known], counts.labelled.sum(axis=2)
     votes = _influence(counts.votes.counts, counts, weighting)
-    echo = _influence(said, counts, weighting)
+    echo = _influence(verdicts, counts, weighting)
     echo = Influence(echo.labelled.swapaxes(2, 3), echo.unlabelled)
     human, cross, judge = votes.gram(counts), votes.gram(counts, echo), echo.gram(counts)
     cost, variance = float(np.trace(judge)), float(weights @ human @ weights)

@@ -18,14 +18,15 @@ References
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.dominance import compare, standardised
 
 _CHUNK = 100  # bootstrap samples that a thread takes at a time
@@ -81,32 +82,42 @@ def bootstrap_ratios(
     """
     if draws < 1 or repetitions < 1:
         raise ValueError("There must be one bootstrap sample and one repetition at least.")
-    scaled = standardised(samples)
-    sizes = np.array([len(sample) for sample in scaled])
-    if paired and len(set(sizes.tolist())) > 1:
-        raise ValueError("Paired samples must have the same prompts.")
-    if (sizes % repetitions).any():
-        raise ValueError("Each prompt must have as many scores as there are repetitions.")
-    orders = [np.argsort(sample, kind="stable") for sample in scaled]
-    scores = np.concatenate([x[o] for x, o in zip(scaled, orders, strict=True)])
-    prompts = (np.concatenate(orders) // repetitions).astype(np.uint32)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    scores, prompts, starts = _sorted(standardised(samples), repetitions, paired=paired)
     seeds = np.random.SeedSequence(seed).generate_state(draws, np.uint64)
-    k = len(scaled)
+    k = len(samples)
     ratios = np.empty((2, draws, k * (k - 1) // 2))
 
-    def fill(begin: int) -> None:
-        part = slice(begin, begin + _CHUNK)
+    def fill(part: slice) -> None:
         _fill(scores, prompts, starts, seeds[part], paired, repetitions, ratios[:, part])
 
+    _in_threads(fill, draws)
+    return ratios
+
+
+def _in_threads(fill: Callable[[slice], None], draws: int) -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
-            for _ in pool.map(fill, range(0, draws, _CHUNK)):
+            parts = (slice(begin, begin + _CHUNK) for begin in range(0, draws, _CHUNK))
+            for _ in pool.map(fill, parts):
                 pass
         except BaseException:  # Ctrl-C: do not finish what nobody will read
             pool.shutdown(cancel_futures=True)
             raise
-    return ratios
+
+
+def _sorted(
+    samples: Sequence[FloatArray], repetitions: int, *, paired: bool
+) -> tuple[FloatArray, NDArray[np.uint32], IntArray]:
+    """Return all models' sorted scores in a row, the prompt of each, and where a model begins."""
+    sizes = np.array([len(sample) for sample in samples])
+    if paired and len(set(sizes.tolist())) > 1:
+        raise ValueError("Paired samples must have the same prompts.")
+    if (sizes % repetitions).any():
+        raise ValueError("Each prompt must have as many scores as there are repetitions.")
+    orders = [np.argsort(sample, kind="stable") for sample in samples]
+    scores = np.concatenate([x[o] for x, o in zip(samples, orders, strict=True)])
+    prompts = (np.concatenate(orders) // repetitions).astype(np.uint32)
+    return scores, prompts, np.concatenate([[0], np.cumsum(sizes)])
 
 
 @numba.njit(**_OPTIONS)

@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import coo_array
+from scipy.stats import rankdata
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.portfolio import checked_weights
@@ -43,7 +44,7 @@ class Aggregate:
     Attributes
     ----------
     ranks : ndarray of int64, shape (k,)
-        Of each model, 1 the best. Under Pearson's distance models with equal claims share the best
+        Of each model, 1 the best. Under Pearson's distance models with equal scores share the best
         of their ranks; else the earlier model comes first where two orders are equally near.
     distance : float
         Weighted mean distance to the given rankings.
@@ -77,7 +78,7 @@ def aggregate(
     if given.ndim != 2 or not given.size or not np.isfinite(given).all():
         raise ValueError("There must be one ranking or more, with a rank for each model.")
     shares = checked_weights(None if weights is None else weights.tolist(), len(given))
-    middle = _middle_ranks(given)
+    middle = rankdata(given, axis=1)
     if kind is Distance.PEARSON:
         return _nearest_by_correlation(middle, shares)
     costs = _footrule(middle, shares)
@@ -99,7 +100,7 @@ def distance(one: FloatArray, other: FloatArray, kind: Distance) -> float:
     one, other : ndarray, shape (k,)
         Ranks; ties are equal numbers.
     """
-    a, b = _middle_ranks(np.stack([one, other]).astype(np.float64))
+    a, b = rankdata([one, other], axis=1)
     if kind is Distance.SPEARMAN:
         return float(np.abs(a - b).sum())
     if kind is Distance.PEARSON:
@@ -107,12 +108,6 @@ def distance(one: FloatArray, other: FloatArray, kind: Distance) -> float:
     pairs = np.triu_indices(len(a), 1)
     product = np.sign(a[:, None] - a)[pairs] * np.sign(b[:, None] - b)[pairs]
     return float(((1 - product) / 2).sum())
-
-
-def _middle_ranks(rankings: FloatArray) -> FloatArray:
-    lower = (rankings[:, None, :] < rankings[:, :, None]).sum(axis=2)
-    same = (rankings[:, None, :] == rankings[:, :, None]).sum(axis=2)
-    return lower + (same + 1) / 2
 
 
 def _standard(ranks: FloatArray) -> FloatArray:
@@ -129,11 +124,11 @@ def _mean_distance(ranks: IntArray, given: FloatArray, shares: FloatArray, kind:
 
 def _nearest_by_correlation(given: FloatArray, shares: FloatArray) -> Aggregate:
     """Correlation with all is that with one vector, and greatest for ranks in its order."""
-    claim = np.round(shares @ np.array([_standard(ranks) for ranks in given]), 12)
-    order = np.argsort(claim, kind="stable")
+    score = np.round(shares @ np.array([_standard(ranks) for ranks in given]), 12)
+    order = np.argsort(score, kind="stable")
     strict = np.empty(len(order), dtype=np.int64)
     strict[order] = np.arange(1, len(order) + 1)
-    shared = (claim[None, :] < claim[:, None]).sum(axis=1) + 1
+    shared = (score[None, :] < score[:, None]).sum(axis=1) + 1
     far = _mean_distance(strict, given, shares, Distance.PEARSON)
     return Aggregate(shared.astype(np.int64), far, Distance.PEARSON)
 

@@ -1,8 +1,8 @@
 """Do rank-sets and intervals keep their promise? Coverage against a known truth.
 
-Votes and verdicts are drawn from a `World` again and again, and each time ranked by the votes
-alone and prediction-powered. Rank-sets keep their promise where, in 1 - alpha of the repeats, the
-rank-sets of all models contain the positions that they truly have; equal models have several.
+Votes and verdicts are drawn from a `SimulatedTruth` again and again, and each time ranked by the
+votes alone and prediction-powered. Rank-sets keep their promise where, in 1 - alpha of the repeats,
+the rank-sets of all models contain the positions that they truly have; equal models have several.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from coupled_arena.stats.ranking.estimates import (
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation, intervals
 from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
-from coupled_arena.stats.simulation.resampling import Ranking, Track, binomial_error, rank_bounds
-from coupled_arena.stats.simulation.truths import World
+from coupled_arena.stats.simulation.truths import SimulatedTruth
+from coupled_arena.stats.track import Track
 
 _RANKINGS = (Ranking.HUMAN, Ranking.PPR)
 
@@ -36,7 +37,7 @@ class SimulationPlan:
 
     Attributes
     ----------
-    world : World
+    truth : SimulatedTruth
     repeats : int
     alpha : float
         Error level of the rank-sets, jointly, and of each interval.
@@ -54,7 +55,7 @@ class SimulationPlan:
         A number is out of its range.
     """
 
-    world: World
+    truth: SimulatedTruth
     repeats: int
     alpha: float = 0.05
     cutoffs: tuple[Cutoff, ...] = tuple(Cutoff)
@@ -161,7 +162,7 @@ def simulate(plan: SimulationPlan, track: Track = iter) -> Simulation:
         repeats=len(outcomes),
         rank_sets=_rank_set_coverage(plan, bounds),
         intervals=tuple(
-            _interval_coverage(plan.world, ranking, estimated[:, place])
+            _interval_coverage(plan.truth, ranking, estimated[:, place])
             for place, ranking in enumerate(_RANKINGS)
         ),
         fallbacks=sum(one.fallback for one in outcomes),
@@ -184,9 +185,9 @@ class _Repeat:
 
 
 def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
-    drawn = plan.world.draw(np.random.default_rng([plan.seed, repeat]))
+    drawn = plan.truth.draw(np.random.default_rng([plan.seed, repeat]))
     estimates = [_estimate(plan, drawn, ranking) for ranking in _RANKINGS]
-    models = plan.world.models
+    models = plan.truth.models
     bounds: list[list[IntArray]] = []
     for one in estimates:
         separation = Separation(one, plan.draws)
@@ -227,7 +228,7 @@ def _of_counts(
 
 def _intervals(one: Estimate, plan: SimulationPlan) -> FloatArray:
     """Return estimate, low and high, shape (3, k); anything is possible without votes."""
-    models = plan.world.models
+    models = plan.truth.models
     found = np.tile(np.array([[np.nan], [0.0], [1.0]]), len(models))
     places = [models.index(model) for model in one.models]
     found[:, places] = one.theta, *intervals(one, plan.alpha)
@@ -235,7 +236,7 @@ def _intervals(one: Estimate, plan: SimulationPlan) -> FloatArray:
 
 
 def _rank_set_coverage(plan: SimulationPlan, bounds: IntArray) -> tuple[RankSetCoverage, ...]:
-    low, high = plan.world.ranks
+    low, high = plan.truth.ranks
     held: NDArray[np.bool_] = (bounds[..., 0, :] <= low) & (high <= bounds[..., 1, :])
     shares = held.all(-1).mean(0)
     sizes = (bounds[..., 1, :] - bounds[..., 0, :] + 1).mean((0, -1))
@@ -252,8 +253,10 @@ def _rank_set_coverage(plan: SimulationPlan, bounds: IntArray) -> tuple[RankSetC
     )
 
 
-def _interval_coverage(world: World, ranking: Ranking, found: FloatArray) -> IntervalCoverage:
-    theta = world.theta
+def _interval_coverage(
+    truth: SimulatedTruth, ranking: Ranking, found: FloatArray
+) -> IntervalCoverage:
+    theta = truth.theta
     low, high = found[:, 1], found[:, 2]
     return IntervalCoverage(
         ranking=ranking,

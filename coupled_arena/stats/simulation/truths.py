@@ -1,8 +1,8 @@
-"""Made-up worlds whose true ranking is known, and votes and verdicts drawn from them.
+"""Simulated truths, whose ranking is known, and votes and verdicts drawn from them.
 
 Of two models with strengths s and t, the first is preferred with probability
 (1 - ties) / (1 + exp(t - s)), whichever is shown first: the model of Bradley and Terry with ties.
-A world says nothing of how rankings are estimated; `coupled_arena.stats.simulation.coverage`
+A truth says nothing of how rankings are estimated; `coupled_arena.stats.simulation.coverage`
 holds the estimates against it.
 """
 
@@ -20,7 +20,7 @@ from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCou
 from coupled_arena.stats.simulation.rankings import Rankings
 
 _FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
-_SAME = 1e-9  # win rates as near as this are equal: the error of `World.theta` is smaller
+_SAME = 1e-9  # win rates as near as this are equal: the error of `SimulatedTruth.theta` is smaller
 _NODES = 200
 RANKED = 4  # models of a clustered battle
 VOTES = 10  # rankings of one prompt in the clustered design
@@ -37,8 +37,8 @@ class Design(StrEnum):
 
 
 @dataclass(frozen=True)
-class World:
-    """A truth, and how comparisons come about.
+class SimulatedTruth:
+    """What is true of models, and how comparisons of them come about.
 
     Attributes
     ----------
@@ -186,26 +186,26 @@ def _biased(joint: FloatArray, share: float, verdict: int) -> FloatArray:
     return moved
 
 
-def _draw_rankings(world: World, rng: np.random.Generator) -> Rankings:
+def _draw_rankings(truth: SimulatedTruth, rng: np.random.Generator) -> Rankings:
     """Draw ten rankings to a prompt; which of them show their vote is up to chance."""
-    k = len(world.strengths)
+    k = len(truth.strengths)
     ranked = min(RANKED, k)
     pairs = np.array(list(combinations(range(ranked), 2))).T
-    known, alone = (-(-n // pairs.shape[1]) for n in (world.human, world.judge_only))
+    known, alone = (-(-n // pairs.shape[1]) for n in (truth.human, truth.judge_only))
     battles = known + alone
     prompt = np.arange(battles, dtype=np.int64) // VOTES
     models = rng.permuted(np.tile(np.arange(k), (battles, 1)), axis=1)[:, :ranked]
-    effects = rng.normal(0, world.prompt_effect, (-(-battles // VOTES), k))
-    merit = np.asarray(world.strengths)[models] + effects[prompt[:, None], models]
-    vote, own = (_rank(rng, merit, pairs, world.ties) for _ in range(2))
-    verdict = np.where(rng.random(vote.shape) < world.judge_quality, vote, own)
+    effects = rng.normal(0, truth.prompt_effect, (-(-battles // VOTES), k))
+    merit = np.asarray(truth.strengths)[models] + effects[prompt[:, None], models]
+    vote, own = (_rank(rng, merit, pairs, truth.ties) for _ in range(2))
+    verdict = np.where(rng.random(vote.shape) < truth.judge_quality, vote, own)
     first, second = models[:, pairs[0]], models[:, pairs[1]]
-    verdict = np.where(rng.random(vote.shape) < world.toward_first, _FIRST, verdict)
-    favoured = rng.random(vote.shape) < world.toward_last
+    verdict = np.where(rng.random(vote.shape) < truth.toward_first, _FIRST, verdict)
+    favoured = rng.random(vote.shape) < truth.toward_last
     verdict = np.where(favoured & (first == k - 1), _FIRST, verdict)
     verdict = np.where(favoured & (second == k - 1), _SECOND, verdict)
     return Rankings(
-        models=world.models,
+        models=truth.models,
         prompt=np.repeat(prompt, pairs.shape[1]),
         first=first.ravel(),
         second=second.ravel(),
@@ -226,27 +226,27 @@ def _rank(rng: np.random.Generator, merit: FloatArray, pairs: IntArray, ties: fl
     return np.where(rng.random(outcome.shape) < ties, _TIE, outcome)
 
 
-def _draw_battles(world: World, rng: np.random.Generator) -> Rankings:
+def _draw_battles(truth: SimulatedTruth, rng: np.random.Generator) -> Rankings:
     """Draw battles of two, each on its own prompt, with several votes or none, and a verdict."""
-    pairs = np.array(list(combinations(range(len(world.strengths)), 2)))
-    known = -(-world.human // (len(pairs) * world.voters))
-    alone = -(-world.judge_only // len(pairs))
+    pairs = np.array(list(combinations(range(len(truth.strengths)), 2)))
+    known = -(-truth.human // (len(pairs) * truth.voters))
+    alone = -(-truth.judge_only // len(pairs))
     first, second = rng.permuted(np.repeat(pairs, known + alone, axis=0), axis=1).T
     shown = np.tile(np.arange(known + alone) < known, len(pairs))
-    gap = np.subtract(*np.asarray(world.strengths)[np.stack([first, second])])
-    gap = gap + rng.normal(0, 2**0.5 * world.prompt_effect, len(gap))
-    say = partial(_say, rng, gap, world.ties)
-    votes = np.stack([say() for _ in range(world.voters)], axis=1)
-    verdict = np.where(rng.random(len(gap)) < world.judge_quality, votes[:, 0], say())
-    verdict = np.where(rng.random(len(gap)) < world.toward_first, _FIRST, verdict)
-    last, favoured = len(world.strengths) - 1, rng.random(len(gap)) < world.toward_last
+    gap = np.subtract(*np.asarray(truth.strengths)[np.stack([first, second])])
+    gap = gap + rng.normal(0, 2**0.5 * truth.prompt_effect, len(gap))
+    say = partial(_say, rng, gap, truth.ties)
+    votes = np.stack([say() for _ in range(truth.voters)], axis=1)
+    verdict = np.where(rng.random(len(gap)) < truth.judge_quality, votes[:, 0], say())
+    verdict = np.where(rng.random(len(gap)) < truth.toward_first, _FIRST, verdict)
+    last, favoured = len(truth.strengths) - 1, rng.random(len(gap)) < truth.toward_last
     verdict = np.where(favoured & (first == last), _FIRST, verdict)
     verdict = np.where(favoured & (second == last), _SECOND, verdict)
-    times = np.where(shown, world.voters, 1)
+    times = np.where(shown, truth.voters, 1)
     battle = np.repeat(np.arange(len(gap), dtype=np.int64), times)
     voter = np.arange(len(battle)) - np.repeat(np.cumsum(times) - times, times)
     return Rankings(
-        models=world.models,
+        models=truth.models,
         prompt=battle,
         first=first[battle],
         second=second[battle],

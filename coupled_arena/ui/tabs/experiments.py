@@ -15,11 +15,7 @@ from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.simulation.resampling import (
-    Resampling,
-    ResamplingPlan,
-    resample,
-)
+from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan, resample
 from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons

@@ -15,7 +15,8 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 
-from coupled_arena.stats.simulation.resampling import Ranking, RankSetQuality, Resampling
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality
+from coupled_arena.stats.simulation.resampling import Resampling
 
 _log = logging.getLogger(__name__)
 

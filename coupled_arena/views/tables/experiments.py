@@ -14,11 +14,8 @@ if TYPE_CHECKING:
         Simulation,
         SimulationPlan,
     )
-    from coupled_arena.stats.simulation.resampling import (
-        RankSetQuality,
-        Resampling,
-        ResamplingPlan,
-    )
+    from coupled_arena.stats.simulation.rank_set_runs import RankSetQuality
+    from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
 
 _Row = dict[str, Any]
 
@@ -161,7 +158,7 @@ INTERVALS: tuple[Column[_Row], ...] = (
 
 def intervals(result: Simulation) -> Table[_Row]:
     """Return how often each model's interval contains its true win rate."""
-    theta = result.plan.world.theta
+    theta = result.plan.truth.theta
     rows = (
         {
             "ranking": one.ranking,
@@ -179,11 +176,11 @@ def intervals(result: Simulation) -> Table[_Row]:
 
 def simulation_answer(result: Simulation) -> dict[str, Any]:
     """Return a simulation as JSON values."""
-    plan, world = result.plan, result.plan.world
-    low, high = world.ranks.tolist()
+    plan, truth = result.plan, result.plan.truth
+    low, high = truth.ranks.tolist()
     return {
-        "world": plain(asdict(world)),
-        "theta": world.theta.tolist(),
+        "world": plain(asdict(truth)),
+        "theta": truth.theta.tolist(),
         "true_ranks": [list(pair) for pair in zip(low, high, strict=True)],
         "repeats": result.repeats,
         **_settings(plan, "alpha", "covariance", "weighting", "seed"),

@@ -1,3 +1,59 @@
-"""Compare language models side by side, decoding in lockstep from one noise stream."""
+"""Compare language models side by side, decoding in lockstep from one noise stream.
 
-__version__ = "0.2.0"
+Importing this loads nothing else: each name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from coupled_arena.core.version import VERSION
+
+if TYPE_CHECKING:
+    from coupled_arena.api.analyses import audit, coupling, risk
+    from coupled_arena.api.figures import plot
+    from coupled_arena.api.models import Models, generate, load
+    from coupled_arena.api.rankings import leaderboard, rank
+    from coupled_arena.api.results import Result
+    from coupled_arena.api.stores import ArenaStore, open
+    from coupled_arena.core.errors import ArenaError
+
+__version__ = VERSION
+__all__ = [
+    "ArenaError",
+    "ArenaStore",
+    "Models",
+    "Result",
+    "audit",
+    "coupling",
+    "generate",
+    "leaderboard",
+    "load",
+    "open",
+    "plot",
+    "rank",
+    "risk",
+]
+
+_HOMES = {
+    "api.analyses": ("audit", "coupling", "risk"),
+    "api.figures": ("plot",),
+    "api.models": ("Models", "generate", "load"),
+    "api.rankings": ("leaderboard", "rank"),
+    "api.results": ("Result",),
+    "api.stores": ("ArenaStore", "open"),
+    "core.errors": ("ArenaError",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__version__"})

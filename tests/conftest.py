@@ -24,18 +24,14 @@ settings.register_profile("shared", deadline=None, suppress_health_check=[Health
 settings.load_profile("shared")
 
 # Two workers share the files. What takes longest comes first, so that both end at the same time.
-VISIT_ONE_APP = [
-    f"tests/ui/test_{name}.py" for name in ("blindness", "browser", "crowd", "reload", "typing")
-]
+VISIT_ONE_APP = ["ui/blindness", "ui/browser", "ui/typing", "ui/reload", "ui/crowd"]
+LOAD_THE_DEMO = ["generation/huggingface", "cli/cli", "generation/failures"]
 FIRST = [
-    *VISIT_ONE_APP,
-    "tests/cli/test_cli.py",
-    "tests/generation/test_huggingface.py",
-    "tests/test_quality.py",
-    *(
-        f"tests/ui/test_{name}.py"
-        for name in ("durability", "annotation", "board", "experiments_tab")
-    ),
+    *(*VISIT_ONE_APP, *LOAD_THE_DEMO, "quality", "ui/annotation", "ui/board", "cli/judge"),
+    *("ui/presses", "ui/experiments_tab", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
+    *("installation", "ui/durability", "ui/risk", "cli/benchmark", "ui/audit", "ui/live_judge"),
+    *("ui/benchmark_tabs", "store/comparisons", "store/round_trip", "judging/real_server"),
+    *("ui/report", "store/importing", "store/exchange", "store/database", "ui/lost_database"),
 ]
 
 
@@ -48,12 +44,18 @@ def pytest_xdist_auto_num_workers(config):
     return 2 if all((config.invocation_params.dir / arg).is_dir() for arg in config.args) else 0
 
 
+def short(nodeid):
+    """Return the file of a test as it is named above: ``ui/board`` for tests/ui/test_board.py."""
+    file = nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
+    return file.replace("test_", "", 1)
+
+
 class FileByFile(LoadFileScheduling):
-    """A file is one worker's, and so are all files that visit the session's `app`."""
+    """A file is one worker's, and so are all files that share what takes long to load."""
 
     def _split_scope(self, nodeid):
-        file = super()._split_scope(nodeid)
-        return VISIT_ONE_APP[0] if file in VISIT_ONE_APP else file
+        file = short(nodeid)
+        return next((all[0] for all in (VISIT_ONE_APP, LOAD_THE_DEMO) if file in all), file)
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -62,7 +64,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(config, items):
     rank = {file: number for number, file in enumerate(FIRST)}
-    items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(FIRST)))
+    items.sort(key=lambda item: rank.get(short(item.nodeid), len(FIRST)))
     if config.getoption("--slow"):
         return
     for item in items:

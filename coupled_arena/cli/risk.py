@@ -102,7 +102,7 @@ def risk(
     else:
         of_store = {"judge": judge, "mode": mode, "models": models, "config": config, "db": db}
         table = _read(scores, _names(metrics), of_store)
-    table = _turned(table, _names(lower_is_better) or (), _names(higher_is_better) or ())
+    table = table.turned(_names(lower_is_better) or (), _names(higher_is_better) or ())
     # One metric has nothing to be joined with: it is ranked as it is.
     chosen = portfolio or ("independent" if len(table.metrics) > 1 else "none")
     report = risk_report(
@@ -155,14 +155,6 @@ def _read(
     if given := [f"--{name}" for name, value in of_store.items() if value is not None]:
         raise ScoreError(f"{given[0]} is for the stored replies: leave it out, or {path}.")
     return read_risk_scores(path, metrics)
-
-
-def _turned(table: RiskScores, lower: tuple[str, ...], higher: tuple[str, ...]) -> RiskScores:
-    """Return scores with other metrics of which less is better."""
-    if both := set(lower) & set(higher):
-        raise ScoreError(f"Neither less nor more of {min(both)} can be better: choose one.")
-    table.with_metrics([*lower, *higher] or table.metrics)  # complains of unknown ones
-    return table.turned(lower, higher)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

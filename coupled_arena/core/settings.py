@@ -8,11 +8,12 @@ COUPLED_ARENA_DB         database file
 COUPLED_ARENA_CACHE      folder for fetched and unpacked weights
 COUPLED_ARENA_JUDGE_KEY  the judge's API key; else OPENAI_API_KEY
 ======================== ====================================================
+
+A variable that is empty says nothing.
 """
 
 from __future__ import annotations
 
-import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +27,7 @@ from pydantic import (
     ValidationError,
     field_validator,
 )
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.errors import SettingsError
@@ -147,6 +149,27 @@ class Settings(_Checked):
         return read_catalog(read_toml(path).get("models", []), path.parent)
 
 
+class _Environment(BaseSettings):
+    """What the environment says; None where it says nothing."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="COUPLED_ARENA_", env_ignore_empty=True, extra="ignore"
+    )
+
+    config: str | None = None
+    db: str | None = None
+    cache: str | None = None
+    judge_key: str | None = Field(default=None, repr=False)
+    other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
+
+    def over(self, file: dict[str, Any]) -> dict[str, Any]:
+        """Return what goes before a file's settings; other programs' key does where it has none."""
+        table = file.get("judge")
+        keyless = not (isinstance(table, dict) and "key" in table)
+        key = self.judge_key or (self.other_key if keyless else None)
+        return {"db": self.db, "cache": self.cache, "judge": {"key": key} if key else None}
+
+
 def presets() -> list[str]:
     """Return the names of the catalogs that come with the program."""
     return sorted(path.stem for path in resource("data/presets").glob("*.toml"))
@@ -191,16 +214,13 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     SettingsError
         A setting is unknown or out of range.
     """
-    environment = {
-        name: os.environ.get(f"COUPLED_ARENA_{name.upper()}") for name in ("config", "db", "cache")
-    }
-    named = config or environment.pop("config")
-    environment.pop("config", None)
+    environment = _Environment()
+    named = config or environment.config
     values: dict[str, Any] = {}
     if named:
         path = Path(named).expanduser()
         values = {**read_toml(path), "base": path.resolve().parent}
-    for source in (environment, {"judge": _judge_key(values)}, given):
+    for source in (environment.over(values), given):
         for name, value in source.items():
             if value is not None:
                 values[name] = _changed(values.get(name), value)
@@ -219,13 +239,3 @@ def _changed(before: Any, after: Any) -> Any:
         return after
     given = {name: value for name, value in after.items() if value is not None}
     return before | given if isinstance(before, dict) else given
-
-
-def _judge_key(values: dict[str, Any]) -> dict[str, str] | None:
-    """Return the judge's key where the environment has one; other programs' as a last resort."""
-    named = values.get("judge")
-    in_file = isinstance(named, dict) and "key" in named
-    key = os.environ.get("COUPLED_ARENA_JUDGE_KEY")
-    if not key and not in_file:
-        key = os.environ.get("OPENAI_API_KEY")
-    return {"key": key} if key else None

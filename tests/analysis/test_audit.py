@@ -63,11 +63,15 @@ def store():
         yield opened
 
 
+@pytest.fixture(scope="module", params=[1, 2])
+def world(request):
+    with Store.in_memory() as store:
+        yield World(store, make_battle, make_vote, request.param)
+
+
 @pytest.mark.parametrize("ties", Ties)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(store, ties, seed):
-    world = World(store, make_battle, make_vote, seed)
-    found = read_audit_estimates(store, GPT, ties)
+def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(world, ties):
+    found = read_audit_estimates(world.store, GPT, ties)
     means, models = found.means, found.judged.models
     influences = means.human_influence.of_pairs, means.judge_influence.of_pairs
     k, outcomes = len(models), ["first", "second", "tie", "both_bad"]

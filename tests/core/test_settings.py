@@ -13,8 +13,9 @@ from coupled_arena.core.settings import load_settings, preset_path, presets, res
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
-    for name in ("CONFIG", "DB", "CACHE"):
+    for name in ("CONFIG", "DB", "CACHE", "JUDGE_KEY"):
         monkeypatch.delenv(f"COUPLED_ARENA_{name}", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 def write(tmp_path, text):
@@ -44,6 +45,31 @@ def test_command_line_beats_environment_beats_file(tmp_path, monkeypatch):
         Path("environment"),
         3,
     )
+
+
+def test_an_empty_variable_says_nothing(monkeypatch):
+    for name in ("CONFIG", "DB", "CACHE", "JUDGE_KEY"):
+        monkeypatch.setenv(f"COUPLED_ARENA_{name}", "")
+    settings = load_settings()
+    assert (settings.db, settings.judge.key) == (Path("arena.duckdb"), None)
+    assert settings.cache == Path("~/.cache/coupled_arena").expanduser()
+
+
+@pytest.mark.parametrize(
+    ("environment", "text", "key"),
+    [
+        ({"COUPLED_ARENA_JUDGE_KEY": "own", "OPENAI_API_KEY": "other"}, "", "own"),
+        ({"OPENAI_API_KEY": "other"}, "", "other"),
+        ({"OPENAI_API_KEY": "other"}, '[judge]\nkey = "file"\n', "file"),
+        ({"COUPLED_ARENA_JUDGE_KEY": "own"}, '[judge]\nkey = "file"\n', "own"),
+    ],
+)
+def test_a_key_of_other_programs_is_the_last_resort(tmp_path, monkeypatch, environment, text, key):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = load_settings(write(tmp_path, text)).judge
+    assert found.key is not None
+    assert found.key.get_secret_value() == key
 
 
 def test_paths_of_a_catalog_start_from_its_file(tmp_path):

@@ -68,8 +68,22 @@ def browser():
         launched.close()
 
 
+def forget_the_visitor(context):
+    """Leave a context with nothing but what it has cached."""
+    for page in context.pages:
+        page.evaluate("localStorage.clear()")
+        page.close()
+    context.clear_cookies()
+
+
+@pytest.fixture(scope="module")
+def free_contexts(browser):
+    """Browser contexts that nobody uses: they know the app's scripts, and nothing of a visitor."""
+    return []
+
+
 @pytest.fixture
-def visit(browser):
+def visit(browser, free_contexts):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
     contexts, requests, complaints = [], [], []
 
@@ -78,8 +92,12 @@ def visit(browser):
             if not (reloads and text.startswith(CUT_OFF)):
                 complaints.append(text)
 
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
-        contexts.append(context)
+        plain = not (options or script)
+        if plain and free_contexts:
+            context = free_contexts.pop()
+        else:
+            context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
+        contexts.append((context, plain))
         context.set_default_timeout(1000 * PATIENCE)
         context.add_init_script(script)
         page = context.new_page()
@@ -91,8 +109,12 @@ def visit(browser):
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for context, plain in contexts:
+        if plain and context.pages:
+            forget_the_visitor(context)
+            free_contexts.append(context)
+        else:
+            context.close()
     assert complaints == []
     schemes = {"data", "blob"}  # they stay inside the page
     outside = [url for url in requests if urlsplit(url).scheme not in schemes]

@@ -105,7 +105,16 @@ class RiskScores:
         )
 
     def turned(self, lower: Collection[str], higher: Collection[str]) -> RiskScores:
-        """Return the same scores where somebody has said which way some metrics are better."""
+        """Return the same scores where somebody has said which way some metrics are better.
+
+        Raises
+        ------
+        ScoreError
+            There is no such metric, or both ways are said of one.
+        """
+        _check_metrics([*lower, *higher], self.metrics)
+        if both := set(lower) & set(higher):
+            raise ScoreError(f"Neither less nor more of {min(both)} can be better: choose one.")
         return replace(
             self,
             lower_is_better=(self.lower_is_better | set(lower)) - set(higher),

@@ -209,6 +209,57 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int) -> Cou
     return Counts(tuple(known), votes, labelled, unlabelled, left_out)
 
 
+# A judge's rows repeat the others; those of one battle that agree in all but the verdict are paired
+# in an order of their own.
+_COMPARED = f"""
+with numbered as (
+    select *, row_number() over (
+        partition by judge_no, battle_no, model_a, model_b, voter order by human
+    ) as n
+    from comparisons
+    where not ({LEFT_OUT}) and model_a <> model_b and judge_no in (0, $judge)
+),
+whole as (
+    select plain.* exclude (verdict), judged.verdict
+    from (from numbered where judge_no = 0) as plain
+    left join (from numbered where judge_no > 0) as judged
+        on judged.battle_no = plain.battle_no and judged.model_a = plain.model_a
+        and judged.model_b = plain.model_b and judged.n = plain.n
+        and judged.voter is not distinct from plain.voter
+)
+select
+    battle, a.model as model_a, b.model as model_b,
+    {{winner}} as winner, {{verdict}} as verdict,
+    whole.mode::text as mode, prompt_key as prompt, voter, identical, category, language
+from whole
+join battles using (battle_no)
+join models as a on a.model_no = model_a
+join models as b on b.model_no = model_b
+join prompts using (prompt_no)
+where whole.human is not null or verdict is not null
+order by battle_no, voter, model_a, model_b
+"""
+
+
+def _word(outcome: str) -> str:
+    sides = "when 'first' then 'model_a' when 'second' then 'model_b'"
+    return f"case {outcome} {sides} else {outcome}::text end"
+
+
+def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
+    """Return all comparisons that are counted, with a judge's verdicts, to be read on this cursor.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge.
+    """
+    number = 0 if judge is None else judge_number(cursor, judge)
+    query = _COMPARED.format(winner=_word("whole.human"), verdict=_word("whole.verdict"))
+    found = cursor.sql(query, params={"judge": number})
+    return found if judge else found.project("* exclude (verdict)")
+
+
 def judges(cursor: Cursor) -> list[str]:
     """Return the names of the judges of pairs that the store knows, sorted: no graders."""
     return _column(

@@ -203,6 +203,11 @@ def export(
     return targets
 
 
+def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRelation:
+    """Return one of the exported tables, to be read on this cursor, as in ``parquet``."""
+    return cursor.sql(_select(table, "parquet", hidden="nothing"))
+
+
 def _tables(format: ExportFormat) -> dict[str, str]:
     return {"arena": _ARENA} if format == "arena" else _QUERIES
 

@@ -9,8 +9,8 @@ from importlib.metadata import version
 
 from markupsafe import Markup
 
-from coupled_arena import __version__
 from coupled_arena.core.records import Sampling
+from coupled_arena.core.version import VERSION
 from coupled_arena.stats.coupling import score_tables
 from coupled_arena.stats.ranking import rank_sets
 from coupled_arena.store.queries.inventory import Inventory, ModelRecord
@@ -213,7 +213,7 @@ def _experiments(counted: Inventory) -> Markup:
 
 
 def _versions(report: Report) -> Iterator[tuple[str, object]]:
-    yield "coupled-arena", __version__
+    yield "coupled-arena", VERSION
     yield "Schema of the store", report.schema
     yield "Python", platform.python_version()
     yield from ((name, version(name)) for name in _LIBRARIES)

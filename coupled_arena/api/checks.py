@@ -1,0 +1,114 @@
+"""What the functions of the Python API are given, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from coupled_arena.api.stores import ArenaStore
+from coupled_arena.core.errors import ArenaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.queries.comparisons import Selection
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def check_level(alpha: float) -> None:
+    """Refuse what is no error level."""
+    if not 0 < alpha < 1:
+        raise ArenaError(f"alpha is an error level between 0 and 1, such as 0.05, not {alpha!r}.")
+
+
+def one_of(kind: type[E], name: str, value: str) -> E:
+    """Return a member of an enumeration by its value; `name` is the parameter's."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise ArenaError(f"{name} is one of {', '.join(kind)}, not {value!r}.") from None
+
+
+def check_store(store: object) -> ArenaStore:
+    """Refuse what has not been opened."""
+    if not isinstance(store, ArenaStore):
+        raise ArenaError(f"{store!r} is no store: open one with coupled_arena.open(path).")
+    return store
+
+
+def check_frame(frame: Any, what: str) -> pd.DataFrame:
+    """Refuse what is no DataFrame."""
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise ArenaError(
+            f"{what} is a pandas DataFrame, as pd.read_csv returns it, not {type(frame).__name__}."
+        )
+    return frame
+
+
+def check_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Refuse one text where there are to be several."""
+    if isinstance(names, str):
+        raise ArenaError(f"Give several names, not one text: [{names!r}, ...].")
+    return None if names is None else tuple(names)
+
+
+def selection_of(
+    mode: str = "all",
+    judge: str | None = None,
+    models: Sequence[str] | None = None,
+    category: str | None = None,
+    language: str | None = None,
+) -> Selection:
+    """Return which comparisons count."""
+    from coupled_arena.core.records import Mode
+    from coupled_arena.store.queries.comparisons import Selection
+
+    known = ("all", Mode.COUPLED, Mode.INDEPENDENT)
+    if mode not in known:
+        raise ArenaError(f"mode is one of {', '.join(known)}, not {mode!r}.")
+    return Selection(
+        judge=judge,
+        mode=None if mode == "all" else Mode(mode),
+        models=check_names(models),
+        category=category,
+        language=language,
+    )
+
+
+def selected(selection: Selection) -> dict[str, Any]:
+    """Return a selection as the settings of a result."""
+    return {
+        "judge": selection.judge,
+        "mode": selection.mode.value if selection.mode else "all",
+        "models": selection.models,
+        "category": selection.category,
+        "language": selection.language,
+    }
+
+
+def only_judge(store: Store) -> str:
+    """Return the judge of a store that has one; where there are several, one must be named."""
+    from coupled_arena.store.queries import comparisons
+
+    with store.cursor() as cursor:
+        names = comparisons.judges(cursor)
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise ArenaError(f"Choose a judge: {', '.join(names)}.")
+    raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+
+
+def check_texts(texts: Sequence[object], what: str) -> tuple[str, ...]:
+    """Refuse what are no texts."""
+    checked: list[str] = []
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise ArenaError(f"{what} are texts, and {text!r} is none.")
+        checked.append(text)
+    return tuple(checked)

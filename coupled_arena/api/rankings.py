@@ -1,0 +1,193 @@
+"""Ranking models: by a store, or by any table of votes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from coupled_arena.api.checks import (
+    check_frame,
+    check_level,
+    check_store,
+    one_of,
+    only_judge,
+    selected,
+    selection_of,
+)
+from coupled_arena.api.results import Result
+from coupled_arena.core.errors import ArenaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from coupled_arena.analysis.leaderboard.result import Leaderboard
+    from coupled_arena.api.stores import ArenaStore
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.queries.comparisons import Selection
+
+
+def leaderboard(
+    store: ArenaStore,
+    *,
+    source: Literal["ppr", "human", "judge"] | None = None,
+    judge: str | None = None,
+    mode: Literal["all", "coupled", "independent"] = "all",
+    alpha: float = 0.05,
+    covariance: Literal["corrected", "published"] = "corrected",
+    weighting: Literal["stratified", "position", "count"] = "stratified",
+    cutoff: Literal["max-t", "bonferroni", "chi2"] = "max-t",
+    models: Sequence[str] | None = None,
+    category: str | None = None,
+    language: str | None = None,
+    bradley_terry: bool = False,
+) -> Result[Leaderboard]:
+    """Rank models by stored votes, a judge's verdicts, or both together.
+
+    Parameters
+    ----------
+    store : ArenaStore
+    source : {"ppr", "human", "judge"}, optional
+        Whose word counts; by default "ppr", votes with the help of verdicts, where a judge is
+        named, else "human".
+    judge : str, optional
+        Judges are never pooled; needed for "ppr" and "judge" where the store has several.
+    mode : {"all", "coupled", "independent"}
+        Which battles count.
+    alpha : float
+        Error level of the intervals, and of all rank-sets together.
+    covariance, weighting, cutoff
+        How win-rates and rank-sets are estimated, see `docs/leaderboard.md`.
+    models, category, language
+        Only comparisons between these models, on prompts of this category or in this language.
+    bradley_terry : bool
+        Add Bradley-Terry scores.
+
+    Returns
+    -------
+    Result
+        Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
+        "bradley_terry" where it was asked for.
+
+    Raises
+    ------
+    ArenaError
+        The store cannot be read, does not know a name, or a setting is out of range.
+    """
+    settings = BoardSettings(source, alpha, cutoff, covariance, weighting, bradley_terry)
+    selection = selection_of(mode, judge, models, category, language)
+    with check_store(store).reading() as opened:
+        if judge is None and source in ("ppr", "judge"):
+            selection = replace(selection, judge=only_judge(opened))
+        return settings.board(opened, selection)
+
+
+def rank(
+    votes: pd.DataFrame,
+    *,
+    source: Literal["ppr", "human", "judge"] | None = None,
+    alpha: float = 0.05,
+    cutoff: Literal["max-t", "bonferroni", "chi2"] = "max-t",
+    covariance: Literal["corrected", "published"] = "corrected",
+    weighting: Literal["stratified", "position", "count"] = "stratified",
+    bradley_terry: bool = False,
+) -> Result[Leaderboard]:
+    """Rank models by a table of votes; no database is needed.
+
+    Parameters
+    ----------
+    votes : DataFrame
+        A row for each comparison. `model_a` is the model shown first, `model_b` the other;
+        `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie" or
+        "both_bad". Optional: `prompt` and `voter`, without which each row counts as on a prompt
+        and by a voter of its own; `verdict`, what a judge said of the same pair, in the same
+        words, with `winner` missing where nobody voted; `mode`, "coupled" or "independent".
+        Other columns do not matter.
+    source : {"ppr", "human", "judge"}, optional
+        Whose word counts; by default prediction-powered where there are verdicts, else people's.
+    alpha : float
+        Error level of the intervals, and of all rank-sets together.
+    cutoff : {"max-t", "bonferroni", "chi2"}
+        How rank-sets allow for comparing all models at once.
+    covariance : {"corrected", "published"}
+    weighting : {"stratified", "position", "count"}
+        How pairs of models weigh, see `docs/leaderboard.md`.
+    bradley_terry : bool
+        Add Bradley-Terry scores.
+
+    Returns
+    -------
+    Result
+        Tables: as of `leaderboard`.
+
+    Raises
+    ------
+    VoteError
+        A column is missing, or a row says nothing that can be counted.
+    ArenaError
+        A setting is out of range.
+    """
+    settings = BoardSettings(source, alpha, cutoff, covariance, weighting, bradley_terry)
+    from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
+
+    given = check_frame(votes, "votes")
+    judged = JUDGE in given.columns and bool(given[JUDGE].notna().to_numpy().any())
+    if not judged and source in ("ppr", "judge"):
+        raise ArenaError(f"{source!r} needs verdicts: a column {JUDGE} beside winner.")
+    with store_of_votes(given) as store:
+        return settings.board(store, selection_of(judge=JUDGE if judged else None))
+
+
+@dataclass(frozen=True)
+class BoardSettings:
+    """How a leaderboard is made of what is selected."""
+
+    source: str | None
+    alpha: float
+    cutoff: str
+    covariance: str
+    weighting: str
+    bradley_terry: bool
+
+    def __post_init__(self) -> None:
+        check_level(self.alpha)
+
+    def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
+        """Return the leaderboard of a selection, with its tables."""
+        from coupled_arena.analysis.leaderboard.read import BoardSource, Method
+        from coupled_arena.analysis.leaderboard.result import read_leaderboard
+        from coupled_arena.stats.ranking.estimates import Covariance
+        from coupled_arena.stats.ranking.rank_sets import Cutoff
+        from coupled_arena.stats.ranking.strata import Weighting
+        from coupled_arena.views.tables import leaderboard as tables
+        from coupled_arena.views.tables import modes
+
+        method = Method(
+            one_of(Weighting, "weighting", self.weighting),
+            one_of(Covariance, "covariance", self.covariance),
+        )
+        board = read_leaderboard(
+            store,
+            selection,
+            method,
+            source=one_of(BoardSource, "source", self.source) if self.source else None,
+            alpha=self.alpha,
+            cutoff=one_of(Cutoff, "cutoff", self.cutoff),
+        )
+        scores = tables.scores(board) if self.bradley_terry else None
+        found = {"models": tables.standings(board), "pairs": tables.head_to_head(board)}
+        if board.estimates.modes:
+            found["modes"] = modes.mode_models(board.estimates.modes)
+            found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
+        if scores:
+            found["bradley_terry"] = tables.bradley_terry_table(scores)
+        settings = {
+            "source": board.source.value,
+            **selected(selection),
+            "alpha": self.alpha,
+            "cutoff": self.cutoff,
+            "covariance": self.covariance,
+            "weighting": self.weighting,
+        }
+        answer = tables.board_answer(board, scores)
+        return Result("Leaderboard", board, settings, found, answer)

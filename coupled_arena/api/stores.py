@@ -1,0 +1,113 @@
+"""A database as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from coupled_arena.store.database import Store
+
+
+class ArenaStore:
+    """A database that is only read, and only while a call runs: the app may start at any time.
+
+    Every call reads what is there then. While an app or a run owns the database, that is its
+    newest snapshot, a few seconds old.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def battles(self) -> pd.DataFrame:
+        """Return the battles: models, mode, seed, settings and prompts."""
+        return self._table("battles")
+
+    def replies(self) -> pd.DataFrame:
+        """Return the replies, one row for each model and turn of a battle."""
+        return self._table("replies")
+
+    def votes(self) -> pd.DataFrame:
+        """Return people's votes; `current` is false where a later vote supersedes one."""
+        return self._table("votes")
+
+    def comparisons(self, judge: str | None = None) -> pd.DataFrame:
+        """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
+
+        Votes on identical replies are there too, as ties; what no statistics count is not:
+        a model against itself, and votes that prefer one of two equal answers.
+
+        Parameters
+        ----------
+        judge : str, optional
+            Add this judge's verdicts, and the comparisons that only it decided.
+
+        Raises
+        ------
+        StoreError
+            The store does not know the judge.
+        """
+        from coupled_arena.store.queries.comparisons import relation
+
+        with self.reading() as store, store.cursor() as cursor:
+            return _frame(relation(cursor, judge))
+
+    def verdicts(self) -> pd.DataFrame:
+        """Return judges' verdicts, one row for each question that was asked."""
+        return self._table("verdicts")
+
+    def scores(self) -> pd.DataFrame:
+        """Return numbers on replies: a benchmark's, or imported ones."""
+        return self._table("scores")
+
+    def grades(self) -> pd.DataFrame:
+        """Return judges' grades of single answers."""
+        return self._table("grades")
+
+    @contextmanager
+    def reading(self) -> Iterator[Store]:
+        """Open the database, or its newest snapshot, for as long as the block runs."""
+        from coupled_arena.store.transfer.snapshots import open_for_reading
+
+        store, _ = open_for_reading(self.path)
+        with store:
+            yield store
+
+    def _table(self, name: str) -> pd.DataFrame:
+        from coupled_arena.store.transfer.export import relation
+
+        with self.reading() as store, store.cursor() as cursor:
+            return _frame(relation(cursor, name))
+
+    def __repr__(self) -> str:
+        return f"ArenaStore({str(self.path)!r})"
+
+
+def open(path: str | Path) -> ArenaStore:
+    """Open a database to analyse it; nothing in it is ever changed.
+
+    Parameters
+    ----------
+    path : str or Path
+        A database that the app, a batch run or an import has made.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read.
+    """
+    store = ArenaStore(Path(path))
+    with store.reading():
+        return store
+
+
+def _frame(relation: Any) -> pd.DataFrame:
+    return relation.to_arrow_table().to_pandas()  # as `read_parquet` returns an export

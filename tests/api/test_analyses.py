@@ -1,0 +1,230 @@
+"""Audit, coupling and risk from notebooks: what the commands say, from stores and DataFrames."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import coupled_arena as ca
+from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.store.database import Store
+from tests.store.conftest import make_battle, make_vote
+from tests.store.test_comparisons import World
+from tests.views import rubbish
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stored") / "arena.duckdb"
+    with Store.open(path) as store:
+        World(store, make_battle, make_vote, 5)
+    return path
+
+
+@pytest.fixture(scope="module")
+def benchmarked(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scored") / "arena.duckdb"
+    with Store.open(path) as store:
+        rubbish.fill(store)
+    return path
+
+
+@pytest.fixture(scope="module")
+def protocols():
+    """Scores of three models on 30 prompts, 4 repetitions; coupling makes them equal more often."""
+    rng = np.random.default_rng(3)
+    easy = rng.random(30).repeat(4)
+    frames = []
+    for noise in ("Coupled", "Independent"):
+        shared = rng.random(120)
+        draws = {m: shared if noise == "Coupled" else rng.random(120) for m in "uvw"}
+        scores = {
+            m: (draws[m] < easy * k).astype(int) for m, k in zip("uvw", (1, 0.9, 0.8), strict=True)
+        }
+        frames.append(pd.DataFrame({"Noise": noise, "Subject": ["a", "b"] * 60, **scores}))
+    frame = pd.concat(frames, ignore_index=True)
+    frame["Subject"] = np.where(np.arange(240) % 120 < 60, "sums", "facts")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def risks():
+    rng = np.random.default_rng(4)
+    rows = [
+        {"model": m, "prompt": f"p{n}", "quality": rng.normal(at), "toxicity": rng.random() * at}
+        for m, at in (("u", 0.2), ("v", 0.6), ("w", 1.0))
+        for n in range(40)
+    ]
+    return pd.DataFrame(rows)
+
+
+def said(call, *arguments):
+    code, out, err = call(*arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_an_audit_is_what_the_command_says(database, call):
+    found = ca.audit(ca.open(database), judge="gpt", ties="drop", alpha=0.1)
+    expected = said(
+        *(call, "audit", "--db", database, "--judge", "gpt", "--ties", "drop", "--alpha", 0.1)
+    )
+    assert found.to_dict() == expected
+    assert found.to_frame().model.tolist() == [row["model"] for row in expected["models"]]
+    assert found.warnings == tuple(expected["warnings"])
+    assert "gpt" in repr(found)
+
+
+def test_coupling_of_a_frame_is_that_of_the_file(protocols, call, tmp_path):
+    protocols.to_csv(tmp_path / "scores.csv", index=False)
+    found = ca.coupling(protocols, seeds=4, category="sums", error=0.1)
+    expected = said(
+        *(call, "coupling", "--scores", tmp_path / "scores.csv", "--seeds", 4),
+        *("--category", "sums", "--error", 0.1),
+    )
+    assert found.answer["pairs"] == expected["pairs"]
+    frame = ca.coupling(protocols, seeds=4).to_frame()
+    assert list(zip(frame.model_a, frame.model_b, strict=True)) == [
+        ("u", "v"),
+        ("u", "w"),
+        ("v", "w"),
+    ]
+
+
+def test_the_covariance_is_that_of_numpy(protocols):
+    frame = ca.coupling(protocols, seeds=4).to_frame().set_index(["model_a", "model_b"])
+    coupled = protocols[protocols.Noise == "Coupled"]
+    for a, b in frame.index:
+        both = coupled[[a, b]].to_numpy().reshape(30, 4, 2)
+        within = np.mean([np.cov(prompt.T)[0, 1] for prompt in both])
+        assert frame.mean_covariance[a, b] == pytest.approx(within, abs=1e-12)
+
+
+def test_coupling_of_a_store_is_what_the_command_says(benchmarked, call):
+    with pytest.raises(ArenaError):
+        ca.coupling(ca.open(benchmarked), metric="no such metric")
+    expected = said(call, "coupling", "--db", benchmarked)
+    assert ca.coupling(ca.open(benchmarked)).to_dict() == expected
+
+
+def test_risk_of_a_frame_is_that_of_the_file(risks, call, tmp_path):
+    risks.to_csv(tmp_path / "scores.csv", index=False)
+    found = ca.risk(risks, lower_is_better=["toxicity"], bootstraps=200, correction="holm")
+    expected = said(
+        *(call, "risk", tmp_path / "scores.csv", "--lower-is-better", "toxicity"),
+        *("--bootstraps", 200, "--correction", "holm"),
+    )
+    assert found.to_dict() == expected
+    assert set(found.to_frame().model) == set("uvw")
+    assert set(found.to_frame("toxicity").model) == set("uvw")
+    assert len(found.to_frame("second_order")) == 6
+
+
+def test_risk_of_a_store_is_what_the_command_says(database, call):
+    expected = said(
+        *(call, "risk", "--db", database, "--metrics", "verdicts", "--judge", "gpt"),
+        *("--bootstraps", 200, "--models", "a,b", "--independent"),
+    )
+    found = ca.risk(
+        ca.open(database),
+        metrics=["verdicts"],
+        judge="gpt",
+        models=["a", "b"],
+        paired=False,
+        bootstraps=200,
+    )
+    assert {**found.to_dict(), "mode": "all", "judge": "gpt"} == expected
+
+
+FIGURES = {
+    "leaderboard": {
+        "rank_sets",
+        "win_rates",
+        "head_to_head",
+        "rank_set_sizes",
+        "modes",
+        "mode_pairs",
+    },
+    "audit": {"bias", "efficiency", "agreement", "win_rates"},
+    "coupling": {"savings", "variance", "covariance", "error"},
+    "risk": {"quantiles", "tails", "first_order", "second_order", "mean_risk"},
+}
+
+
+@pytest.fixture(scope="module")
+def results(database, protocols, risks):
+    store = ca.open(database)
+    return {
+        "leaderboard": ca.leaderboard(store, judge="gpt"),
+        "audit": ca.audit(store, judge="gpt"),
+        "coupling": ca.coupling(protocols, seeds=4),
+        "risk": ca.risk(risks, lower_is_better=["toxicity"], bootstraps=50),
+    }
+
+
+@pytest.mark.parametrize(("kind", "name"), [(k, n) for k, names in FIGURES.items() for n in names])
+def test_every_figure_is_drawn(results, kind, name):
+    figure = ca.plot(results[kind], name, dark=True)
+    assert figure.data or figure.layout.shapes
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_a_figure_that_is_not_there(results, kind):
+    with pytest.raises(ArenaError, match="no figure 'pie'; it has: "):
+        ca.plot(results[kind], "pie")
+    assert ca.plot(results[kind]).to_dict() == ca.plot(results[kind], None).to_dict()
+
+
+def test_figures_of_one_pair_and_of_one_metric(results):
+    two = ca.plot(results["coupling"], "variance", pair=("w", "u"))
+    assert two.to_dict() != ca.plot(results["coupling"], "variance").to_dict()
+    one = ca.plot(results["risk"], "tails", metric="toxicity")
+    assert one.to_dict() != ca.plot(results["risk"], "tails").to_dict()
+    with pytest.raises(ArenaError, match="no pair"):
+        ca.plot(results["coupling"], "variance", pair=("u", "nobody"))
+    with pytest.raises(ArenaError, match="no metric 'odd' here, only portfolio, quality, toxicity"):
+        ca.plot(results["risk"], metric="odd")
+    with pytest.raises(ArenaError, match="pair is for a result of coupling"):
+        ca.plot(results["risk"], pair=("u", "v"))
+    with pytest.raises(ArenaError, match="no table 'odd' here, only models, first_order"):
+        results["risk"].to_frame("odd")
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_results_print_and_show_their_tables(results, kind):
+    result = results[kind]
+    frame = result.to_frame()
+    assert len(frame) > 0
+    for model in frame.iloc[:, 0]:
+        assert model in str(result)
+        assert model in result._repr_html_()
+    assert len(repr(result).splitlines()) == 1
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == result.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("question", "complaint"),
+    [
+        (lambda p, r: ca.coupling(p, seeds=7), "7 repetitions do not divide"),
+        (lambda p, r: ca.coupling(p, seeds=4, metric="exact"), "leave them out"),
+        (lambda p, r: ca.coupling(p, seeds=4, models="uv"), "Give several names"),
+        (lambda p, r: ca.coupling(p, seeds=4, models=["u", "x"]), "has no x"),
+        (lambda p, r: ca.coupling("scores.csv"), "scores is a pandas DataFrame"),
+        (lambda p, r: ca.coupling(p, seeds=4, error=-1), "positive"),
+        (lambda p, r: ca.risk(r, judge="gpt"), "for the replies of a store"),
+        (lambda p, r: ca.risk(r, lower_is_better=["quality", "odd"]), "no metric 'odd'"),
+        (
+            lambda p, r: ca.risk(r, lower_is_better=["quality"], higher_is_better=["quality"]),
+            "choose one",
+        ),
+        (lambda p, r: ca.risk(r, portfolio="gaussian"), "portfolio is one of"),
+        (lambda p, r: ca.risk(r.drop(columns="prompt")), "prompt"),
+        (lambda p, r: ca.risk(r.replace(r.quality[3], np.nan)), "no quality on prompt"),
+    ],
+)
+def test_questions_that_make_no_sense(protocols, risks, question, complaint):
+    with pytest.raises((ArenaError, ScoreError), match=complaint):
+        question(protocols, risks)

@@ -1,0 +1,78 @@
+"""Answers from a notebook: those of the command with the same seed."""
+
+from __future__ import annotations
+
+import pytest
+
+import coupled_arena as ca
+from coupled_arena.core.errors import ArenaError, SettingsError
+from coupled_arena.core.settings import load_settings
+
+NAMES = ("SmolLM2-135M", "SmolLM2-135M-bnb-8bit")
+PROMPTS = ("Name three colours.", "What is two and two?")
+
+
+@pytest.fixture(scope="module")
+def models(demo_models):
+    return ca.Models({name: demo_models[name] for name in NAMES}, load_settings())
+
+
+@pytest.fixture(scope="module")
+def replies(models):
+    return ca.generate(models, PROMPTS, mode="both", seed=7, max_new_tokens=6)
+
+
+def test_every_model_answers_every_prompt_in_either_mode(replies):
+    frame = replies.to_frame()
+    assert len(frame) == 2 * 2 * 2
+    assert set(frame.model) == set(NAMES)
+    assert set(frame.prompt) == set(PROMPTS)
+    assert set(frame["mode"]) == {"coupled", "independent"}
+    assert frame.tokens.map(len).between(1, 6).all()
+    assert frame.groupby("battle").seed.nunique().eq(1).all()
+    assert repr(replies).startswith("<Replies: mode='both', seeds=1, seed=7")
+
+
+def test_the_same_seed_gives_the_same_words(models, replies):
+    again = ca.generate(models, list(PROMPTS), mode="both", seed=7, max_new_tokens=6, at_once=1)
+    assert again.to_frame().text.tolist() == replies.to_frame().text.tolist()
+    other = ca.generate(models, PROMPTS[0], seed=8, max_new_tokens=6)
+    assert not set(other.to_frame().seed) & set(replies.to_frame().seed)
+
+
+def test_battles_are_those_of_the_command(replies, tmp_path, call, models, monkeypatch):
+    monkeypatch.setattr("coupled_arena.services.load_named", lambda settings, names: models)
+    (tmp_path / "prompts.txt").write_text("\n".join(PROMPTS))
+    code, _, said = call(
+        *("generate", "--prompts", tmp_path / "prompts.txt", "--models", ",".join(NAMES)),
+        *("--seed", 7, "--max-new-tokens", 6, "--db", tmp_path / "arena.duckdb"),
+    )
+    assert code == 0, said
+    stored = ca.open(tmp_path / "arena.duckdb").replies()
+    made = {(row.battle, row.place): row.text for row in replies.to_frame().itertuples()}
+    assert {(row.battle, row.place): row.text for row in stored.itertuples()} == made
+
+
+@pytest.mark.parametrize(
+    ("prompts", "settings", "complaint"),
+    [
+        ([], {}, "no prompt to answer"),
+        (["fine", " "], {}, "prompts are texts, and ' ' is none"),
+        ([3], {}, "prompts are texts, and 3 is none"),
+        ("fine", {"mode": "sideways"}, "mode is one of coupled, independent, both"),
+        ("fine", {"seeds": 0}, "1 or more"),
+        ("fine", {"temperature": -1}, "temperature"),
+    ],
+)
+def test_questions_that_make_no_sense(models, prompts, settings, complaint):
+    with pytest.raises(ArenaError, match=complaint):
+        ca.generate(models, prompts, **settings)
+
+
+def test_one_model_is_not_enough(models):
+    with pytest.raises(ArenaError, match="two models or more"):
+        ca.generate(ca.Models({NAMES[0]: models[NAMES[0]]}, models.settings), "Hello?")
+    with pytest.raises(ArenaError, match="Name the models"):
+        ca.load()
+    with pytest.raises(SettingsError, match="no-such-model"):
+        ca.load("no-such-model")

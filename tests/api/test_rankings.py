@@ -1,0 +1,242 @@
+"""Ranking from notebooks: by a table of votes, and by a store."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import coupled_arena as ca
+from coupled_arena.core.errors import ArenaError, VoteError
+from coupled_arena.store.database import Store
+from tests.stats.real_votes import FOLDER, golden, lines_of, needs_real_votes
+from tests.store.conftest import make_battle, make_vote
+from tests.store.test_comparisons import World
+
+ESTIMATES = ["model", "win_rate", "standard_error", "low", "high", "rank", "rank_low", "rank_high"]
+
+
+def by_hand(frame, model):
+    """Mean over opponents of the share of wins: what stratified weighting is, from the rows."""
+    shares = []
+    for other in sorted({*frame.model_a, *frame.model_b} - {model}):
+        met = frame[frame.model_a.isin([model, other]) & frame.model_b.isin([model, other])]
+        won = (met.model_a == model) & (met.winner == "model_a")
+        won |= (met.model_b == model) & (met.winner == "model_b")
+        shares.append(won.mean())
+    return np.mean(shares)
+
+
+@pytest.fixture(scope="module")
+def votes():
+    rng = np.random.default_rng(7)
+    sides = np.array([rng.permutation(list("xyz"))[:2] for _ in range(300)])
+    return pd.DataFrame(
+        {
+            "model_a": sides[:, 0],
+            "model_b": sides[:, 1],
+            "winner": rng.choice(
+                ["model_a", "model_b", "tie", "both_bad"], 300, p=[0.4, 0.3, 0.2, 0.1]
+            ),
+            "judge's mood": "odd",
+        }
+    )
+
+
+def test_win_rates_are_the_means_of_the_shares(votes):
+    board = ca.rank(votes).to_frame().set_index("model")
+    assert sorted(board.index) == ["x", "y", "z"]
+    for model in board.index:
+        assert board.win_rate[model] == pytest.approx(by_hand(votes, model), abs=1e-12)
+    assert board.win_rate.is_monotonic_decreasing
+    assert board["rank"].tolist() == [1, 2, 3]
+    assert ((board.rank_low <= board["rank"]) & (board["rank"] <= board.rank_high)).all()
+    assert board.human_votes.sum() == 2 * len(votes)
+
+
+def test_a_winner_may_be_said_in_several_ways(votes):
+    word = votes.copy()
+    word["winner"] = [
+        {"model_a": row.model_a, "model_b": row.model_b}.get(row.winner, row.winner)
+        for row in votes.itertuples()
+    ]
+    short = votes.replace({"winner": {"model_a": "A", "model_b": "b", "both_bad": "tie (bothbad)"}})
+    expected = ca.rank(votes).to_frame()
+    for same in (
+        word,
+        short,
+        votes.sample(frac=1, random_state=1),
+        votes.set_index("model_a").reset_index(),
+    ):
+        pd.testing.assert_frame_equal(ca.rank(same).to_frame(), expected, atol=1e-12)
+
+
+def test_votes_on_one_prompt_say_less_than_votes_on_many(votes):
+    shared = votes.assign(prompt=np.arange(len(votes)) // 30)
+    alone, together = (ca.rank(frame).to_frame() for frame in (votes, shared))
+    assert together.win_rate.tolist() == pytest.approx(alone.win_rate.tolist(), abs=1e-12)
+    assert (together.standard_error != alone.standard_error).all()
+    own = votes.assign(prompt=[f"question {n}" for n in range(len(votes))], voter="ann")
+    pd.testing.assert_frame_equal(ca.rank(own).to_frame(), alone)
+
+
+def test_settings_travel_with_the_result(votes):
+    board = ca.rank(votes, alpha=0.2, cutoff="bonferroni", weighting="count", bradley_terry=True)
+    assert board.settings["alpha"] == 0.2
+    assert repr(board).startswith("<Leaderboard: source='human', mode='all', alpha=0.2")
+    assert set(board.tables) == {"models", "pairs", "bradley_terry"}
+    assert len(board.to_frame("pairs")) == 6
+    assert board.to_dict()["weighting"] == "count"
+    assert json.loads(json.dumps(board.to_dict())) == board.to_dict()
+    narrow = ca.rank(votes, alpha=0.2).to_frame()
+    wide = ca.rank(votes, alpha=0.01).to_frame()
+    assert (wide.high - wide.low > narrow.high - narrow.low).all()
+    with pytest.raises(AttributeError):
+        board.title = "another"
+
+
+def test_what_a_notebook_shows_is_escaped(votes):
+    shown = ca.rank(votes.replace("x", "<b>x</b>"))._repr_html_()
+    assert "&lt;b&gt;x&lt;/b&gt;" in shown
+    assert "<b>x</b>" not in shown
+
+
+def test_both_modes_are_compared(votes):
+    board = ca.rank(
+        votes.assign(mode=np.where(np.arange(len(votes)) % 2, "coupled", "independent"))
+    )
+    modes = board.to_frame("modes").set_index("model")
+    for mode in ("coupled", "independent"):
+        half = votes[(np.arange(len(votes)) % 2 == 1) == (mode == "coupled")]
+        for model in "xyz":
+            assert modes[mode][model] == pytest.approx(by_hand(half, model), abs=1e-12)
+
+
+@needs_real_votes
+@pytest.mark.parametrize("name", ["hash_n990", "balanced_n990_N5346"])
+def test_real_votes_with_a_judge_meet_the_golden_values(name):
+    human, judge = (
+        pd.read_json(FOLDER / file, lines=True)
+        for file in ("human.json", "gpt-4-0125-preview.json")
+    )
+    voted, alone = lines_of(name)
+    frame = human[["model_a", "model_b", "winner"]].assign(verdict=judge.winner)
+    frame.loc[alone, "winner"] = None
+    frame = frame.loc[[*voted, *alone]]
+    expected = golden()["ppr"][name]["gpt4"]
+    by_model = ca.rank(frame).to_frame().set_index("model").loc[golden()["models"]]
+    assert by_model.win_rate.tolist() == pytest.approx(expected["stratified"]["theta"], abs=1e-11)
+    assert by_model.standard_error.tolist() == pytest.approx(
+        expected["stratified"]["se"], abs=1e-11
+    )
+    for cutoff in ("chi2", "bonferroni"):
+        for alpha, ranks in expected["stratified"]["rank_sets"].get(cutoff, {}).items():
+            found = ca.rank(frame, cutoff=cutoff, alpha=float(alpha)).to_frame().set_index("model")
+            assert found.loc[golden()["models"], ["rank_low", "rank_high"]].values.tolist() == ranks
+    published = ca.rank(frame, weighting="count", covariance="published").to_frame()
+    theta = published.set_index("model").loc[golden()["models"]].win_rate
+    assert theta.tolist() == pytest.approx(expected["count"]["theta"], abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"winner": "x"}, None),
+        ({"winner": "nobody"}, "Row 0: winner is 'nobody', not model_a"),
+        ({"winner": None}, "Row 0: winner is missing"),
+        ({"winner": float("nan")}, "winner is missing"),
+        ({"model_a": ""}, "Row 0: model_a is missing"),
+        ({"model_b": None}, "model_b is missing"),
+        ({"model_b": "x"}, "a model meets itself"),
+        ({"model_a": "b", "model_b": "y", "winner": "b"}, "names one model, and the side of the"),
+        ({"mode": "sideways"}, "mode is none of coupled"),
+    ],
+)
+def test_rows_that_say_nothing(changes, complaint):
+    frame = pd.DataFrame([{"model_a": "x", "model_b": "y", "winner": "tie", **changes}])
+    if complaint is None:
+        assert ca.rank(frame).to_frame().wins.tolist() == [1, 0]
+        return
+    with pytest.raises(VoteError, match=complaint):
+        ca.rank(frame)
+
+
+def test_the_first_of_many_wrong_rows_is_named(votes):
+    wrong = votes.set_axis(range(100, 400)).astype({"winner": object})
+    wrong.loc[[105, 110], "winner"] = "draw"
+    with pytest.raises(VoteError, match=r"Row 105: winner is 'draw'.* \(1 more such row\)"):
+        ca.rank(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "complaint"),
+    [
+        (None, {"alpha": 0}, "alpha is an error level between 0 and 1"),
+        (None, {"cutoff": "max"}, "cutoff is one of max-t, bonferroni, chi2, not 'max'"),
+        (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
+        (None, {"source": "crowd"}, "source is one of human, judge, ppr"),
+        ("votes.csv", {}, "votes is a pandas DataFrame"),
+        (pd.DataFrame({"model_a": ["x"]}), {}, "no column model_b or winner"),
+        (pd.DataFrame({"model_a": [], "model_b": [], "winner": []}), {}, None),
+    ],
+)
+def test_questions_that_make_no_sense(votes, given, settings, complaint):
+    if complaint is None:
+        assert ca.rank(given).to_frame().empty
+        return
+    with pytest.raises(ArenaError, match=complaint):
+        ca.rank(votes if given is None else given, **settings)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stored") / "arena.duckdb"
+    with Store.open(path) as store:
+        World(store, make_battle, make_vote, 5)
+    return path
+
+
+@pytest.mark.parametrize("judge", [None, "gpt"])
+def test_a_store_s_comparisons_rank_as_the_store_does(database, judge):
+    store = ca.open(database)
+    stored = ca.leaderboard(store, judge=judge, alpha=0.1)
+    ranked = ca.rank(store.comparisons(judge), alpha=0.1)
+    pd.testing.assert_frame_equal(
+        ranked.to_frame()[ESTIMATES], stored.to_frame()[ESTIMATES], atol=1e-12
+    )
+    modes = [each.to_frame("mode_pairs") for each in (ranked, stored)]
+    pd.testing.assert_frame_equal(*modes, atol=1e-12)
+
+
+def test_a_leaderboard_is_what_the_command_says(database, call):
+    code, out, _ = call(
+        *("leaderboard", "--db", database, "--judge", "gpt", "--mode", "coupled"),
+        *("--weighting", "count", "--bradley-terry", "--json"),
+    )
+    assert code == 0
+    board = ca.leaderboard(
+        ca.open(database), judge="gpt", mode="coupled", weighting="count", bradley_terry=True
+    )
+    assert board.to_dict() == json.loads(out)
+    assert board.to_frame().win_rate.tolist() == [m["win_rate"] for m in board.answer["models"]]
+
+
+def test_a_judge_must_be_named_where_there_are_several(database):
+    store = ca.open(database)
+    with pytest.raises(ArenaError, match=r"Choose a judge: gpt, other\."):
+        ca.leaderboard(store, source="judge")
+    with pytest.raises(ArenaError, match="no judge 'nobody'"):
+        ca.leaderboard(store, judge="nobody")
+    with pytest.raises(ArenaError, match=r"open one with coupled_arena\.open"):
+        ca.leaderboard(str(database))
+    with pytest.raises(ArenaError, match="Give several names"):
+        ca.leaderboard(store, models="a")
+
+
+def test_five_lines_from_a_csv_file(votes):
+    file = io.StringIO(votes.to_csv(index=False))
+    board = ca.rank(pd.read_csv(file))
+    assert ca.plot(board, "rank_sets").layout.title.text

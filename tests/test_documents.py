@@ -18,6 +18,7 @@ import yaml
 from typer.exceptions import TyperException
 from typer.main import get_command
 
+import coupled_arena as ca
 from coupled_arena.cli.main import app
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.settings import (
@@ -277,7 +278,7 @@ def desk(tmp_path_factory):
             "model_a": (pair := draw.sample(["ann", "bob", "cas"], 2))[0],
             "model_b": pair[1],
             "winner": draw.choice(["model_a", "model_b", "tie"]),
-            "mode": "coupled",
+            "mode": draw.choice(["coupled", "independent"]),
             "seed": f"{number:016x}",
         }
         for number in range(300)
@@ -305,6 +306,36 @@ def desk(tmp_path_factory):
 def test_python_runs(code, desk, monkeypatch):
     monkeypatch.chdir(desk)
     exec(code.replace(".show()", ""), {})  # a figure that is shown opens a browser
+
+
+def test_tables_and_figures_of_results_are_told(desk):
+    store = ca.open(desk / "arena.duckdb")
+    board = ca.leaderboard(store, judge="gpt-4", bradley_terry=True)
+    scores = pd.read_csv(desk / "data" / "quiz_scores.csv")
+    results = {
+        "leaderboard": board,
+        "audit": ca.audit(store, judge="gpt-4"),
+        "coupling": ca.coupling(scores),
+        "risk": ca.risk(pd.read_csv(desk / "scores.csv"), lower_is_better=["toxicity"]),
+    }
+    told = sections(TEXTS["docs/python-api.md"])["Results"]
+    rows = re.findall(r"^\| `(\w+)`[^|]*\| ([^|]*) \| ([^|]*) \|$", told, re.MULTILINE)
+    assert {name for name, *_ in rows} == {*results, "generate"}
+    for name, tables, figures in rows:
+        if name in results:
+            assert re.findall(r"`(\w+)`", tables) == [
+                each for each in results[name].tables if each != "toxicity"
+            ]
+            with pytest.raises(ca.ArenaError) as refused:
+                ca.plot(results[name], "?")
+            known = str(refused.value).partition("has: ")[2].rstrip(".").split(", ")
+            assert re.findall(r"`(\w+)`", figures) == known
+
+
+def test_every_call_is_told():
+    told = set(re.findall(r"`ca\.(\w+)", TEXTS["docs/python-api.md"]))
+    functions = {name for name in dir(ca) if name[0].islower()}
+    assert functions <= told <= set(dir(ca))
 
 
 def test_votes_become_rank_sets_in_five_lines(desk, monkeypatch, capsys):

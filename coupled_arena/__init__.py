@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from coupled_arena.core.version import VERSION
 
 if TYPE_CHECKING:
-    from coupled_arena.api.analyses import audit, coupling, risk
+    from coupled_arena.api.analyses import audit, coupling
     from coupled_arena.api.figures import plot
     from coupled_arena.api.models import Models, generate, load
     from coupled_arena.api.rankings import leaderboard, rank
     from coupled_arena.api.results import Result
+    from coupled_arena.api.risks import risk
     from coupled_arena.api.stores import ArenaStore, open
     from coupled_arena.core.errors import ArenaError
 
@@ -37,11 +38,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api.analyses": ("audit", "coupling", "risk"),
+    "api.analyses": ("audit", "coupling"),
     "api.figures": ("plot",),
     "api.models": ("Models", "generate", "load"),
     "api.rankings": ("leaderboard", "rank"),
     "api.results": ("Result",),
+    "api.risks": ("risk",),
     "api.stores": ("ArenaStore", "open"),
     "core.errors": ("ArenaError",),
 }

@@ -1,4 +1,4 @@
-"""What a judge is worth, what coupling saves, and who fails least badly."""
+"""What a judge is worth, and what coupling saves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from coupled_arena.api.checks import (
     check_level,
     check_names,
     check_store,
-    one_of,
     only_judge,
     selected,
     selection_of,
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.audit.result import Audit
     from coupled_arena.analysis.coupling.read import StoredScores
     from coupled_arena.analysis.coupling.result import Coupling
-    from coupled_arena.analysis.risk.result import RiskReport
-    from coupled_arena.analysis.risk.scores import RiskScores
 
 
 def audit(
@@ -185,138 +182,3 @@ def _of_frame(
         raise ArenaError("metric and temperature are for the scores of a store: leave them out.")
     read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, models)
     return StoredScores("the table", read.of(category) if category else read.table, category)
-
-
-def risk(
-    scores: pd.DataFrame | ArenaStore,
-    *,
-    metrics: Sequence[str] | None = None,
-    lower_is_better: Sequence[str] = (),
-    higher_is_better: Sequence[str] = (),
-    judge: str | None = None,
-    mode: Literal["all", "coupled", "independent"] | None = None,
-    models: Sequence[str] | None = None,
-    paired: bool | None = None,
-    bootstraps: int = 10_000,
-    alpha: float = 0.05,
-    portfolio: Literal["independent", "empirical", "none"] | None = None,
-    weights: Sequence[float] | None = None,
-    tail_p: float = 0.05,
-    threshold: float = 0.25,
-    p_values: Literal["percentile", "approximate", "published"] = "percentile",
-    correction: Literal["bonferroni", "holm", "fdr", "none"] = "bonferroni",
-    distance: Literal["kendall", "spearman", "pearson"] = "pearson",
-    seed: int = 0,
-) -> Result[RiskReport]:
-    """Rank models by how badly they fail: stochastic dominance, tails, and win rates.
-
-    Parameters
-    ----------
-    scores : DataFrame or ArenaStore
-        Columns model, prompt, metric and score, or model, prompt and one for each metric; or a
-        store, for its replies.
-    metrics : sequence of str, optional
-        All of a DataFrame; of a store also "length", "repetition", "refusal" and "verdicts".
-    lower_is_better, higher_is_better : sequence of str
-        Metrics of which less, or more after all, is better.
-    judge, mode, models
-        Of a store: add this judge's verdicts as a metric; which battles and models count.
-    paired : bool, optional
-        Draw prompts for all models together, or scores of each model by themselves; by default
-        together where all have the same prompts.
-    bootstraps : int
-        Bootstrap samples.
-    alpha : float
-        Error level of all tests together.
-    portfolio : {"independent", "empirical", "none"}, optional
-        Copula that joins several metrics; by default "independent" where there are several.
-    weights : sequence of float, optional
-        Importance of each metric; equal by default.
-    tail_p : float
-        Share of the worst scores that the tail risks look at.
-    threshold : float
-        Violation ratio below which absolute tests speak of dominance.
-    p_values : {"percentile", "approximate", "published"}
-        How the bootstrap decides.
-    correction : {"bonferroni", "holm", "fdr", "none"}
-        For many tests at once.
-    distance : {"kendall", "spearman", "pearson"}
-        By which the metrics' ranks are aggregated.
-    seed : int
-        Of what is drawn at random.
-
-    Returns
-    -------
-    Result
-        Tables: "models", "first_order", "second_order" and "mean_risk", of the portfolio where
-        there is one; and the models by each metric, under its name.
-
-    Raises
-    ------
-    ScoreError
-        These are no such scores, or a setting does not fit them.
-    """
-    from coupled_arena.analysis.risk.result import RiskSettings, risk_report
-    from coupled_arena.stats.risk.corrections import Correction
-    from coupled_arena.stats.risk.dominance import Order
-    from coupled_arena.stats.risk.dominance_tests import PValues
-    from coupled_arena.stats.risk.portfolio import Copula
-    from coupled_arena.stats.risk.rank_aggregation import Distance
-    from coupled_arena.views.tables import risk as tables
-    from coupled_arena.views.tables.risk_json import risk_answer
-
-    chosen = _risk_scores(scores, metrics, judge, mode, models)
-    table = chosen.turned(lower_is_better, higher_is_better)
-    copula = portfolio or ("independent" if len(table.metrics) > 1 else "none")
-    settings = RiskSettings(
-        paired=paired,
-        bootstraps=bootstraps,
-        alpha=alpha,
-        copula=None if copula == "none" else one_of(Copula, "portfolio", copula),
-        weights=tuple(weights) if weights is not None else None,
-        tail_p=tail_p,
-        threshold=threshold,
-        p_values=one_of(PValues, "p_values", p_values),
-        correction=one_of(Correction, "correction", correction),
-        distance=one_of(Distance, "distance", distance),
-        seed=seed,
-    )
-    found = risk_report(table, settings)
-    view = found.views[0]
-    made_with = {"metrics": table.metrics, "portfolio": copula, "paired": found.paired}
-    return Result(
-        "Ranking by risk",
-        found,
-        made_with | {"alpha": alpha, "correction": correction, "bootstraps": bootstraps},
-        {
-            "models": tables.risk_models(found, view),
-            "first_order": tables.risk_pairs(view, Order.FIRST),
-            "second_order": tables.risk_pairs(view, Order.SECOND),
-            "mean_risk": tables.mean_risks(view),
-            **{each.name: tables.risk_models(found, each) for each in found.views},
-        },
-        risk_answer(found),
-    )
-
-
-def _risk_scores(
-    scores: pd.DataFrame | ArenaStore,
-    metrics: Sequence[str] | None,
-    judge: str | None,
-    mode: str | None,
-    models: Sequence[str] | None,
-) -> RiskScores:
-    from coupled_arena.analysis.risk.files import risk_scores_from_frame
-    from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
-
-    names = check_names(metrics)
-    if not isinstance(scores, ArenaStore):
-        if judge is not None or mode is not None or models is not None:
-            raise ArenaError("judge, mode and models are for the replies of a store.")
-        return risk_scores_from_frame(check_frame(scores, "scores"), names)
-    with scores.reading() as opened:
-        if names and VERDICTS in names:
-            judge = judge or only_judge(opened)
-        elif names and judge:
-            names = (*names, VERDICTS)
-        return read_stored_scores(opened, selection_of(mode or "all", judge, models), names)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import pytest
+from markupsafe import escape
 
 from coupled_arena.cli import main
 from tests.views.rubbish import SCRIPT, made
@@ -66,7 +65,7 @@ def test_names_do_not_run_and_figures_fit(visit, width):
 
 def test_a_name_that_were_left_as_markup_may_not_run(browser, page_file, tmp_path):
     broken = tmp_path / "broken.html"
-    broken.write_text(page_file.read_text("utf-8").replace(escape(SCRIPT), SCRIPT), "utf-8")
+    broken.write_text(page_file.read_text("utf-8").replace(str(escape(SCRIPT)), SCRIPT), "utf-8")
     context = browser.new_context()
     page = context.new_page()
     refused = []

@@ -117,6 +117,13 @@ def test_text_is_plain_aligned_and_whole(table):
     assert "\x1b" not in long.text()
 
 
+def test_text_is_the_same_in_a_notebook_and_on_a_terminal(table, monkeypatch):
+    plain = table.text()
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert table.text() == plain
+
+
 def test_markup_escapes_what_comes_from_outside(table):
     text = table.html()
     assert '<th scope="row">&lt;b&gt;apple&lt;/b&gt;, [red]</th>' in text

@@ -45,16 +45,7 @@ class BattleTab:
         """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
         gr.Markdown(_INTRO)
-        with gr.Row(equal_height=True):
-            question = gr.Textbox(
-                label="Your question",
-                placeholder="Ask anything. Enter sends, Shift+Enter breaks the line.",
-                lines=1,  # with more, Gradio sends on Shift+Enter; it grows by itself
-                max_lines=8,
-                scale=6,
-                elem_id="question",
-            )
-            ask = gr.Button("Ask", variant="primary", scale=1, min_width=110, elem_id="ask")
+        question, ask = _question_row()
         with gr.Accordion("Question library and number of models", open=False):
             category, chosen = self._library_picker()
             size = gr.Radio(
@@ -64,15 +55,7 @@ class BattleTab:
                 elem_id="size",
             )
         panel = round_panel()
-        with gr.Row(visible=False, equal_height=True) as continuing:
-            more = gr.Textbox(
-                label="Follow-up question",
-                lines=1,
-                max_lines=6,
-                scale=6,
-                elem_id="follow-up",
-            )
-            send = gr.Button("Continue", scale=1, min_width=110, elem_id="continue")
+        continuing, more, send = _follow_up_row()
 
         category.change(self._of_category, category, chosen, **QUIET)
         chosen.input(lambda text: text, chosen, question, **QUIET)
@@ -176,3 +159,30 @@ def _resumed(round_id: str, view: RoundView) -> tuple[Any, ...]:
 def _may_continue(view: RoundView) -> bool:
     """While answers are written the row stays, so that nobody loses the box they write in."""
     return not (view.reveal or view.error)
+
+
+def _question_row() -> tuple[gr.Textbox, gr.Button]:
+    with gr.Row(equal_height=True):
+        question = gr.Textbox(
+            label="Your question",
+            placeholder="Ask anything. Enter sends, Shift+Enter breaks the line.",
+            lines=1,  # with more, Gradio sends on Shift+Enter; it grows by itself
+            max_lines=8,
+            scale=6,
+            elem_id="question",
+        )
+        ask = gr.Button("Ask", variant="primary", scale=1, min_width=110, elem_id="ask")
+    return question, ask
+
+
+def _follow_up_row() -> tuple[gr.Row, gr.Textbox, gr.Button]:
+    with gr.Row(visible=False, equal_height=True) as continuing:
+        more = gr.Textbox(
+            label="Follow-up question",
+            lines=1,
+            max_lines=6,
+            scale=6,
+            elem_id="follow-up",
+        )
+        send = gr.Button("Continue", scale=1, min_width=110, elem_id="continue")
+    return continuing, more, send

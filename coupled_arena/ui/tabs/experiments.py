@@ -22,6 +22,7 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
+from coupled_arena.views.figures.reading import EXPERIMENTS
 from coupled_arena.views.figures.resampling import (
     position_figure,
     rank_set_figure,
@@ -39,24 +40,6 @@ _INTRO = (
     "votes alone, and by those few votes with the judge's verdicts on the rest. Small rank-sets "
     "that still meet the baseline's are good; small ones that miss it are false certainty."
 )
-_READ = {
-    "trade-off": (
-        "A dot is an error level. To the right the rank-sets agree with those of all votes more "
-        "often; lower, they are narrower. Good methods lie to the lower right."
-    ),
-    "votes": (
-        "The same for few votes with the judge, a line for each number of votes: what more votes "
-        "would bring."
-    ),
-    "positions": (
-        "How often a model's rank-set has each position: the larger the dot, the more often. A "
-        "column whose dots lie elsewhere than the baseline's is wrong, however narrow."
-    ),
-    "rank-sets": (
-        "How often each model got which rank-set. Tall bars are stable rank-sets; bars of other "
-        "colours in other places disagree with all votes together."
-    ),
-}
 _OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
 _PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
 
@@ -86,16 +69,16 @@ class ExperimentsTab:
             run = gr.Button("Run", variant="primary", elem_id="run-experiment")
             stop = gr.Button("Stop", elem_id="stop-experiment")
         self._offered = gr.State(None)  # sizes that fit the store, until they are changed
-        said = gr.Markdown(elem_id="experiment-said")
+        outcome = gr.Markdown(elem_id="experiment-said")
         figures: list[Any] = []
-        for name, how_to_read in _READ.items():
+        for name, how_to_read in EXPERIMENTS.items():
             with gr.Column(visible=False) as panel:
                 figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
         gr.on(
             [run.click, self._human.submit, self._total.submit],
             self._run,
             [self._judge, self._human, self._total, repeats, self._balanced, papers],
-            [said, *figures],
+            [outcome, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
@@ -224,7 +207,7 @@ def _figures(result: Resampling) -> list[Any]:
         (rank_set_figure(result, votes), sets),
     ]
     shown: list[Any] = []
-    for name, (figure, numbers) in zip(_READ, made, strict=True):
+    for name, (figure, numbers) in zip(EXPERIMENTS, made, strict=True):
         shown.append(gr.Column(visible=figure is not None))
         if figure is None:
             shown.append(gr.skip())

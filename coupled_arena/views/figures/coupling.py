@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -120,32 +121,10 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
     a, b = curves.pairs[pair_index]
     sizes = curves.sizes.tolist()
     traces: list[dict[str, Any]] = []
+    bands = (curves.low, curves.mean, curves.high)
     protocols = ((1, "independent", theme.other), (0, "coupled", theme.accent))
     for at, name, colour in protocols:
-        low, high, mean = (
-            values[at, pair_index].tolist() for values in (curves.low, curves.high, curves.mean)
-        )
-        traces += [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [*sizes, *sizes[::-1]],
-                "y": [*high, *low[::-1]],
-                "fill": "toself",
-                "fillcolor": colour,
-                "opacity": 0.14,
-                "line": {"width": 0},
-                "hoverinfo": "skip",
-            },
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": sizes,
-                "y": mean,
-                "line": {"color": colour, "width": 2.2},
-                "hovertemplate": f"{name}: %{{x:,}} samples, error %{{y:.4f}}<extra></extra>",
-            },
-        ]
+        traces += _band(sizes, [values[at, pair_index] for values in bands], colour, name)
     head = Head(
         file="error-by-samples",
         title="Error by number of samples",
@@ -163,6 +142,34 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
         "yaxis": {**common, "title": axis_title("Absolute error", theme), "rangemode": "tozero"},
     }
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
+
+
+def _band(
+    sizes: list[int], band: Sequence[FloatArray], colour: str, name: str
+) -> list[dict[str, Any]]:
+    """Return a line with a band around it."""
+    low, mean, high = (values.tolist() for values in band)
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [*sizes, *sizes[::-1]],
+            "y": [*high, *low[::-1]],
+            "fill": "toself",
+            "fillcolor": colour,
+            "opacity": 0.14,
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+        },
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": sizes,
+            "y": mean,
+            "line": {"color": colour, "width": 2.2},
+            "hovertemplate": f"{name}: %{{x:,}} samples, error %{{y:.4f}}<extra></extra>",
+        },
+    ]
 
 
 def _caption(stored: StoredScores) -> tuple[str, ...]:

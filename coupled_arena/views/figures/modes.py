@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.stats.coupling.modes import stars
 from coupled_arena.views.figures.caption import mode_caption
-from coupled_arena.views.figures.matrices import number
 from coupled_arena.views.figures.rows import FigureRow, bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
 from coupled_arena.views.tables.modes import mode_models
@@ -18,16 +17,14 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     modes = board.estimates.modes
     assert modes is not None, "the board does not compare the modes"
-    averages = modes.averages
-    places = {model: i for i, model in enumerate(modes.models)}
-    order = [places[s.model] for s in board.standings]
-    coupled = [number(averages.coupled[i]) for i in order]
-    independent = [number(averages.independent[i]) for i in order]
-    p_values = [number(averages.p_value[i]) for i in order]
+    numbers = mode_models(modes)
+    of_model = {row["model"]: row for row in numbers.records()}
+    models = [standing.model for standing in board.standings]
+    rates = [(of_model[model]["coupled"], of_model[model]["independent"]) for model in models]
     found = [
-        (row, c, i)
-        for row, (c, i) in enumerate(zip(coupled, independent, strict=True))
-        if c is not None and i is not None
+        (row, coupled, independent)
+        for row, (coupled, independent) in enumerate(rates)
+        if coupled is not None and independent is not None
     ]
     rows = [row for row, _, _ in found]
     traces = [
@@ -42,10 +39,9 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     ]
     for trace, name, values in ((traces[1], "independent", 2), (traces[2], "coupled", 1)):
         trace["hovertext"] = [f"{name} {each[values]:.1%}" for each in found]
-    models = [s.model for s in board.standings]
     labels = [FigureRow(model, "<i>too few in both</i>", known=False) for model in models]
     for row, c, i in found:
-        p = p_values[row]
+        p = of_model[models[row]]["p_value"]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""
         labels[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
     head = Head(
@@ -58,6 +54,6 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
                 ("\N{WHITE CIRCLE}", theme.other, "independent"),
             ),
         ),
-        numbers=mode_models(modes),
+        numbers=numbers,
     )
     return row_figure(traces, labels, theme, head, rate_axis(theme))

@@ -104,3 +104,21 @@ RISK = {
         "the standard deviation may, for it counts good surprises as risk too."
     ),
 }
+EXPERIMENTS = {
+    "trade-off": (
+        "A dot is an error level. To the right the rank-sets agree with those of all votes more "
+        "often; lower, they are narrower. Good methods lie to the lower right."
+    ),
+    "votes": (
+        "The same for few votes with the judge, a line for each number of votes: what more votes "
+        "would bring."
+    ),
+    "positions": (
+        "How often a model's rank-set has each position: the larger the dot, the more often. A "
+        "column whose dots lie elsewhere than the baseline's is wrong, however narrow."
+    ),
+    "rank-sets": (
+        "How often each model got which rank-set. Tall bars are stable rank-sets; bars of other "
+        "colours in other places disagree with all votes together."
+    ),
+}

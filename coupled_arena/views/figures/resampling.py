@@ -111,10 +111,7 @@ def position_figure(result: Resampling, votes: int) -> go.Figure:
             x=place + 1,
             y=row,
             mode="markers",
-            marker={
-                "size": _LARGEST_DOT * share[row, place] ** 0.5,
-                "color": _COLOURS[ranking],
-            },
+            marker={"size": _LARGEST_DOT * share[row, place] ** 0.5, "color": _COLOURS[ranking]},
             hovertext=[
                 f"{escape(result.models[order[r]])}: position {p + 1} in {share[r, p]:.0%}"
                 for r, p in zip(row, place, strict=True)

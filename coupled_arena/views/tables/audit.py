@@ -58,11 +58,7 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         strong=True,
     ),
     Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=_span("tau_max", ".2f"),
+        "tau_max_low", float, "Lower bound of tau_max", heading=LEVEL, text=_span("tau_max", ".2f")
     ),
     Column("tau_max_high", float, "Upper bound of tau_max"),
     Column("at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"),
@@ -78,10 +74,7 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         ".2f",
     ),
     Column(
-        "lambda_limit",
-        float,
-        "Weight of verdicts without end",
-        attrgetter("power_tuning_limit"),
+        "lambda_limit", float, "Weight of verdicts without end", attrgetter("power_tuning_limit")
     ),
 )
 AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
@@ -102,20 +95,9 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
         text=".1%",
     ),
     Column(
-        "judge_bias",
-        float,
-        "Judge's score less people's",
-        heading="Bias",
-        text="+.1%",
-        strong=True,
+        "judge_bias", float, "Judge's score less people's", heading="Bias", text="+.1%", strong=True
     ),
-    Column(
-        "bias_low",
-        float,
-        "Lower bound of the bias",
-        heading=LEVEL,
-        text=_span("bias", "+.1%"),
-    ),
+    Column("bias_low", float, "Lower bound of the bias", heading=LEVEL, text=_span("bias", "+.1%")),
     Column("bias_high", float, "Upper bound of the bias"),
     Column(
         "bias_possible",
@@ -134,7 +116,6 @@ def audit_models(audit: Audit) -> Table[ModelAudit]:
     return table_of(AUDIT_MODELS, audit.models, alpha=audit.alpha).showing(
         *("model", "n", "judge_only", "b", "p", "q", "agreement", "balanced_agreement"),
         *("judge_bias", "bias_low", "bias_possible", "rho_squared", "lambda", "tau", "tau_max"),
-        "tau_max_low",
     )
 
 
@@ -158,11 +139,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         text="+.1%",
     ),
     Column(
-        "powered_low",
-        float,
-        "Lower bound of powered",
-        heading=LEVEL,
-        text=_span("powered", "+.1%"),
+        "powered_low", float, "Lower bound of powered", heading=LEVEL, text=_span("powered", "+.1%")
     ),
     Column("powered_high", float, "Upper bound of powered"),
     Column(
@@ -261,5 +238,6 @@ def audit_text(audit: Audit) -> str:
     """Return an audit for a terminal."""
     ties = f"ties {audit.estimates.ties}, " if audit.estimates.judged else ""
     settings = f"{ties}alpha {audit.alpha:g}"
-    table = audit_models(audit).text()
-    return "\n".join([table, settings, *audit_words(audit), *audit_warnings(audit)])
+    table = audit_models(audit)
+    text = table.showing(*table.shown, "tau_max_low").text()
+    return "\n".join([text, settings, *audit_words(audit), *audit_warnings(audit)])

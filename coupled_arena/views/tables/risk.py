@@ -53,11 +53,7 @@ MODELS: tuple[Column[_Row], ...] = (
     ),
     Column("mean", float, "Mean score, higher is better", heading="Mean", text=".4g"),
     Column(
-        "tail_mean",
-        float,
-        "Mean of the worst share of scores",
-        heading="Worst\n{tail}",
-        text=".4g",
+        "tail_mean", float, "Mean of the worst share of scores", heading="Worst\n{tail}", text=".4g"
     ),
 )
 

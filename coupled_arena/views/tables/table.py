@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -152,7 +151,7 @@ class Table(Generic[Row]):
         Path(path).write_text(self.csv(), encoding="utf-8", newline="")
 
     def text(self) -> str:
-        """Return what people read of the rows for a terminal; nothing is cut, however wide."""
+        """Return what people read of the rows as plain text; nothing is cut, however wide."""
         from rich.console import Console
         from rich.table import Table as Grid
         from rich.text import Text
@@ -164,7 +163,11 @@ class Table(Generic[Row]):
         for row in self.rows:
             grid.add_row(*(Text(column.read(row)) for column in self._read))
         out = io.StringIO()
-        Console(file=out, width=_WIDEST, force_terminal=sys.stdout.isatty()).print(grid)
+        # Asked for text, it would otherwise draw into a notebook, or colour what goes to a file.
+        console = Console(
+            file=out, width=_WIDEST, force_terminal=False, force_jupyter=False, color_system=None
+        )
+        console.print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def html(self, kind: str = "") -> Markup:

@@ -31,7 +31,7 @@ from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
 from tests.store.conftest import make_vote
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "data-dictionary.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"
 MADE_FOR_THE_PROGRAM = {"battle_pairs", "comparison_rows"}  # views that the page only mentions
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,0 +1,249 @@
+"""The data dictionary stays true: every table, column, export file and JSON key, and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from coupled_arena.battles.batch import Generated
+from coupled_arena.battles.judge_runs.bulk import Judged
+from coupled_arena.battles.replay import Replay
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import Verdict
+from coupled_arena.store.database import Store
+from coupled_arena.store.pending.solutions import PendingSolutions
+from coupled_arena.store.tables import judges, verdicts
+from coupled_arena.store.tables.scores import Accuracy
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.importing import Rejected
+from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.views.tables import audit, coupling, experiments, leaderboard, modes, risk
+from coupled_arena.views.tables.dictionary import RESULTS
+from coupled_arena.views.tables.table import Column
+from tests.analysis.test_grading import fill
+from tests.store.conftest import make_vote
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"
+MADE_FOR_THE_PROGRAM = {"battle_pairs", "comparison_rows"}  # views that the page only mentions
+EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def documented(chapter, last="type"):
+    """Return the rows of the table below each heading of a chapter, as far as a column."""
+    text = PAGE.read_text(encoding="utf-8")
+    (body,) = re.findall(rf"^## {chapter}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    parts = re.split(r"^### (.*)$", body, flags=re.MULTILINE)[1:]
+    meaning = r" (.*) \|$" if last == "meaning" else ""
+    row = rf"^\| `([^`]+)` \|(?: ([^|]*) \|)?{meaning}"
+    return {
+        name: re.findall(row, table, re.MULTILINE)
+        for name, table in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    """A store with votes, verdicts, scores and grades."""
+    db = tmp_path_factory.mktemp("dictionary") / "arena.duckdb"
+    rng = np.random.default_rng(2)
+    with Store.open(db) as store:
+        fill(store, prompts=10, seeds=2)
+        with store.cursor() as cursor:
+            ids = [id for (id,) in cursor.execute("select battle from battles").fetchall()]
+        said = []
+        for judge in ("ann", "bob"):
+            store.write(
+                lambda cursor, judge=judge: judges.bind(cursor, judge, "model", "hash", "{}")
+            )
+        for number, id in enumerate(sorted(ids)):
+            battle, moment = store.battle(id), EARLIEST + timedelta(minutes=number)
+            right = np.array([reply.text.startswith("right") for reply in battle.replies])
+            ranks = 1 + (right[None, :] > right[:, None]).sum(1)
+            if number % 3:
+                store.cast(make_vote(battle, *ranks.tolist(), voter=f"v{number % 5}"))
+            said += [
+                Verdict(f"{id}{i}{j}", id, "ann", i, j, outcome, "", judged_at=moment)
+                for i, j in ((0, 1), (0, 2), (1, 2))
+                if (outcome := list(Outcome)[int(rng.integers(3))])
+            ]
+        store.write(lambda cursor: verdicts.add(cursor, said))
+        with PendingSolutions(store, "bob") as pending:
+            asked = [solution for page in pending.pages() for solution in page]
+            pending.add([one.answered("bob", bool(rng.random() < 0.6), "") for one in asked])
+        snapshot(store, snapshot_path(db))
+    return db
+
+
+@pytest.mark.parametrize(
+    ("chapter", "kind", "unnamed"),
+    [
+        ("Tables of a store", "BASE TABLE", set()),
+        ("Views worth reading", "VIEW", MADE_FOR_THE_PROGRAM),
+    ],
+)
+def test_tables(chapter, kind, unnamed):
+    with Store.in_memory() as store, store.cursor() as cursor:
+        rows = cursor.execute(
+            "select table_name, column_name, data_type "
+            "from information_schema.columns join information_schema.tables using (table_name) "
+            "where table_type = ? order by ordinal_position",
+            [kind],
+        ).fetchall()
+    there = {}
+    for table, column, type in rows:
+        if table not in unnamed:
+            there.setdefault(table, []).append((column, re.sub(r"^ENUM.*", "ENUM", type)))
+    assert documented(chapter) == there
+
+
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
+def test_export_files(db, tmp_path, format):
+    with Store.open(db, read_only=True) as store:
+        files = export(store, tmp_path, format)
+        if format == "jsonl":
+            files += export(store, tmp_path, "arena")
+    page = documented("Export files")
+    assert {path.stem for path in files} >= {name.split()[0] for name in page} - {"arena"}
+    for path in files:
+        columns = duckdb.sql(f"select * from '{path}'").columns
+        assert [name for name, _ in page[f"{path.stem} file"]] == columns, path.name
+
+
+def test_columns_of_results():
+    """Word for word what the columns say of themselves, which is the one place to change it."""
+    page = documented("Columns of results", "meaning")
+    assert page.keys() == RESULTS.keys()
+    for part, columns in RESULTS.items():
+        wanted = [(column.name, column.kind.__name__, column.meaning) for column in columns]
+        assert page[part] == wanted, part
+
+
+def test_no_list_of_columns_is_forgotten():
+    for module in (audit, coupling, experiments, leaderboard, modes, risk):
+        for name, found in vars(module).items():
+            public = name.isupper() and not name.startswith("_")
+            if public and isinstance(found, tuple) and isinstance(found[0], Column):
+                assert found in RESULTS.values(), name
+
+
+def keys(value, beginning="") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            path = f"{beginning}.{key}".removeprefix(".")
+            yield path
+            yield from keys(inner, path)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner, f"{beginning}[]")
+
+
+def pattern(key):
+    """Return what a documented key stands for: capitals for any name, an ellipsis for the rest."""
+    parts = re.split(r"([A-Z]{3,}|…)", key)
+    meant = {"…": r"(\W.*)?"}
+    return "".join(
+        meant.get(part, r"[^.\[]+") if number % 2 else re.escape(part)
+        for number, part in enumerate(parts)
+    )
+
+
+def check_keys(part, answers):
+    there = {key for answer in answers for key in keys(answer)}
+    known = {key: re.compile(pattern(key)) for key, _ in documented("JSON of the commands")[part]}
+    unknown = [key for key in there if not any(form.fullmatch(key) for form in known.values())]
+    gone = [key for key, form in known.items() if not any(map(form.fullmatch, there))]
+    assert (sorted(unknown), gone) == ([], []), f"{part}: unknown to the page; gone from the answer"
+
+
+@pytest.fixture
+def answer(call):
+    def ask(*arguments):
+        code, out, err = call(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return ask
+
+
+COMMANDS = {
+    "leaderboard": ["--judge", "ann", "--bradley-terry"],
+    "audit": ["--judge", "ann"],
+    "plan": ["able", "--judge", "ann"],
+    "coupling": ["--error", "0.05", "--by-category", "--published"],
+    "risk": ["--metrics", "quiz,length", "--judge", "ann", "--bootstraps", "50"],
+    "resample": ["--judge", "ann", "--repeats", "2", "--plots", "plots"],
+    "report": ["--out", "page"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    check_keys(f"{command} json", [answer(command, *COMMANDS[command], "--db", db)])
+
+
+def test_json_without_a_store(answer):
+    check_keys("models json", [answer("models")])
+    check_keys("simulate json", [answer("simulate", "--repeats", "1", "--human", "100")])
+
+
+def test_json_of_transfers(answer, db, tmp_path):
+    out, wrong = tmp_path / "out", tmp_path / "wrong.csv"
+    check_keys("export json", [answer("export", "--out", out, "--db", db)])
+    wrong.write_text("model_a,model_b,winner\na,b,nobody\n")
+    copy = tmp_path / "copy.duckdb"
+    done = [answer("import", file, "--db", copy) for file in (out, wrong)]
+    check_keys("import json", done)
+    wrong.write_text("battle,model,kind\nnone,able,1\n")
+    check_keys("import-scores json", [answer("import-scores", wrong, "--db", copy)])
+
+
+def test_json_of_a_restoration(answer, db, tmp_path):
+    path = tmp_path / "arena.duckdb"
+    snapshot_path(path).write_bytes(snapshot_path(db).read_bytes())
+    check_keys("restore json", [answer("restore", "--db", path)])
+
+
+@pytest.mark.parametrize(
+    ("part", "kinds", "more"),
+    [
+        ("generate json", [Generated], {}),
+        ("benchmark json", [Generated], {"task": "", "scores": [Accuracy]}),
+        ("replay json", [Replay], {}),
+        ("judge json", [Judged], {}),
+    ],
+)
+def test_json_of_what_takes_models(part, kinds, more):
+    """Their answers are these records, which the tests of the commands see."""
+
+    def answered(kind):
+        return {field.name: None for field in fields(kind)}
+
+    told = {key: [answered(kind) for kind in value] for key, value in more.items()}
+    check_keys(part, [{**answered(kinds[0]), **told}])
+
+
+def test_a_rejected_row_is_what_the_page_says():
+    named = [key for key, _ in documented("JSON of the commands")["import json"]]
+    assert {f"rejected[].{field.name}" for field in fields(Rejected)} <= set(named)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant", "other"),
+    [
+        ("by_metric.METRIC…", "by_metric.quiz.order1", "by_metrics"),
+        ("models[].b", "models[].b", "models[].b_low"),
+        ("risk.RISK.ranks", "risk.gini_tail.ranks", "risk.gini_tail.ranking"),
+    ],
+)
+def test_a_key_stands_for_what_it_says(key, meant, other):
+    assert re.fullmatch(pattern(key), meant)
+    assert not re.fullmatch(pattern(key), other)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import coupled_arena
+from coupled_arena.cli.main import app
+
 PACKAGE = Path(__file__).resolve().parents[1] / "coupled_arena"
 
 # From the faces down: a room may import what lies on floors below its own, and itself.
@@ -129,3 +132,39 @@ def test_no_module_prints():
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
     ]
     assert calls == []
+
+
+def length(path, function):
+    """Return a function's lines less its docstring; those of a face less its options, too."""
+    documented = ast.get_docstring(function) is not None
+    body = function.body[documented:]
+    if not body:
+        return 0
+    inside = function.end_lineno - body[0].lineno + 1
+    if takes_options(path, function):
+        return inside
+    docstring = function.body[0].end_lineno - function.body[0].lineno + 1 if documented else 0
+    return function.end_lineno - function.lineno + 1 - docstring
+
+
+def takes_options(path, function):
+    """Tell whether a function is a command, or the same for Python."""
+    module = ".".join(path.with_suffix("").relative_to(PACKAGE.parent).parts)
+    faces = [each.callback for each in app.registered_commands]
+    faces += [getattr(coupled_arena, name) for name in coupled_arena.__all__]
+    return (module, function.name) in {(each.__module__, each.__name__) for each in faces}
+
+
+def test_no_file_is_longer_than_300_lines():
+    found = {path: len(path.read_text().splitlines()) for path in modules()}
+    assert {str(path): lines for path, lines in found.items() if lines > 300} == {}
+
+
+def test_no_function_is_longer_than_45_lines():
+    found = {
+        f"{path.relative_to(PACKAGE)} {node.name}": length(path, node)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: lines for name, lines in found.items() if lines > 45} == {}

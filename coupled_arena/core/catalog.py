@@ -153,7 +153,7 @@ def first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
-        return f"there is no setting {where!r}; see the README for those there are."
+        return f"there is no setting {where!r}; docs/hosting.md and docs/your-models.md list them."
     message = problem["msg"].removeprefix("Value error, ")
     tellable = isinstance(problem["input"], str | int | float) and not where.endswith("key")
     given = f", not {problem['input']!r}" if tellable else ""

@@ -46,7 +46,7 @@ class DataTab:
         """Lay out the tab inside the current Blocks."""
         gr.Markdown(_INTRO.format(_LEFT_OUT[self._hidden]))
         with gr.Row(equal_height=True):
-            choice = gr.Radio(_FORMATS, value="parquet", label="ExportFormat", scale=3)
+            choice = gr.Radio(_FORMATS, value="parquet", label="Format", scale=3)
             make = gr.Button("Make files", variant="primary", scale=1, elem_id="make-files")
         files = gr.File(label="Files", file_count="multiple", interactive=False, elem_id="files")
         make.click(self._export, choice, files, **QUIET)

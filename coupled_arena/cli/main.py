@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from coupled_arena.cli.audit import audit, plan
-from coupled_arena.cli.board import leaderboard
 from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import export, import_, import_scores
 from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.generation import benchmark, generate, replay_battle
 from coupled_arena.cli.judging import judge
+from coupled_arena.cli.leaderboard import leaderboard
 from coupled_arena.cli.report import report
 from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk

@@ -28,13 +28,13 @@ from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import Any
 
 from coupled_arena.core.errors import TaskError
-from coupled_arena.tasks.lock import supported
+from coupled_arena.tasks.sandbox_lock import supported
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START = f"""
 import sys
 sys.path.append({str(_ROOT)!r})
-from coupled_arena.tasks.inside import main
+from coupled_arena.tasks.sandbox_child import main
 sys.path.pop()
 main()
 """

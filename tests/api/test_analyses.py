@@ -148,9 +148,9 @@ FIGURES = {
         "modes",
         "mode_pairs",
     },
-    "audit": {"bias", "efficiency", "agreement", "win_rates"},
-    "coupling": {"savings", "variance", "covariance", "error"},
-    "risk": {"quantiles", "tails", "first_order", "second_order", "mean_risk"},
+    "audit": ["bias", "efficiency", "agreement", "win_rates"],
+    "coupling": ["savings", "variance", "covariance", "error"],
+    "risk": ["quantiles", "tails", "first_order", "second_order", "mean_risk"],
 }
 
 
@@ -165,7 +165,9 @@ def results(database, protocols, risks):
     }
 
 
-@pytest.mark.parametrize(("kind", "name"), [(k, n) for k, names in FIGURES.items() for n in names])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(k, n) for k, names in FIGURES.items() for n in sorted(names)]
+)
 def test_every_figure_is_drawn(results, kind, name):
     figure = ca.plot(results[kind], name, dark=True)
     assert figure.data or figure.layout.shapes

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.cli import audit, board, coupling, generation, risk
+from coupled_arena.cli import audit, coupling, generation, leaderboard, risk
 
 HEAVY = ("torch", "transformers", "gradio", "pandas", "numpy", "scipy", "duckdb", "plotly", "typer")
 
@@ -54,8 +54,8 @@ def test_a_name_that_is_not_there():
 @pytest.mark.parametrize(
     ("function", "command", "own"),
     [
-        (ca.leaderboard, board.leaderboard, {"store"}),
-        (ca.rank, board.leaderboard, {"votes"}),
+        (ca.leaderboard, leaderboard.leaderboard, {"store"}),
+        (ca.rank, leaderboard.leaderboard, {"votes"}),
         (ca.audit, audit.audit, {"store"}),
         (ca.coupling, coupling.coupling, {"scores"}),
         (ca.risk, risk.risk, {"scores"}),

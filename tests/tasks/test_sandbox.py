@@ -255,7 +255,7 @@ def test_without_a_lock_nothing_runs_unless_asked_to(monkeypatch, tmp_path):
 def test_a_kernel_that_refuses_the_lock_is_named(monkeypatch):
     """As under a filter that forbids filters: the program does not begin."""
     refuse = (
-        "import coupled_arena.tasks.lock as l\n"
+        "import coupled_arena.tasks.sandbox_lock as l\n"
         "def no(*a): raise OSError(1, 'prctl: Operation not permitted')\n"
         "l._call = no\n"
     )
@@ -267,7 +267,7 @@ def test_a_kernel_that_refuses_the_lock_is_named(monkeypatch):
 
 
 def test_a_kernel_that_only_pretends_is_found_out(monkeypatch):
-    pretend = "import coupled_arena.tasks.lock as l\nl._call = lambda *a: None\n"
+    pretend = "import coupled_arena.tasks.sandbox_lock as l\nl._call = lambda *a: None\n"
     command = [*sandbox._COMMAND]
     command[-1] = command[-1].replace("from coupled", pretend + "from coupled")
     monkeypatch.setattr(sandbox, "_COMMAND", command)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.cells import cells_of
+from coupled_arena.analysis.leaderboard.influence_cells import cells_of
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts

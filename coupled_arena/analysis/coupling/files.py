@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.analysis.cells import SUBJECTS, place_of, scores_of, text_of
+from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable

@@ -13,7 +13,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves, error_curves
 from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
-from coupled_arena.stats.track import Track
+from coupled_arena.stats.progress import Track
 
 _SIZES, _PUBLISHED_SIZES = 60, 200  # points of a curve
 _FEWEST = 20  # samples at its beginning

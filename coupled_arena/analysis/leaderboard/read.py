@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.cells import (
+from coupled_arena.analysis.leaderboard.influence_cells import (
     cells_of,
     cells_of_verdicts,
     cells_of_votes,

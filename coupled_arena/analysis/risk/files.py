@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coupled_arena.analysis.cells import SUBJECTS, is_missing, place_of, score_of, text_of
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
+from coupled_arena.analysis.score_cells import SUBJECTS, is_missing, place_of, score_of, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.coupling.score_tables import ScoreTable
-from coupled_arena.stats.track import Track
+from coupled_arena.stats.progress import Track
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import check_alpha
+from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.estimates import (
     Covariance,
     Estimate,
@@ -26,7 +27,6 @@ from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import SimulatedTruth
-from coupled_arena.stats.track import Track
 
 _RANKINGS = (Ranking.HUMAN, Ranking.PPR)
 

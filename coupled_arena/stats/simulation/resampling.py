@@ -20,6 +20,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.intervals import check_alpha
+from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.estimates import (
     Covariance,
     Estimate,
@@ -36,7 +37,6 @@ from coupled_arena.stats.simulation.rank_set_runs import (
     rank_bounds,
 )
 from coupled_arena.stats.simulation.subsets import Subsets
-from coupled_arena.stats.track import Track
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coupled_arena.views.tables import audit, coupling, experiments, leaderboard, modes, risk
+from coupled_arena.views.tables import (
+    audit,
+    coupling,
+    experiments,
+    leaderboard,
+    modes,
+    replies,
+    risk,
+)
 from coupled_arena.views.tables.table import Column
 
 RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
@@ -29,4 +37,5 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "resample: rank-sets": experiments.RANK_SETS,
     "simulate: rank-sets": experiments.COVERAGE,
     "simulate: intervals": experiments.INTERVALS,
+    "replies of `generate` in Python": replies.REPLIES,
 }

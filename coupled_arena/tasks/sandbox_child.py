@@ -18,8 +18,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from coupled_arena.tasks.lock import limit, lock
-from coupled_arena.tasks.wire import pack, receive, send, unpack
+from coupled_arena.tasks.sandbox_lock import limit, lock
+from coupled_arena.tasks.sandbox_wire import pack, receive, send, unpack
 
 _ANSWER = 300  # characters of a reason
 # Modules that do something when they are imported, or need a screen.

@@ -4,11 +4,15 @@
 (() => {
   const send = window.fetch.bind(window);
   const posted = new Set(); // ids of events whose end has not come
+  const ended = new Set(); // of events that ended before the answer to their posting came
 
   const parsed = (message) => JSON.parse(message.replace(/^data: /, ""));
 
   const closes = (message) => {
-    if (message.includes('"process_completed"')) posted.delete(parsed(message).event_id);
+    if (message.includes('"process_completed"')) {
+      const { msg, event_id } = parsed(message);
+      if (msg === "process_completed" && !posted.delete(event_id)) ended.add(event_id);
+    }
     return message.includes('"close_stream"') && parsed(message).msg === "close_stream";
   };
 
@@ -50,8 +54,10 @@
       return continued(request, await send(request.clone()));
     }
     const response = await send(input, options);
-    if (path.endsWith("/queue/join") && response.ok)
-      posted.add((await response.clone().json()).event_id);
+    if (path.endsWith("/queue/join") && response.ok) {
+      const { event_id } = await response.clone().json();
+      if (!ended.delete(event_id)) posted.add(event_id);
+    }
     return response;
   };
 })();

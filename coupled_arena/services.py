@@ -76,12 +76,13 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
     from coupled_arena.analysis.audit.read import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
 
+    judge = _live_client(settings.judge)  # before the models, which take a while to load
     with (
         open_store(settings, create=not annotate) as (store, snapshots),
         _annotation(store) if annotate else _arena(settings, store) as arena,
     ):
         boards = LiveEstimates(store), LiveAudits(store)
-        with _live_judge(settings.judge, store) as live:
+        with _live_judge(judge, settings.judge, store) as live:
             yield Services(settings, store, snapshots, arena, *boards, live)
 
 
@@ -194,12 +195,19 @@ def _judge_class() -> type[Judge]:
     return Judge
 
 
-@contextmanager
-def _live_judge(settings: JudgeSettings, store: Store) -> Iterator[LiveJudge | None]:
+def _live_client(settings: JudgeSettings) -> Judge | None:
     if not settings.judges_live:
+        return None
+    return build_judge(settings, patience=min(settings.patience, _LIVE_PATIENCE))
+
+
+@contextmanager
+def _live_judge(
+    judge: Judge | None, settings: JudgeSettings, store: Store
+) -> Iterator[LiveJudge | None]:
+    if judge is None:
         yield None
         return
-    judge = build_judge(settings, patience=min(settings.patience, _LIVE_PATIENCE))
     live = LiveJudge(judge, store, settings.concurrency)
     _log.info("%s judges battles as they are voted on", live.name)
     try:

@@ -40,11 +40,11 @@ class Quiz(Task):
         """Compare the first choice that the reply names, or its first number."""
         choices = item.choices if isinstance(item, QuizItem) else ()
         if choices:
-            said = read_choice(reply_text, choices)
-            return Graded(float(said == item.reference), said)
-        said = next(iter(numbers(reply_text)), None)
-        right = said is not None and Fraction(said) == Fraction(item.reference)
-        return Graded(float(right), said)
+            answer = read_choice(reply_text, choices)
+            return Graded(float(answer == item.reference), answer)
+        answer = next(iter(numbers(reply_text)), None)
+        right = answer is not None and Fraction(answer) == Fraction(item.reference)
+        return Graded(float(right), answer)
 
 
 def read_choice(reply: str, choices: tuple[str, ...]) -> str | None:

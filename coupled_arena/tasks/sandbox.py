@@ -138,8 +138,8 @@ class Sandbox:
             finally:
                 for end in (*calls, *answers):
                     os.close(end)
-            told = _verdict(checker, deadline)
-            return _ran(told, candidate, checker, deadline)
+            verdict = _verdict(checker, deadline)
+            return _ran(verdict, candidate, checker, deadline)
 
     def _order(self, role: str, sources: list[str], entry_point: str) -> dict[str, Any]:
         return {
@@ -156,12 +156,12 @@ class Sandbox:
 @contextmanager
 def _started(order: dict[str, Any], pipes: list[tuple[int, str]]) -> Iterator[Popen[bytes]]:
     """Start one of the two processes; on leaving, end it."""
-    with tempfile.TemporaryFile() as told:
-        told.write(json.dumps(order | {"pipes": pipes}).encode())
-        told.seek(0)
+    with tempfile.TemporaryFile() as orders:
+        orders.write(json.dumps(order | {"pipes": pipes}).encode())
+        orders.seek(0)
         process = Popen(
             _COMMAND,
-            stdin=told,
+            stdin=orders,
             stdout=PIPE,
             stderr=DEVNULL,
             env=_ENVIRONMENT,
@@ -189,25 +189,25 @@ def _verdict(checker: Popen[bytes], deadline: float) -> dict[str, Any] | None:
             return None
         line += part
     with suppress(ValueError):  # tests that write there themselves
-        told = json.loads(line)
-        return told if isinstance(told, dict) else None
+        verdict = json.loads(line)
+        return verdict if isinstance(verdict, dict) else None
     return None
 
 
 def _ran(
-    told: dict[str, Any] | None,
+    verdict: dict[str, Any] | None,
     candidate: Popen[bytes],
     checker: Popen[bytes],
     deadline: float,
 ) -> Ran:
-    if told and "refused" in told:
+    if verdict and "refused" in verdict:
         raise TaskError(
-            f"Programs cannot be locked in on this machine ({told['refused']}): score on another, "
-            "or in a container that allows seccomp."
+            f"Programs cannot be locked in on this machine ({verdict['refused']}): score on "
+            "another, or in a container that allows seccomp."
         )
-    if told and told["passed"]:
+    if verdict and verdict["passed"]:
         return Ran(ProgramResult.PASSED)
-    if told is None and time.monotonic() >= deadline:
+    if verdict is None and time.monotonic() >= deadline:
         return Ran(ProgramResult.TIMED_OUT, "it took too long")
     for process in (candidate, checker):
         with suppress(TimeoutExpired):
@@ -216,4 +216,5 @@ def _ran(
                 return Ran(ProgramResult.TIMED_OUT, "it used up its processor time")
             if code < 0:
                 return Ran(ProgramResult.KILLED, f"it was ended by {signal.Signals(-code).name}")
-    return Ran(ProgramResult.FAILED, told["reason"] if told else "the tests ended without a result")
+    why = verdict["reason"] if verdict else "the tests ended without a result"
+    return Ran(ProgramResult.FAILED, why)

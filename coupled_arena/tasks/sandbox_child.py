@@ -115,12 +115,12 @@ def _answered(
     module: ModuleType, name: str, call: dict[str, Any], failure: BaseException | None
 ) -> dict[str, Any]:
     if failure is not None:
-        return {"raised": _told(failure)}
+        return {"raised": _described(failure)}
     try:
         function = getattr(module, name)
         return {"value": pack(function(*unpack(call["positional"]), **unpack(call["named"])))}
     except BaseException as error:  # noqa: BLE001 - as above
-        return {"raised": _told(error)}
+        return {"raised": _described(error)}
 
 
 def _tests(order: dict[str, Any], calls: BinaryIO, answers: BinaryIO, verdict: BinaryIO) -> None:
@@ -135,7 +135,7 @@ def _tests(order: dict[str, Any], calls: BinaryIO, answers: BinaryIO, verdict: B
         names[order["entry_point"]] = called
         names["check"](called)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the tests did not pass
-        send(verdict, {"passed": False, "reason": _told(error)})
+        send(verdict, {"passed": False, "reason": _described(error)})
         return
     send(verdict, {"passed": True, "reason": ""})
 
@@ -154,7 +154,7 @@ def _caller(calls: BinaryIO, answers: BinaryIO) -> Callable[..., Any]:
     return call
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     words = str(error)[:_ANSWER].strip()
     name = "" if isinstance(error, CandidateError) else type(error).__name__
     return ": ".join(part for part in (name, words) if part)

@@ -11,10 +11,10 @@ import pytest
 
 from coupled_arena.battles.judge_runs import live
 from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.core.errors import StoreError
+from coupled_arena.core.errors import SettingsError, StoreError
 from coupled_arena.core.records import Finish, Source
 from coupled_arena.core.settings import JudgeSettings, load_settings
-from coupled_arena.services import build_judge
+from coupled_arena.services import build_judge, open_services
 from tests.judging.scripted import KEY, RESET, failure, scripted, verdict
 from tests.patience import until
 from tests.store.conftest import make_battle, make_vote
@@ -184,3 +184,11 @@ def test_settings_make_a_judge():
     built = build_judge(JudgeSettings(name="n", model="m", base_url="http://x", swap="random"))
     assert (built.spec.name, built.spec.model, built.spec.swap) == ("n", "m", "random")
     assert len(built.spec.prompt.sha256) == 64
+
+
+def test_a_judge_that_cannot_be_built_is_told_before_anything_is_opened(tmp_path):
+    judge = {"name": "m", "base_url": "http://127.0.0.1:1/v1", "prompt": tmp_path / "none.txt"}
+    settings = load_settings(db=tmp_path / "arena.duckdb", judge=judge)
+    with pytest.raises(SettingsError, match=r"none\.txt"), open_services(settings):
+        pass
+    assert not settings.db.exists()

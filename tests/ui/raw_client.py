@@ -39,6 +39,7 @@ class Visitor:
         self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=_NO_TLS)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
+        self.asked = 0
         self.config: dict[str, Any] = json.loads(self.get("/config"))
 
     @property
@@ -112,6 +113,7 @@ class Visitor:
         """
         while True:
             self.join(self.dependency("click", "ask"), [question, size])
+            self.asked += 1
             view = self.watch(stop=stop)
             if not (stop and view.get("reveal")):  # there is no view where it was refused
                 return view

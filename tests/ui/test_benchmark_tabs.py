@@ -7,6 +7,7 @@ import pytest
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
 from tests.analysis import test_coupling, test_grading
+from tests.patience import until
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab
 
@@ -98,6 +99,36 @@ def test_an_event_is_answered_that_is_posted_while_the_stream_closes(site, visit
         page.wait_for_function(f"window.closing > {closing}")
         page.get_by_label("Half the width of the interval").fill(str(error))
         needed.get_by_text(f"± {error}").wait_for()
+
+
+# The answer to an event's posting arrives when the event has ended.
+LATE_JOIN = """
+const send = window.fetch.bind(window);
+window.fetch = async (...given) => {
+  const response = await send(...given);
+  if (String(given[0].url ?? given[0]).includes("/queue/join"))
+    await new Promise((go) => setTimeout(go, 1000));
+  return response;
+};
+"""
+
+
+def test_the_stream_ends_once_every_event_has(site, visit):
+    page = visit(script=LATE_JOIN, url="about:blank")
+    opened, ended = [], []
+    page.on("request", lambda request: "queue/data" in request.url and opened.append(request))
+    for end in ("requestfinished", "requestfailed"):
+        page.on(end, lambda request: ended.append(request))
+    page.goto(site.url)
+    open_tab(page, "Coupling")
+    page.locator("#coupling-curve .js-plotly-plot").wait_for()
+
+    def over():
+        page.wait_for_timeout(50)  # the page's events come in meanwhile
+        return set(opened) <= set(ended)
+
+    until(over)
+    assert opened
 
 
 def test_a_judge_is_held_against_the_benchmark(site, visit):

@@ -87,24 +87,24 @@ def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Serie
     """Return outcomes of words, or of the winner's own name; missing values stay missing."""
     import pandas as pd
 
-    said = _names(votes, column)
-    by_word = said.str.lower().map({word: outcome.value for word, outcome in _WORDS.items()})
-    by_name = pd.Series(None, index=said.index, dtype=object)
-    by_name[said == given["model_a"]] = Outcome.FIRST.value
-    by_name[said == given["model_b"]] = Outcome.SECOND.value
+    words = _names(votes, column)
+    by_word = words.str.lower().map({word: outcome.value for word, outcome in _WORDS.items()})
+    by_name = pd.Series(None, index=words.index, dtype=object)
+    by_name[words == given["model_a"]] = Outcome.FIRST.value
+    by_name[words == given["model_b"]] = Outcome.SECOND.value
     both = by_word.notna() & by_name.notna()
     _refuse(
         votes,
         both & (by_word != by_name),
         f"{column} {{value}} names one model, and the side of the other",
-        said,
+        words,
     )
     found = by_word.astype(object).where(by_word.notna(), by_name)
     _refuse(
         votes,
-        said.notna() & found.isna(),
+        words.notna() & found.isna(),
         f"{column} is {{value}}, not model_a, model_b, tie, both_bad or one of the row's models",
-        said,
+        words,
     )
     return found.where(found.notna(), None)
 

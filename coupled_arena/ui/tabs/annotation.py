@@ -82,11 +82,11 @@ class AnnotationTab:
 def progress_text(progress: Progress) -> str:
     """Return how far the voting is, in words."""
     have = "has" if progress.voted == 1 else "have"
-    said = f"{progress.voted:,} of {progress.battles:,} battles {have} a vote; you cast "
-    said += f"{progress.yours:,}."
+    line = f"{progress.voted:,} of {progress.battles:,} battles {have} a vote; you cast "
+    line += f"{progress.yours:,}."
     if not progress.identical:
-        return said
-    return f"{said} Ties of identical answers, counted without asking you: {progress.identical:,}."
+        return line
+    return f"{line} Ties of identical answers, counted without asking you: {progress.identical:,}."
 
 
 def over_text(progress: Progress, skipped: int) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from enum import StrEnum
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from coupled_arena.api.stores import ArenaStore
@@ -17,11 +19,19 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=StrEnum)
 
+_DOUBTFUL = 0.5  # nobody wants intervals that are wrong more often than right
+
 
 def check_level(alpha: float) -> None:
-    """Refuse what is no error level."""
-    if not 0 < alpha < 1:
+    """Refuse what is no error level, and doubt what looks like a confidence."""
+    if not isinstance(alpha, Real) or not 0 < alpha < 1:
         raise ArenaError(f"alpha is an error level between 0 and 1, such as 0.05, not {alpha!r}.")
+    if alpha >= _DOUBTFUL:
+        warnings.warn(
+            f"alpha is the error level: {alpha:g} makes {1 - alpha:.0%} intervals. For intervals "
+            f"of {alpha:.0%} give {1 - alpha:.2g}.",
+            stacklevel=3,
+        )
 
 
 def one_of(kind: type[E], name: str, value: str) -> E:

@@ -44,6 +44,11 @@ def plot(
     ArenaError
         The result has no such figure.
     """
+    if not isinstance(result, Result):
+        raise ArenaError(
+            f"plot draws what leaderboard, rank, audit, coupling or risk returned, not "
+            f"{type(result).__name__}."
+        )
     drawers = _drawers(result, pair, metric)
     name = figure or next(iter(drawers), "")
     if name not in drawers:

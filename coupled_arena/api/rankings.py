@@ -94,6 +94,10 @@ def rank(
 ) -> Result[Leaderboard]:
     """Rank models by a table of votes; no database is needed.
 
+    A model's win rate is the mean over its opponents of how often it is preferred to them; a tie
+    is preferred by nobody. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
+    leave possible: right for all models at once with probability 1 - alpha.
+
     Parameters
     ----------
     votes : DataFrame
@@ -118,7 +122,9 @@ def rank(
     Returns
     -------
     Result
-        Tables: as of `leaderboard`.
+        Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
+        "bradley_terry" where it was asked for. Figures for `plot`: "rank_sets", "win_rates",
+        "head_to_head"; with verdicts "rank_set_sizes", with both modes "modes", "mode_pairs".
 
     Raises
     ------

@@ -191,6 +191,9 @@ def test_figures_of_one_pair_and_of_one_metric(results):
         ca.plot(results["risk"], metric="odd")
     with pytest.raises(ArenaError, match="pair is for a result of coupling"):
         ca.plot(results["risk"], pair=("u", "v"))
+    with pytest.raises(ArenaError, match=r"plot draws what .* returned, not DataFrame"):
+        ca.plot(results["risk"].to_frame())
+    assert repr(results["risk"].tables["models"]).startswith("<Table of 3 rows: ")
     with pytest.raises(ArenaError, match="no table 'odd' here, only models, first_order"):
         results["risk"].to_frame("odd")
 

@@ -179,16 +179,20 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
         (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
         (None, {"source": "crowd"}, "source is one of human, judge, ppr"),
         ("votes.csv", {}, "votes is a pandas DataFrame"),
-        (pd.DataFrame({"model_a": ["x"]}), {}, "no column model_b or winner"),
-        (pd.DataFrame({"model_a": [], "model_b": [], "winner": []}), {}, None),
+        (None, {"alpha": "0.1"}, "alpha is an error level between 0 and 1"),
+        (pd.DataFrame({"model_a": ["x"]}), {}, r"no column model_b or winner; .*here: 'model_a'"),
+        (pd.DataFrame({"model_a": [], "model_b": [], "winner": []}), {}, "no rows"),
     ],
 )
 def test_questions_that_make_no_sense(votes, given, settings, complaint):
-    if complaint is None:
-        assert ca.rank(given).to_frame().empty
-        return
     with pytest.raises(ArenaError, match=complaint):
         ca.rank(votes if given is None else given, **settings)
+
+
+def test_a_confidence_for_an_error_level_is_doubted(votes):
+    with pytest.warns(UserWarning, match=r"0\.9 makes 10% intervals.* of 90% give 0\.1"):
+        board = ca.rank(votes, alpha=0.9)
+    assert board.settings["alpha"] == 0.9
 
 
 @pytest.fixture(scope="module")

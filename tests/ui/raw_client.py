@@ -39,7 +39,7 @@ class Visitor:
         self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=_NO_TLS)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
-        self.asked = 0
+        self.posted = 0  # questions and stops
         self.config: dict[str, Any] = json.loads(self.get("/config"))
 
     @property
@@ -113,7 +113,7 @@ class Visitor:
         """
         while True:
             self.join(self.dependency("click", "ask"), [question, size])
-            self.asked += 1
+            self.posted += 1
             view = self.watch(stop=stop)
             if not (stop and view.get("reveal")):  # there is no view where it was refused
                 return view
@@ -132,6 +132,7 @@ class Visitor:
                 view = next((part for part in shown if _is_view(part)), view)
                 if stop and view and stop(view):
                     self.join(self.dependency("stop", "round"), [None])
+                    self.posted += 1
                     stop = None
             view = view_in(message) or view
         return view

@@ -51,9 +51,13 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     if missing := [name for name in _NEEDED if name not in votes.columns]:
+        there = ", ".join(map(repr, votes.columns)) or "none"
         raise VoteError(
-            f"The votes have no column {' or '.join(missing)}; needed are {', '.join(_NEEDED)}."
+            f"The votes have no column {' or '.join(missing)}; needed are {', '.join(_NEEDED)}. "
+            f"Columns here: {there}."
         )
+    if votes.empty:
+        raise VoteError("The table has no rows, so that there is nothing to rank.")
     given = pd.DataFrame({"n": np.arange(len(votes))})
     for side in ("model_a", "model_b"):
         given[side] = _names(votes, side)

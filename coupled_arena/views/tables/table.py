@@ -94,6 +94,10 @@ class Table(Generic[Row]):
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        return f"<Table of {len(self.rows)} rows: {names}>"
+
     def only(self, *names: str) -> Table[Row]:
         """Return the table with some of its columns, in the order given.
 

@@ -101,8 +101,8 @@ def selected(selection: Selection) -> dict[str, Any]:
     }
 
 
-def only_judge(store: Store) -> str:
-    """Return the judge of a store that has one; where there are several, one must be named."""
+def only_judge(store: Store, option: str = "judge=...") -> str:
+    """Return the judge of a store that has one; where there are several, `option` names one."""
     from coupled_arena.store.queries import comparisons
 
     with store.cursor() as cursor:
@@ -110,7 +110,7 @@ def only_judge(store: Store) -> str:
     if len(names) == 1:
         return names[0]
     if names:
-        raise ArenaError(f"Choose a judge: {', '.join(names)}.")
+        raise ArenaError(f"Choose a judge with {option}: {', '.join(names)}.")
     raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
 
 

@@ -47,15 +47,9 @@ def reading(settings: Settings) -> Any:
 
 def only_judge(store: Any) -> str:
     """Return the judge of a store that has one; where there are several, one must be named."""
-    from coupled_arena.store.queries import comparisons
+    from coupled_arena.api.checks import only_judge as named
 
-    with store.cursor() as cursor:
-        names = comparisons.judges(cursor)
-    if len(names) == 1:
-        return names[0]
-    if names:
-        raise ArenaError(f"Choose a judge with --judge: {', '.join(names)}.")
-    raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+    return named(store, "--judge")
 
 
 def listed(text: str) -> tuple[str, ...]:

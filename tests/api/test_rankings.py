@@ -230,7 +230,7 @@ def test_a_leaderboard_is_what_the_command_says(database, call):
 
 def test_a_judge_must_be_named_where_there_are_several(database):
     store = ca.open(database)
-    with pytest.raises(ArenaError, match=r"Choose a judge: gpt, other\."):
+    with pytest.raises(ArenaError, match=r"Choose a judge with judge=\.\.\.: gpt, other\."):
         ca.leaderboard(store, source="judge")
     with pytest.raises(ArenaError, match="no judge 'nobody'"):
         ca.leaderboard(store, judge="nobody")

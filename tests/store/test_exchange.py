@@ -13,6 +13,7 @@ from coupled_arena.core.errors import StoreBusyError, StoreError
 from coupled_arena.core.records import Origin, Score
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
+from coupled_arena.store.transfer import snapshots
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.snapshots import open_for_reading, snapshot, snapshot_path
 from tests.patience import until
@@ -290,6 +291,23 @@ def test_a_snapshot_clears_what_a_killed_one_left(filled, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [copy.name]
     with Store.open(copy, read_only=True) as store:
         assert store.version() == filled.version()
+
+
+def test_an_interrupted_snapshot_leaves_nothing_half_written(filled, tmp_path, monkeypatch):
+    copy = tmp_path / "arena.snapshot.duckdb"
+    snapshot(filled, copy)
+    whole = copy.read_bytes()
+
+    def interrupted(cursor, path):
+        copied(cursor, path)
+        raise duckdb.InterruptException("Interrupted!")
+
+    copied = snapshots._copy_database
+    monkeypatch.setattr(snapshots, "_copy_database", interrupted)
+    with pytest.raises(duckdb.InterruptException):
+        snapshot(filled, copy)
+    assert [file.name for file in tmp_path.iterdir()] == [copy.name]
+    assert copy.read_bytes() == whole
 
 
 def test_a_snapshot_that_cannot_be_written_keeps_the_last(filled, tmp_path):

@@ -47,9 +47,12 @@ def snapshot(
                 copying(cursor)
             _check_nothing_is_lost(cursor, path)
             remove(partial)
-            _copy_database(cursor, partial)
-            _keep_older(path)
-            partial.replace(path)
+            try:
+                _copy_database(cursor, partial)
+                _keep_older(path)
+                partial.replace(path)
+            finally:
+                remove(partial)  # of a copy that was interrupted
     except (OSError, duckdb.IOException) as error:
         raise StoreError(f"No snapshot can be written to {path}: {reason(error)}.") from error
 

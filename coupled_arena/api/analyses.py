@@ -10,6 +10,7 @@ from coupled_arena.api.checks import (
     check_level,
     check_names,
     check_store,
+    one_of,
     only_judge,
     selected,
     selection_of,
@@ -70,27 +71,37 @@ def audit(
     """
     check_level(alpha)
     from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_estimates
+    from coupled_arena.analysis.audit.read import Truth
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.analysis.audit.result import read_audit
     from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.tables import audit as tables
 
-    if truth == "benchmark" and ties == "drop":
+    counted = one_of(Ties, "ties", ties)
+    against = one_of(Truth, "truth", truth)
+    if against is Truth.BENCHMARK and counted is Ties.DROP:
         raise ArenaError('ties is about votes: leave it out with truth="benchmark".')
     with check_store(store).reading() as opened:
-        if truth == "benchmark":
+        if against is Truth.BENCHMARK:
             judge = judge or only_grader(opened)
         judge = judge or only_judge(opened)
         selection = selection_of(mode, judge, models, category, language)
         found = (
             audited(read_benchmark_estimates(opened, selection, metric), alpha)
-            if truth == "benchmark"
-            else read_audit(opened, selection, Ties(ties), alpha)
+            if against is Truth.BENCHMARK
+            else read_audit(opened, selection, counted, alpha)
         )
+    settings = {
+        **selected(selection),
+        "truth": truth,
+        "metric": found.estimates.benchmark,
+        "ties": ties,
+        "alpha": alpha,
+    }
     return Result(
         f"Audit of {found.judge}",
         found,
-        {"truth": truth, "ties": ties, "alpha": alpha, **selected(selection)},
+        settings,
         {"models": tables.audit_models(found), "differences": tables.audit_differences(found)},
         tables.audit_answer(found),
     )
@@ -160,7 +171,9 @@ def coupling(
         "models": names,
         "category": category,
         "temperature": temperature,
+        "seeds": found.pairs[0].repetitions,
         "error": error,
+        "repetitions": repetitions,
         "alpha": alpha,
         "seed": seed,
     }

@@ -151,6 +151,7 @@ def generate(
         made = run(plan, models, store, at_once=at_once, progress=progress)
         battles = tuple(store.battle(battle.id) for battle, _ in plan.battles())
     settings = {"mode": mode, "seeds": seeds, "seed": seed, **sampling.model_dump()}
+    settings["models"] = tuple(models)
     table = replies(battles)
     answer = {**settings, "tokens": made.tokens, "replies": table.records()}
     return Result("Replies", battles, settings, {"replies": table}, answer)

@@ -187,13 +187,13 @@ class BoardSettings:
             found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
         if scores:
             found["bradley_terry"] = tables.bradley_terry_table(scores)
-        settings = {
-            "source": board.source.value,
-            **selected(selection),
-            "alpha": self.alpha,
-            "cutoff": self.cutoff,
-            "covariance": self.covariance,
-            "weighting": self.weighting,
-        }
         answer = tables.board_answer(board, scores)
+        # What was used: with few votes it may be another weighting than was asked for.
+        used = ("alpha", "cutoff", "covariance", "weighting")
+        settings = {
+            "source": answer["source"],
+            **selected(selection),
+            **{name: answer[name] for name in used},
+            "bradley_terry": self.bradley_terry,
+        }
         return Result("Leaderboard", board, settings, found, answer)

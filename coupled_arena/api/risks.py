@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal
 
-from coupled_arena.api.checks import check_frame, check_names, one_of, only_judge, selection_of
+from coupled_arena.api.checks import (
+    check_frame,
+    check_level,
+    check_names,
+    one_of,
+    only_judge,
+    selection_of,
+)
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
@@ -15,6 +23,7 @@ if TYPE_CHECKING:
 
     from coupled_arena.analysis.risk.result import RiskReport
     from coupled_arena.analysis.risk.scores import RiskScores
+    from coupled_arena.views.tables.table import Table
 
 
 def risk(
@@ -88,14 +97,14 @@ def risk(
     """
     from coupled_arena.analysis.risk.result import RiskSettings, risk_report
     from coupled_arena.stats.risk.corrections import Correction
-    from coupled_arena.stats.risk.dominance import Order
     from coupled_arena.stats.risk.dominance_tests import PValues
     from coupled_arena.stats.risk.portfolio import Copula
     from coupled_arena.stats.risk.rank_aggregation import Distance
-    from coupled_arena.views.tables import risk as tables
     from coupled_arena.views.tables.risk_json import risk_answer
+    from coupled_arena.views.values import plain
 
-    chosen = _risk_scores(scores, metrics, judge, mode, models)
+    check_level(alpha)
+    chosen, source = _risk_scores(scores, metrics, judge, mode, models)
     table = chosen.turned(lower_is_better, higher_is_better)
     copula = portfolio or ("independent" if len(table.metrics) > 1 else "none")
     settings = RiskSettings(
@@ -112,21 +121,32 @@ def risk(
         seed=seed,
     )
     found = risk_report(table, settings)
+    made_with = {
+        "metrics": table.metrics,
+        "lower_is_better": tuple(sorted(table.lower_is_better)),
+        **source,
+        "models": table.models,
+        "portfolio": copula,
+        **{each.name: plain(getattr(settings, each.name)) for each in fields(settings)},
+        "paired": found.paired,
+    }
+    answer = {**risk_answer(found), **source}
+    return Result("Ranking by risk", found, made_with, _tables(found), answer)
+
+
+def _tables(found: RiskReport) -> dict[str, Table[Any]]:
+    from coupled_arena.stats.risk.dominance import Order
+    from coupled_arena.views.tables import risk as tables
+
     view = found.views[0]
-    made_with = {"metrics": table.metrics, "portfolio": copula, "paired": found.paired}
-    return Result(
-        "Ranking by risk",
-        found,
-        made_with | {"alpha": alpha, "correction": correction, "bootstraps": bootstraps},
-        {
-            "models": tables.risk_models(found, view),
-            "first_order": tables.risk_pairs(view, Order.FIRST),
-            "second_order": tables.risk_pairs(view, Order.SECOND),
-            "mean_risk": tables.mean_risks(view),
-            **{each.name: tables.risk_models(found, each) for each in found.views},
-        },
-        risk_answer(found),
-    )
+    main = {
+        "models": tables.risk_models(found, view),
+        "first_order": tables.risk_pairs(view, Order.FIRST),
+        "second_order": tables.risk_pairs(view, Order.SECOND),
+        "mean_risk": tables.mean_risks(view),
+    }
+    by_metric = {each.name: tables.risk_models(found, each) for each in found.views}
+    return main | by_metric | main  # a metric of such a name hides none of them
 
 
 def _risk_scores(
@@ -135,7 +155,8 @@ def _risk_scores(
     judge: str | None,
     mode: str | None,
     models: Sequence[str] | None,
-) -> RiskScores:
+) -> tuple[RiskScores, dict[str, str]]:
+    """Return the scores, and which of a store's replies they are of."""
     from coupled_arena.analysis.risk.files import risk_scores_from_frame
     from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
 
@@ -143,10 +164,12 @@ def _risk_scores(
     if not isinstance(scores, ArenaStore):
         if judge is not None or mode is not None or models is not None:
             raise ArenaError("judge, mode and models are for the replies of a store.")
-        return risk_scores_from_frame(check_frame(scores, "scores"), names)
+        return risk_scores_from_frame(check_frame(scores, "scores"), names), {}
     with scores.reading() as opened:
         if names and VERDICTS in names:
             judge = judge or only_judge(opened)
         elif names and judge:
             names = (*names, VERDICTS)
-        return read_stored_scores(opened, selection_of(mode or "all", judge, models), names)
+        selection = selection_of(mode or "all", judge, models)
+        found = read_stored_scores(opened, selection, names)
+    return found, {"mode": mode or "all", **({"judge": judge} if judge else {})}

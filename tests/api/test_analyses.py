@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_risk_of_a_store_is_what_the_command_says(database, call):
         paired=False,
         bootstraps=200,
     )
-    assert {**found.to_dict(), "mode": "all", "judge": "gpt"} == expected
+    assert found.to_dict() == expected
 
 
 FIGURES = {
@@ -233,3 +234,33 @@ def test_results_print_and_show_their_tables(results, kind):
 def test_questions_that_make_no_sense(protocols, risks, question, complaint):
     with pytest.raises((ArenaError, ScoreError), match=complaint):
         question(protocols, risks)
+
+
+DATA = {"store", "scores", "higher_is_better", "copula"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("leaderboard", ca.leaderboard),
+        ("audit", ca.audit),
+        ("coupling", ca.coupling),
+        ("risk", ca.risk),
+    ],
+)
+def test_results_carry_every_setting(results, kind, function):
+    of_store = {"judge", "mode"} if kind == "risk" else set()
+    wanted = set(inspect.signature(function).parameters) - DATA - of_store
+    assert wanted <= set(results[kind].settings)
+
+
+def test_settings_are_those_that_were_used():
+    few = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["a"]})
+    board = ca.rank(few, weighting="stratified")
+    assert board.settings["weighting"] == board.to_dict()["weighting"] == "count"
+
+
+@pytest.mark.parametrize("settings", [{"truth": "votez"}, {"ties": "win"}])
+def test_a_misspelt_value_is_refused(database, settings):
+    with pytest.raises(ArenaError, match="is one of"):
+        ca.audit(ca.open(database), judge="gpt", **settings)

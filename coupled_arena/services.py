@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
-    from coupled_arena.generation.huggingface import HuggingFaceModel
+    from coupled_arena.generation.language_model import LanguageModel
     from coupled_arena.judging.judge import Judge
 
 _log = logging.getLogger(__name__)
@@ -216,12 +216,12 @@ def _live_judge(
         live.close()
 
 
-def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:
+def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
     """Load all enabled models; one that fails is named in the log and left out."""
     catalog = settings.catalog
     for problem in catalog.problems:
         _log.warning("Left out of the catalog: %s", problem)
-    models: dict[str, HuggingFaceModel] = {}
+    models: dict[str, LanguageModel] = {}
     for spec in catalog.enabled:
         try:
             models[spec.name] = _load(spec, settings.cache)
@@ -235,18 +235,33 @@ def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:
     return models
 
 
-def load_named(settings: Settings, names: Iterable[str]) -> dict[str, HuggingFaceModel]:
+def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageModel]:
     """Load models by name, each of which must work."""
     catalog = settings.catalog
     specs = [catalog[name] for name in dict.fromkeys(names)]
     return {spec.name: _load(spec, settings.cache) for spec in specs}
 
 
-def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+def _load(spec: ModelSpec, cache: Path) -> LanguageModel:
+    if spec.server:
+        return _connect(spec, cache)
     from coupled_arena.generation.huggingface import load_model
 
     started = time.perf_counter()
     _log.info("Loading %s", spec.name)
     model = load_model(spec, cache)
     _log.info("Loaded %s in %.1f s", spec.name, time.perf_counter() - started)
+    return model
+
+
+def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
+    if find_spec("openai") is None:
+        raise ModelError(
+            f"Model {spec.name!r} is on a server, which needs a further package: "
+            "pip install 'coupled-arena[server]'."
+        )
+    from coupled_arena.generation.remote import connect
+
+    model = connect(spec, cache)
+    _log.info("%s is served at %s", spec.name, spec.server)
     return model

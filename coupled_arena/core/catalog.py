@@ -32,6 +32,10 @@ class ModelSpec:
     llm_int8_threshold : float
         Outlier threshold of LLM.int8. Above 0 a reply depends on its neighbours in the batch, so
         such a model decodes each battle by itself.
+    server : str
+        Address of the vLLM server that holds the model; the source then names its tokenizer.
+    server_key_variable : str
+        Environment variable that holds the server's key, where it asks for one.
     stop_tokens : tuple of str
         Names of tokens that end an answer, besides those the model itself declares.
     """
@@ -50,6 +54,8 @@ class ModelSpec:
     llm_int8_threshold: float = Field(default=0.0, ge=0)
     chat_template_options: dict[str, Any] = Field(default_factory=dict)
     system_prompt: str | None = None
+    server: str | None = Field(default=None, pattern=r"^https?://[^/\s]+(/[^\s]*[^/\s])?/?$")
+    server_key_variable: str = ""
     stop_tokens: tuple[str, ...] = ()
     enabled: bool = True
     archived: bool = False

@@ -1,0 +1,187 @@
+"""Models that vLLM servers hold: each on a device or machine of its own, and coupled all the same.
+
+The noise is a function of seed, turn, position and token, so nothing is shipped: the server draws
+with the same numbers (`vllm_plugin`) that a model in this process draws with. Before a server is
+believed it proves it, by `served_draw.proof`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import openai
+from torch import from_numpy
+from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.records import Sampling
+from coupled_arena.generation.checkpoints import UNREADABLE, reason_of
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.prompt_encoding import Message
+from coupled_arena.generation.served_draw import ARGUMENT, NOISE_VERSION, ServedDraw, proof
+from coupled_arena.generation.served_stream import ServedStream, Server
+from coupled_arena.generation.tokenization import Tokenization
+from coupled_arena.generation.vocabulary import Vocabulary
+from coupled_arena.generation.weights import local_folder
+
+_PATIENCE = 60.0  # seconds for an answer about itself: a server that is busy answers late
+_PROOF = ServedDraw(
+    seed=0x0123456789ABCDEF, turn=3, temperature=0.7, top_k=40, top_p=0.9, stops=(), proof=True
+)
+
+
+class RemoteModel:
+    """One model on a vLLM server.
+
+    Attributes
+    ----------
+    name : str
+    vocabulary : Vocabulary
+    context_length : int
+        Most tokens of prompt and reply together.
+    """
+
+    def __init__(self, spec: ModelSpec, tokenization: Tokenization, server: Server) -> None:
+        self.name = spec.name
+        self._spec = spec
+        self._tokenization = tokenization
+        self._server = server
+        self.vocabulary: Vocabulary = tokenization.vocabulary
+        self.context_length: int = tokenization.context_length
+
+    @property
+    def arithmetic(self) -> Mapping[str, str]:
+        """What is known of how the server computes, for the record."""
+        return {
+            "server": f"vllm {self._server.version}",
+            "source": self._spec.source,
+            "served as": self._server.model,
+        }
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the token ids of a conversation; see `Tokenization.encode`."""
+        return self._tokenization.encode(messages)
+
+    def start_stream(
+        self, prompt: Sequence[int], seed: int, turn: int, sampling: Sampling, limit: int
+    ) -> ServedStream:
+        """Ask the server for a reply; its tokens arrive as they are drawn."""
+        asked = ServedDraw(
+            seed,
+            turn,
+            sampling.temperature,
+            sampling.top_k,
+            sampling.top_p,
+            tuple(sorted(self.vocabulary.stops)),
+        )
+        return ServedStream(self._server, tuple(prompt), asked, limit)
+
+
+def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
+    """Find the server of a catalog entry, and have it prove that it draws with this noise.
+
+    Raises
+    ------
+    ModelError
+        The tokenizer cannot be had, no server answers, or it would not be coupled.
+    """
+    url = (spec.server or "").rstrip("/")
+    key = os.environ.get(spec.server_key_variable, "") if spec.server_key_variable else ""
+    with openai.OpenAI(
+        api_key=key or "none", base_url=f"{url}/v1", timeout=_PATIENCE, max_retries=1
+    ) as client:
+        try:
+            served = _served_model(client, spec)
+            tokenization = _tokenization(spec, cache, served.get("max_model_len"))
+            _check_proof(client, spec, served["id"], tokenization.vocabulary)
+            version = client.with_options(base_url=url).get("/version", cast_to=object)
+        except openai.OpenAIError as error:
+            raise _refusal(spec, f"it says: {reason_of(error)}") from error
+    known: Any = version
+    server = Server(spec.name, url, key, str(served["id"]), str(known.get("version", "")))
+    return RemoteModel(spec, tokenization, server)
+
+
+def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
+    try:
+        served = [model.model_dump() for model in client.models.list()]
+    except openai.APIConnectionError as error:
+        raise ModelError(
+            f"Model {spec.name!r}: no server answers at {spec.server}. Start it there, or correct "
+            "the address."
+        ) from error
+    wanted = spec.hub or ""
+    for model in served:
+        if wanted in (model["id"], model.get("root")):
+            return model
+    if not served:
+        raise _refusal(spec, "it serves no model")
+    return served[0]
+
+
+def _tokenization(spec: ModelSpec, cache: Path, served_length: int | None) -> Tokenization:
+    folder = local_folder(spec, cache)
+    where, options = str(folder or spec.hub), {} if folder else {"revision": spec.revision}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, **options)
+        config = AutoConfig.from_pretrained(where, **options).get_text_config()
+    except UNREADABLE as error:
+        reason = reason_of(error)
+        raise ModelError(f"Model {spec.name!r}: no tokenizer in {where}: {reason}") from error
+    try:
+        generation_config = GenerationConfig.from_pretrained(where, **options)
+    except OSError:  # not every checkpoint has one
+        generation_config = config
+    length = min(config.max_position_embeddings, served_length or config.max_position_embeddings)
+    return Tokenization(
+        spec, tokenizer, generation_config, outputs=config.vocab_size, context_length=length
+    )
+
+
+def _check_proof(
+    client: openai.OpenAI, spec: ModelSpec, served: str, vocabulary: Vocabulary
+) -> None:
+    noise = GumbelCache(from_numpy(vocabulary.keys))
+    expected = proof(vocabulary, noise, _PROOF)
+    try:
+        completion = client.completions.create(
+            model=served,
+            prompt=[0],
+            max_tokens=len(expected),
+            temperature=0,
+            extra_body={
+                "ignore_eos": True,
+                "return_token_ids": True,
+                "vllm_xargs": {ARGUMENT: _PROOF.to_argument()},
+            },
+        )
+    except openai.BadRequestError as error:
+        raise _refusal(spec, f"it says: {reason_of(error)}") from error
+    choice = completion.choices[0] if completion.choices else None
+    given = ((choice.model_extra or {}).get("token_ids") if choice else None) or []
+    marks = len(vocabulary.fingerprint)
+    if len(given) != len(expected) or given[marks] != NOISE_VERSION or max(given[:marks]) > 15:
+        raise _refusal(
+            spec,
+            "it does not draw with this noise. Start vLLM with --logits-processors "
+            "coupled_arena.generation.vllm_plugin:CoupledNoise",
+        )
+    if given[:marks] != expected[:marks]:
+        theirs = "".join(f"{digit:x}" for digit in given[:marks])
+        raise _refusal(
+            spec,
+            f"its vocabulary is another one ({theirs}, not {vocabulary.fingerprint}): name the "
+            "checkpoint that it serves",
+        )
+    if given != expected:
+        raise _refusal(spec, "it draws other tokens from known logits: install the same version")
+
+
+def _refusal(spec: ModelSpec, why: str) -> ModelError:
+    return ModelError(
+        f"Model {spec.name!r}: the server at {spec.server} cannot take part; {why.rstrip('.')}."
+    )

@@ -1,0 +1,169 @@
+"""Replies that a server writes: their tokens as they arrive, on one event loop for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import httpx
+import openai
+
+from coupled_arena.core.errors import ModelError
+from coupled_arena.generation import arrivals
+from coupled_arena.generation.checkpoints import reason_of
+from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw
+
+_SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
+_PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
+_LOST = (openai.APIConnectionError, openai.InternalServerError, httpx.TransportError)
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a model is served.
+
+    Attributes
+    ----------
+    name : str
+        The model's name in the catalog, for messages.
+    model : str
+        Its name on the server.
+    """
+
+    name: str
+    url: str
+    key: str
+    model: str
+    version: str
+
+
+class ServedStream:
+    """One reply as it arrives; any thread may read it.
+
+    Where the connection breaks, the rest is asked for again: the noise depends on the position
+    alone, so what follows is what would have followed.
+    """
+
+    def __init__(
+        self, server: Server, prompt: tuple[int, ...], asked: ServedDraw, limit: int
+    ) -> None:
+        self._server = server
+        self._prompt = prompt
+        self._asked = asked
+        self._limit = limit
+        self._tokens: list[int] = []
+        self._stopped = False
+        self._error: Exception | None = None
+        self._work = asyncio.run_coroutine_threadsafe(self._receive(), _event_loop())
+
+    def tokens_after(self, taken: int) -> list[int]:
+        """Return what has arrived beyond the first few tokens."""
+        return self._tokens[taken:]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the model has ended its answer after the last token."""
+        return self._stopped
+
+    def check(self) -> None:
+        """Raise what has broken the stream off, if it is broken off."""
+        if self._error:
+            raise self._error
+
+    def close(self) -> None:
+        """Give up what has not arrived; the server stops."""
+        self._work.cancel()
+
+    async def _receive(self) -> None:
+        try:
+            await self._persist()
+        except Exception as error:  # noqa: BLE001 - whoever waits for the tokens must hear of it
+            self._error = error
+        finally:
+            arrivals.announce()
+
+    async def _persist(self) -> None:
+        pauses = iter(_PAUSES)
+        while True:
+            had = len(self._tokens)
+            try:
+                await self._request()
+                return
+            except openai.APIStatusError as error:
+                if not isinstance(error, _LOST):
+                    raise self._lost(error) from error
+                failure: Exception = error
+            except _LOST as error:
+                failure = error
+            if len(self._tokens) > had:
+                pauses = iter(_PAUSES)
+            pause = next(pauses, None)
+            if pause is None:
+                raise self._lost(failure) from failure
+            await asyncio.sleep(pause)
+
+    async def _request(self) -> None:
+        """Ask for the tokens that are missing, and take them in."""
+        stops = self._asked.stops
+        position = len(self._tokens)
+        if position >= self._limit:
+            return
+        async for tokens, finish in self._pieces(position):
+            ended = finish == "stop" and bool(stops)
+            if ended and tokens and tokens[-1] == min(stops):
+                tokens = tokens[:-1]
+            self._tokens += tokens
+            self._stopped = ended
+            arrivals.announce()
+            if finish:
+                return
+        raise httpx.RemoteProtocolError("the answer broke off")
+
+    async def _pieces(self, position: int) -> AsyncIterator[tuple[list[int], str | None]]:
+        client = _client(self._server.url, self._server.key)
+        stops = self._asked.stops
+        stream = await client.completions.create(
+            model=self._server.model,
+            prompt=[*self._prompt, *self._tokens],
+            max_tokens=self._limit - position,
+            temperature=0,
+            stream=True,
+            extra_body={
+                "ignore_eos": True,
+                "stop_token_ids": [min(stops)] if stops else [],
+                "return_token_ids": True,
+                "skip_special_tokens": False,
+                "vllm_xargs": {ARGUMENT: replace(self._asked, position=position).to_argument()},
+            },
+        )
+        async with stream:
+            async for chunk in stream:
+                for choice in chunk.choices:
+                    extra: dict[str, Any] = choice.model_extra or {}
+                    yield list(extra.get("token_ids") or ()), choice.finish_reason
+
+    def _lost(self, error: Exception) -> ModelError:
+        return ModelError(f"The server of {self._server.name} was lost ({reason_of(error)}).")
+
+
+@cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="model-servers", daemon=True).start()
+    return loop
+
+
+@cache
+def _client(url: str, key: str) -> openai.AsyncOpenAI:
+    # As many connections as there are replies: the servers decide what they decode at once.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+    return openai.AsyncOpenAI(
+        api_key=key or "none",
+        base_url=f"{url}/v1",
+        max_retries=0,
+        http_client=httpx.AsyncClient(limits=limits, timeout=httpx.Timeout(_SILENCE, connect=10)),
+    )

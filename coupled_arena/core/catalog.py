@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +69,11 @@ class ModelSpec:
         if self.wheel and not (self.file and self.sha256):
             raise ValueError("a wheel needs the file inside it and that file's sha256")
         return self
+
+    @property
+    def server_key(self) -> str:
+        """The server's key; empty where none is named, or the variable is not set."""
+        return os.environ.get(self.server_key_variable, "") if self.server_key_variable else ""
 
     @property
     def source(self) -> str:

@@ -7,7 +7,6 @@ believed it proves it, by `served_draw.proof`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,9 +89,8 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
         The tokenizer cannot be had, no server answers, or it would not be coupled.
     """
     url = (spec.server or "").rstrip("/")
-    key = os.environ.get(spec.server_key_variable, "") if spec.server_key_variable else ""
     with openai.OpenAI(
-        api_key=key or "none", base_url=f"{url}/v1", timeout=_PATIENCE, max_retries=1
+        api_key=spec.server_key or "none", base_url=f"{url}/v1", timeout=_PATIENCE, max_retries=1
     ) as client:
         try:
             served = _served_model(client, spec)
@@ -102,7 +100,9 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
         except openai.OpenAIError as error:
             raise _refusal(spec, f"it says: {reason_of(error)}") from error
     known: Any = version
-    server = Server(spec.name, url, key, str(served["id"]), str(known.get("version", "")))
+    server = Server(
+        spec.name, url, spec.server_key, str(served["id"]), str(known.get("version", ""))
+    )
     return RemoteModel(spec, tokenization, server)
 
 
@@ -125,7 +125,8 @@ def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
 
 def _tokenization(spec: ModelSpec, cache: Path, served_length: int | None) -> Tokenization:
     folder = local_folder(spec, cache)
-    where, options = str(folder or spec.hub), {} if folder else {"revision": spec.revision}
+    where = str(folder or spec.hub)
+    options: dict[str, Any] = {} if folder else {"revision": spec.revision}
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, **options)
         config = AutoConfig.from_pretrained(where, **options).get_text_config()

@@ -72,12 +72,18 @@ class ServedDraw:
                 raise ValueError(f"noise version {version} is asked for, {NOISE_VERSION} is here")
             seed, stops = int(fields["seed"], 16), tuple(int(stop) for stop in fields["stops"])
             read = cls(**{**fields, "seed": seed, "stops": stops})
-            sane = read.temperature >= 0 and read.top_k >= 0 and 0 < read.top_p <= 1
-            if not sane or not 0 <= read.seed < 2**64 or min(read.turn, read.position, *stops) < 0:
-                raise ValueError("a number in it is out of range")
-        except (TypeError, KeyError, ValueError) as error:
+            read._check()
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ValueError(f"{ARGUMENT}: {error}") from error
         return read
+
+    def _check(self) -> None:
+        """Refuse what would break off the answers of everybody else in the batch."""
+        counts = (self.turn, self.position, self.top_k, *self.stops)
+        whole = all(type(count) is int and 0 <= count < 2**31 for count in counts)
+        filters = self.temperature >= 0 and 0 < self.top_p <= 1
+        if not (whole and filters and 0 <= self.seed < 2**64 and type(self.proof) is bool):
+            raise ValueError("a number in it is out of range")
 
 
 def drawn_ids(

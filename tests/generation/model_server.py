@@ -1,0 +1,153 @@
+"""A model server as vLLM is one, with the small models: the same routes, the same stream.
+
+What stands in for vLLM is the batching and the HTTP; the draws are made by the code that vLLM's
+logits processor calls, on the logits of a real network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route
+from torch import from_numpy, tensor
+
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
+from tests.patience import until
+from tests.ui.server import free_port
+
+
+@dataclass
+class ModelServer:
+    """What the server does, and what it has been asked.
+
+    Attributes
+    ----------
+    plugin : bool
+        Whether it draws with the noise that it is told of.
+    breaks_after : int
+        Tokens after which each connection is cut, 0 for never.
+    gate : threading.Event
+        While it is not set, no token is written.
+    """
+
+    model: object
+    plugin: bool = True
+    key: str = ""
+    length: int = 2048
+    vocabulary: object = None
+    breaks_after: int = 0
+    alter: object = staticmethod(lambda tokens: tokens)
+    gate: threading.Event = field(default_factory=threading.Event)
+    requests: list = field(default_factory=list)
+    writing: int = 0
+    url: str = ""
+
+    def __post_init__(self):
+        self.vocabulary = self.vocabulary or self.model.vocabulary
+        self.gate.set()
+        self._lock = threading.Lock()  # of the network
+
+    def app(self):
+        return Starlette(
+            routes=[
+                Route("/v1/models", self._models),
+                Route("/version", self._version),
+                Route("/v1/completions", self._complete, methods=["POST"]),
+            ]
+        )
+
+    def _allowed(self, request):
+        return not self.key or request.headers.get("authorization") == f"Bearer {self.key}"
+
+    async def _models(self, request):
+        if not self._allowed(request):
+            return JSONResponse({"error": {"message": "Unauthorized"}}, 401)
+        served = {"id": "served", "object": "model", "max_model_len": self.length}
+        return JSONResponse({"object": "list", "data": [served]})
+
+    async def _version(self, _):
+        return JSONResponse({"version": "0.0.stand-in"})
+
+    async def _complete(self, request):
+        asked = await request.json()
+        self.requests.append(asked)
+        if asked.get("stream"):
+            return StreamingResponse(self._events(asked), media_type="text/event-stream")
+        tokens = [token async for token, _ in self._tokens(asked)]
+        choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": tokens}
+        return JSONResponse(_completion(choice))
+
+    async def _events(self, asked):
+        self.writing += 1
+        try:
+            written = 0
+            async for token, finish in self._tokens(asked):
+                choice = {"index": 0, "text": "", "finish_reason": finish, "token_ids": [token]}
+                yield f"data: {json.dumps(_completion(choice))}\n\n"
+                written += 1
+                if self.breaks_after and written == self.breaks_after and not finish:
+                    raise ConnectionError("pulled out")
+            yield "data: [DONE]\n\n"
+        finally:
+            self.writing -= 1
+
+    async def _tokens(self, asked):
+        """Yield tokens, and why the answer ends with the last."""
+        told = ServedDraw.from_argument(asked["vllm_xargs"][ARGUMENT])
+        told = told if self.plugin else replace(told, seed=0, proof=False, temperature=0.0)
+        noise = GumbelCache(from_numpy(self.vocabulary.keys))
+        if told.proof:
+            for token in self.alter(proof(self.vocabulary, noise, told))[: asked["max_tokens"]]:
+                yield token, None
+            return
+        batch = self.model.start_batch()
+        with self._lock:
+            batch.add([asked["prompt"]])
+        for written in range(asked["max_tokens"]):
+            while not self.gate.is_set():
+                await asyncio.sleep(0.01)
+            place = (told.seed, told.turn, told.position + written)
+            token = int(drawn_ids(batch.logits, noise, told, [place])[0])
+            ended = token in asked.get("stop_token_ids", ())
+            last = written + 1 == asked["max_tokens"]
+            yield token, "stop" if ended else "length" if last else None
+            if ended:
+                return
+            with self._lock:
+                batch.advance(tensor([token]))
+            await asyncio.sleep(0)
+
+
+def _completion(choice):
+    return {
+        "id": "x",
+        "object": "text_completion",
+        "created": 1,
+        "model": "served",
+        "choices": [choice],
+    }
+
+
+@contextmanager
+def running(server):
+    """Run the server in a thread until the block is left."""
+    port = free_port()
+    server.url = f"http://127.0.0.1:{port}"
+    config = uvicorn.Config(server.app(), port=port, log_level="critical")
+    http = uvicorn.Server(config)
+    thread = threading.Thread(target=http.run, daemon=True)
+    thread.start()
+    try:
+        until(lambda: http.started)
+        yield server
+    finally:
+        http.should_exit = http.force_exit = True
+        thread.join()

@@ -74,7 +74,7 @@ class LocalLane:
         self._batch.add([line.contender.prompt for line in lines])
         self.lines += lines
 
-    def step(self, _: Fail) -> None:
+    def step(self, fail: Fail) -> None:  # noqa: ARG002 - one line cannot fail alone
         """Draw one token for every line, then compute the next logits of those that go on."""
         self._drop_finished()  # cancelled since the last step
         for sampling, rows in self._by_sampling().items():

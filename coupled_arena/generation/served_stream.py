@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import httpx
 import openai
 
 from coupled_arena.core.errors import ModelError
@@ -19,7 +18,7 @@ from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw
 
 _SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
 _PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
-_LOST = (openai.APIConnectionError, openai.InternalServerError, httpx.TransportError)
+_BUSY = {408, 409, 429}
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,10 @@ class Server:
     key: str
     model: str
     version: str
+
+
+class _BrokenOffError(Exception):
+    """The connection was closed in the middle of a reply."""
 
 
 class ServedStream:
@@ -93,15 +96,11 @@ class ServedStream:
             try:
                 await self._request()
                 return
-            except openai.APIStatusError as error:
-                if not isinstance(error, _LOST):
-                    raise self._lost(error) from error
-                failure: Exception = error
-            except _LOST as error:
+            except (openai.APIError, _BrokenOffError) as error:
                 failure = error
             if len(self._tokens) > had:
                 pauses = iter(_PAUSES)
-            pause = next(pauses, None)
+            pause = None if _is_final(failure) else next(pauses, None)
             if pause is None:
                 raise self._lost(failure) from failure
             await asyncio.sleep(pause)
@@ -121,7 +120,7 @@ class ServedStream:
             arrivals.announce()
             if finish:
                 return
-        raise httpx.RemoteProtocolError("the answer broke off")
+        raise _BrokenOffError("the answer broke off")
 
     async def _pieces(self, position: int) -> AsyncIterator[tuple[list[int], str | None]]:
         client = _client(self._server.url, self._server.key)
@@ -150,6 +149,13 @@ class ServedStream:
         return ModelError(f"The server of {self._server.name} was lost ({reason_of(error)}).")
 
 
+def _is_final(error: Exception) -> bool:
+    """Tell whether a server has refused a request, which it would do again."""
+    if not isinstance(error, openai.APIStatusError):
+        return False
+    return error.status_code < 500 and error.status_code not in _BUSY
+
+
 @cache
 def _event_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
@@ -159,11 +165,9 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 
 @cache
 def _client(url: str, key: str) -> openai.AsyncOpenAI:
-    # As many connections as there are replies: the servers decide what they decode at once.
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
     return openai.AsyncOpenAI(
         api_key=key or "none",
         base_url=f"{url}/v1",
         max_retries=0,
-        http_client=httpx.AsyncClient(limits=limits, timeout=httpx.Timeout(_SILENCE, connect=10)),
+        timeout=openai.Timeout(_SILENCE, connect=10),
     )

@@ -34,6 +34,8 @@ class ModelServer:
         Whether it draws with the noise that it is told of.
     breaks_after : int
         Tokens after which each connection is cut, 0 for never.
+    refuses : bool
+        Whether each question is answered with an error.
     gate : threading.Event
         While it is not set, no token is written.
     """
@@ -44,6 +46,7 @@ class ModelServer:
     length: int = 2048
     vocabulary: object = None
     breaks_after: int = 0
+    refuses: bool = False
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
     requests: list = field(default_factory=list)
@@ -79,6 +82,8 @@ class ModelServer:
     async def _complete(self, request):
         asked = await request.json()
         self.requests.append(asked)
+        if self.refuses:
+            return JSONResponse({"error": {"message": "out of memory"}}, 500)
         if asked.get("stream"):
             return StreamingResponse(self._events(asked), media_type="text/event-stream")
         tokens = [token async for token, _ in self._tokens(asked)]

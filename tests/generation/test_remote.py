@@ -134,20 +134,13 @@ def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkey
         engine.add(battle)
     engine.step()
     server.gate.set()
-    server.plugin = None  # each request fails from now on
-    server.app = None
-    server._tokens = broken
+    server.refuses = True
     until(lambda: engine.step() or (mixed.done.is_set() and alone.done.is_set()))
     assert alone.error is None
     assert len(alone.lines[0].tokens) == 30
     assert str(mixed.error).startswith(f"Decoding failed: The server of {SERVED} was lost")
     again = decode(LockstepEngine({**local}), [mixed.request])[0]
     assert again.error is None
-
-
-async def broken(asked):
-    raise ConnectionError("gone")
-    yield
 
 
 def test_readers_see_as_much_of_each(serve, meet, local):

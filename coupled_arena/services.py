@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.catalog import Catalog, ModelSpec
 from coupled_arena.core.errors import JudgeError, ModelError, SettingsError
 from coupled_arena.core.settings import JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
@@ -224,9 +224,10 @@ def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
     models: dict[str, LanguageModel] = {}
     for spec in catalog.enabled:
         try:
-            models[spec.name] = _load(spec, settings.cache)
+            models[spec.name] = load(spec, settings.cache)
         except ModelError as error:
             _log.warning("Left out: %s", error)
+    _say_strangers(catalog, models)
     if len(models) < settings.battle.models_at_once:
         raise SettingsError(
             f"Only {len(models)} of the enabled models can be used, and a battle needs "
@@ -239,10 +240,27 @@ def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageMo
     """Load models by name, each of which must work."""
     catalog = settings.catalog
     specs = [catalog[name] for name in dict.fromkeys(names)]
-    return {spec.name: _load(spec, settings.cache) for spec in specs}
+    models = {spec.name: load(spec, settings.cache) for spec in specs}
+    _say_strangers(catalog, models)
+    return models
 
 
-def _load(spec: ModelSpec, cache: Path) -> LanguageModel:
+def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> None:
+    from coupled_arena.generation.fingerprint import strangers
+
+    parents = {spec.name: spec.like for spec in catalog.models}
+    for line in strangers({name: model.perplexity for name, model in models.items()}, parents):
+        _log.warning("%s", line)
+
+
+def load(spec: ModelSpec, cache: Path) -> LanguageModel:
+    """Load one model, or find its server.
+
+    Raises
+    ------
+    ModelError
+        It cannot take part.
+    """
     if spec.server:
         return _connect(spec, cache)
     from coupled_arena.generation.huggingface import load_model

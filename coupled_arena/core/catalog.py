@@ -37,6 +37,8 @@ class ModelSpec:
         Address of the vLLM server that holds the model; the source then names its tokenizer.
     server_key_variable : str
         Environment variable that holds the server's key, where it asks for one.
+    like : str
+        The earlier entry that this one started from: a variant of it, or nearly so.
     stop_tokens : tuple of str
         Names of tokens that end an answer, besides those the model itself declares.
     """
@@ -58,6 +60,7 @@ class ModelSpec:
     server: str | None = Field(default=None, pattern=r"^https?://[^/\s]+(/[^\s]*[^/\s])?/?$")
     server_key_variable: str = ""
     stop_tokens: tuple[str, ...] = ()
+    like: str | None = None
     enabled: bool = True
     archived: bool = False
 
@@ -142,9 +145,7 @@ def _inherit(entry: Mapping[str, Any], raw: Mapping[str, dict[str, Any]]) -> dic
     parent = entry.get("like")
     if parent is not None and str(parent) not in raw:
         raise SettingsError(f"like = {parent!r} names no earlier entry.")
-    merged = {**raw.get(str(parent), {}), **entry}
-    merged.pop("like", None)
-    return merged
+    return {**raw.get(str(parent), {}), "like": parent, **entry}
 
 
 def _check(entry: dict[str, Any], base: Path) -> ModelSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from coupled_arena.generation.checkpoints import (
     packing_in_use,
     reason_of,
 )
+from coupled_arena.generation.fingerprint import Fingerprint, fingerprint
 from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
@@ -54,6 +56,7 @@ class HuggingFaceModel:
         self.batchable = not outlier_threshold(model)
         self._spec = spec
         self._packing = packing
+        self._tokenizer = tokenizer
         self._tokenization = Tokenization(
             spec,
             tokenizer,
@@ -88,7 +91,17 @@ class HuggingFaceModel:
         if threshold is not None:
             parts["llm_int8_threshold"] = f"{threshold:g}"
         parts |= {package: version(package) for package in packages_of(parts["quantization"])}
-        return {key: value for key, value in parts.items() if value}
+        return {key: value for key, value in parts.items() if value} | self.fingerprint.facts()
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Which weights these are; reads all of them the first time, and a text."""
+        return fingerprint(self.network, self._tokenizer)
+
+    @property
+    def perplexity(self) -> float:
+        """How much a plain text surprises it, per token."""
+        return self.fingerprint.perplexity
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""

@@ -58,6 +58,11 @@ class LanguageModel(Protocol):
     context_length: int
 
     @property
+    def perplexity(self) -> float:
+        """How much a plain text surprises it, per token."""
+        ...
+
+    @property
     def arithmetic(self) -> Mapping[str, str]:
         """What fixes the rounding of this model's numbers, for the record."""
         ...

@@ -7,6 +7,7 @@ believed it proves it, by `served_draw.proof`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.checkpoints import UNREADABLE, reason_of
+from coupled_arena.generation.fingerprint import smoke_text
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.served_draw import ARGUMENT, NOISE_VERSION, ServedDraw, proof
@@ -42,13 +44,18 @@ class RemoteModel:
     vocabulary : Vocabulary
     context_length : int
         Most tokens of prompt and reply together.
+    perplexity : float
+        How much a plain text surprises it, per token.
     """
 
-    def __init__(self, spec: ModelSpec, tokenization: Tokenization, server: Server) -> None:
+    def __init__(
+        self, spec: ModelSpec, tokenization: Tokenization, server: Server, perplexity: float
+    ) -> None:
         self.name = spec.name
         self._spec = spec
         self._tokenization = tokenization
         self._server = server
+        self.perplexity = perplexity
         self.vocabulary: Vocabulary = tokenization.vocabulary
         self.context_length: int = tokenization.context_length
 
@@ -59,6 +66,7 @@ class RemoteModel:
             "server": f"vllm {self._server.version}",
             "source": self._spec.source,
             "served as": self._server.model,
+            "perplexity": f"{self.perplexity:.3g}",
         }
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -94,8 +102,9 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
     ) as client:
         try:
             served = _served_model(client, spec)
-            tokenization = _tokenization(spec, cache, served.get("max_model_len"))
+            tokenizer, tokenization = _tokenization(spec, cache, served.get("max_model_len"))
             _check_proof(client, spec, served["id"], tokenization.vocabulary)
+            perplexity = _perplexity(client, spec, served["id"], tokenizer(smoke_text()).input_ids)
             version = client.with_options(base_url=url).get("/version", cast_to=object)
         except openai.OpenAIError as error:
             raise _refusal(spec, f"it says: {reason_of(error)}") from error
@@ -103,7 +112,7 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
     server = Server(
         spec.name, url, spec.server_key, str(served["id"]), str(known.get("version", ""))
     )
-    return RemoteModel(spec, tokenization, server)
+    return RemoteModel(spec, tokenization, server, perplexity)
 
 
 def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
@@ -123,7 +132,9 @@ def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
     return served[0]
 
 
-def _tokenization(spec: ModelSpec, cache: Path, served_length: int | None) -> Tokenization:
+def _tokenization(
+    spec: ModelSpec, cache: Path, served_length: int | None
+) -> tuple[Any, Tokenization]:
     folder = local_folder(spec, cache)
     where = str(folder or spec.hub)
     options: dict[str, Any] = {} if folder else {"revision": spec.revision}
@@ -138,9 +149,26 @@ def _tokenization(spec: ModelSpec, cache: Path, served_length: int | None) -> To
     except OSError:  # not every checkpoint has one
         generation_config = config
     length = min(config.max_position_embeddings, served_length or config.max_position_embeddings)
-    return Tokenization(
+    return tokenizer, Tokenization(
         spec, tokenizer, generation_config, outputs=config.vocab_size, context_length=length
     )
+
+
+def _perplexity(client: openai.OpenAI, spec: ModelSpec, served: str, ids: list[int]) -> float:
+    """Let the server read the text that models of this process read."""
+    completion = client.completions.create(
+        model=served,
+        prompt=ids,
+        max_tokens=1,
+        temperature=0,
+        extra_body={"prompt_logprobs": 0},
+    )
+    told = (completion.choices[0].model_extra or {}).get("prompt_logprobs") or []
+    given = [entry for entry in told if entry]
+    if len(given) != len(ids) - 1:
+        raise _refusal(spec, "it does not tell how it reads a text (prompt_logprobs)")
+    chosen = [entry[str(token)]["logprob"] for entry, token in zip(given, ids[1:], strict=True)]
+    return math.exp(-sum(chosen) / len(chosen))
 
 
 def _check_proof(

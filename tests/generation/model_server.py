@@ -16,7 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.routing import Route
-from torch import from_numpy, tensor
+from torch import from_numpy, inference_mode, tensor
 
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
@@ -86,9 +86,19 @@ class ModelServer:
             return JSONResponse({"error": {"message": "out of memory"}}, 500)
         if asked.get("stream"):
             return StreamingResponse(self._events(asked), media_type="text/event-stream")
+        if "prompt_logprobs" in asked:
+            choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": [0]}
+            return JSONResponse(_completion(choice | {"prompt_logprobs": self._read(asked)}))
         tokens = [token async for token, _ in self._tokens(asked)]
         choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": tokens}
         return JSONResponse(_completion(choice))
+
+    def _read(self, asked):
+        ids = tensor([asked["prompt"]])
+        with self._lock, inference_mode():
+            law = self.model.network(input_ids=ids).logits[0].log_softmax(1)
+        pairs = enumerate(ids[0, 1:].tolist())
+        return [None, *({str(token): {"logprob": float(law[at, token])}} for at, token in pairs)]
 
     async def _events(self, asked):
         self.writing += 1

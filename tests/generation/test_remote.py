@@ -215,6 +215,12 @@ def test_a_key_opens_the_server(serve, meet, monkeypatch):
     assert remote.arithmetic["server"] == "vllm 0.0.stand-in"
 
 
+def test_it_reads_as_it_reads_here(serve, meet, local):
+    remote = meet(serve())
+    assert remote.perplexity == pytest.approx(local[SERVED].perplexity, rel=1e-5)
+    assert remote.arithmetic["perplexity"] == local[SERVED].arithmetic["perplexity"]
+
+
 def test_the_shorter_context_counts(serve, meet):
     assert meet(serve(length=100)).context_length == 100
 

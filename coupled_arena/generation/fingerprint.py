@@ -31,8 +31,9 @@ class Fingerprint:
     Attributes
     ----------
     digest : str
-        16 hex digits over names, types, shapes and bytes of all tensors, as they lie in memory.
-        Where the library packs weights in another layout, on another device, it differs.
+        16 hex digits over names, types, shapes and bytes of all tensors, as they lie in memory,
+        the kinds of layers, and how the configuration says that they compute. Where the library
+        packs weights in another layout, on another device, it differs.
     bytes_per_weight : float
         Bytes of all tensors for each weight that the architecture has: 4 in float32, a little
         over 1 in 8 bits. Embeddings, scales and what is kept in full precision count.
@@ -64,16 +65,19 @@ def smoke_text() -> str:
 def fingerprint(network: Any, tokenizer: Any) -> Fingerprint:
     """Read all of a network's tensors once, and let it read the fixed text."""
     tensors = dict(_tensors(network))
-    with ThreadPoolExecutor(_THREADS) as pool:
-        hashes = pool.map(_tensor_hash, tensors, tensors.values())
-        digest = hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16]
     kinds = Counter(
         type(module).__name__
         for module in network.modules()
         if next(module.parameters(recurse=False), None) is not None
     )
+    layers = dict(sorted(kinds.items()))
+    packing = getattr(network.config, "quantization_config", None)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        hashes = list(pool.map(_tensor_hash, tensors, tensors.values()))
+    described = "\n".join([*hashes, str(layers), repr(packing)])
     stored = sum(tensor.nbytes for tensor in tensors.values()) / _weights(network)
-    return Fingerprint(digest, stored, dict(sorted(kinds.items())), perplexity(network, tokenizer))
+    digest = hashlib.sha256(described.encode()).hexdigest()[:16]
+    return Fingerprint(digest, stored, layers, perplexity(network, tokenizer))
 
 
 @torch.inference_mode()
@@ -110,17 +114,23 @@ def _tensors(network: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield all tensors that hold the weights; those two modules share once."""
     seen: set[int] = set()
     for name, tensor in (*network.named_parameters(), *network.named_buffers()):
-        packed = getattr(tensor, "quant_state", None)  # scales of bitsandbytes' 4 bits
-        parts = {name: tensor, **({} if packed is None else _states(name, packed))}
-        for part, values in parts.items():
+        for part, values in _parts(name, tensor):
             if values.device.type != "meta" and values.data_ptr() not in seen:
                 seen.add(values.data_ptr())
                 yield part, values
 
 
-def _states(name: str, state: Any) -> dict[str, torch.Tensor]:
-    values = {f"{name}.absmax": state.absmax, f"{name}.code": state.code}
-    return {key: value for key, value in values.items() if value is not None}
+def _parts(name: str, tensor: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the plain tensors that a packed one consists of."""
+    if hasattr(tensor, "__tensor_flatten__"):  # those of torchao
+        for part in tensor.__tensor_flatten__()[0]:
+            yield from _parts(f"{name}.{part}", getattr(tensor, part))
+        return
+    yield name, tensor
+    state = getattr(tensor, "quant_state", None)  # of 4 bits in bitsandbytes
+    if state is not None:
+        scales = {"absmax": state.absmax, "code": state.code}
+        yield from ((f"{name}.{part}", scale) for part, scale in scales.items())
 
 
 def _tensor_hash(name: str, tensor: torch.Tensor) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -16,11 +17,12 @@ from coupled_arena.core.records import (
     Prompt,
     Reply,
     Sampling,
+    Score,
     Vote,
     new_id,
 )
 from coupled_arena.core.verdicts import Verdict
-from coupled_arena.store.tables import battles, upkeep, verdicts, votes
+from coupled_arena.store.tables import battles, scores, upkeep, verdicts, votes
 
 MODELS = ("ann-model", "bob-model", "cas-model")
 EXPERIMENT = 0x5EED_0123_4567_89AB
@@ -45,7 +47,8 @@ def fill(store, questions, models=MODELS[:2], texts=None, **options):
     """Store the answered battles of a plan and return them."""
     made = [answered(*entry, texts) for entry in plan(questions, models, **options).battles()]
     with at_once(store) as batch:
-        batch.battles += made
+        for battle in made:
+            batch.add_battle(battle)
     return made
 
 
@@ -63,9 +66,11 @@ class Batch:
     battles: list[Battle] = field(default_factory=list)
     votes: list[tuple[Vote, bool]] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    marks: list[tuple[str, Sequence[Score]]] = field(default_factory=list)
 
-    def add_battle(self, battle):
+    def add_battle(self, battle, marks=()):
         self.battles.append(battle)
+        self.marks.append((battle.id, marks))
 
     def cast(self, vote, *, reveal=True):
         self.votes.append((vote, reveal))
@@ -73,6 +78,8 @@ class Batch:
     def write(self, cursor):
         for battle in self.battles:
             battles.add(cursor, battle)
+        for id, marks in self.marks:
+            scores.add(cursor, id, marks)
         for vote, reveal in self.votes:
             votes.cast(cursor, vote, reveal=reveal)
         for name in sorted({verdict.judge for verdict in self.verdicts}):

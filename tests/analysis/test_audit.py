@@ -18,9 +18,9 @@ from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import World
-from tests.stored import at_once, judge
 
 GPT = Selection(judge="gpt")
 RANKS = {"first": (1, 2), "second": (2, 1), "tie": (1, 1)}

@@ -20,8 +20,8 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.views.words.coupling import calculator_findings, coupling_findings
+from tests.batches import at_once
 from tests.store.conftest import make_battle
-from tests.stored import at_once
 
 MODELS = ("ann", "bob", "cat")
 RATES = (0.7, 0.6, 0.3)

@@ -18,9 +18,9 @@ from coupled_arena.core.records import Mode, Prompt, Score
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
+from tests.batches import at_once
 from tests.judging.scripted import completion, scripted
 from tests.store.conftest import make_battle
-from tests.stored import at_once
 
 MODELS = ("able", "fair", "poor")
 RATES = {"able": 0.8, "fair": 0.6, "poor": 0.3}

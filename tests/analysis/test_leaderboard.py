@@ -24,8 +24,9 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.leaderboard import board_warnings
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
-from tests.stored import at_once, fill, judge
+from tests.stored import fill
 
 COUPLED = Selection(mode=Mode.COUPLED)
 

@@ -19,8 +19,8 @@ from coupled_arena.core.verdicts import Matchup
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores, verdicts
+from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
-from tests.stored import at_once
 
 MODELS = ("alpha", "beta", "gamma")
 POINTS = {Outcome.FIRST: 2, Outcome.SECOND: -2, Outcome.TIE: 0, Outcome.BOTH_BAD: 0}

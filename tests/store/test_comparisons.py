@@ -14,7 +14,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
-from tests.stored import at_once, judge
+from tests.batches import at_once, judge
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
 FLIPPED = {"first": "second", "second": "first"}

@@ -9,8 +9,8 @@ from coupled_arena.core.records import Finish, Mode, Outcome, Prompt, Reply
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import judge_biases
 from coupled_arena.store.queries.comparisons import Selection
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
-from tests.stored import at_once, judge
 
 OUTCOMES = [outcome.value for outcome in Outcome]
 SELECTIONS = [

@@ -14,8 +14,8 @@ from coupled_arena.store.pending import matchups
 from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import verdicts
 from coupled_arena.store.tables.judges import bind, binding
+from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
-from tests.stored import at_once
 
 BOTH = MatchupSelection("ann", Swap.BOTH)
 RANDOM = MatchupSelection("ann", Swap.RANDOM)

@@ -221,14 +221,14 @@ def test_every_file_that_the_code_names_is_there(installed):
 
 
 def test_the_command_finds_its_own_models(installed):
-    answer = installed.run("models", "--json")
-    assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
+    (code, answer, error), (_, help, _) = installed.each(("models", "--json"), ("--help",))
+    assert code == 0, error
+    told = json.loads(answer)
     assert [model["name"] for model in told["models"]] == [
         *("SmolLM2-135M", "SmolLM2-135M-bnb-8bit", "SmolLM2-135M-bnb-4bit"),
     ]
     assert (told["presets"], told["problems"]) == (["demo", "papers"], [])
-    assert "serve" in installed.run("--help").stdout
+    assert "serve" in help
     assert list(installed.work.iterdir()) == []
 
 

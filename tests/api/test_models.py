@@ -40,8 +40,7 @@ def test_the_same_seed_gives_the_same_words(models, replies):
     assert not set(other.to_frame().seed) & set(replies.to_frame().seed)
 
 
-def test_battles_are_those_of_the_command(replies, tmp_path, call, models, monkeypatch):
-    monkeypatch.setattr("coupled_arena.services.load_named", lambda settings, names: models)
+def test_battles_are_those_of_the_command(replies, tmp_path, call, demo_loaded):
     (tmp_path / "prompts.txt").write_text("\n".join(PROMPTS))
     code, _, said = call(
         *("generate", "--prompts", tmp_path / "prompts.txt", "--models", ",".join(NAMES)),

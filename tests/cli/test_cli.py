@@ -111,7 +111,7 @@ def generated(tmp_path_factory, prompts, config):
     return make_store(folder, prompts, "--seeds", 2, "--config", config)
 
 
-def test_a_forged_question_adds_no_control_token(tmp_path, demo_models):
+def test_a_forged_question_adds_no_control_token(tmp_path, demo_models, demo_loaded):
     """All control tokens of the prompts that were answered are those the template writes."""
     start, end = 1, 2  # <|im_start|>, <|im_end|>, of which 0 to 16 are control tokens
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"text": FORGED}))

@@ -233,22 +233,23 @@ def written(model, prompts, sampling):
     ]
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name):
+@pytest.mark.parametrize(("name", "steps"), [*zip(VARIANTS, (4, 10, 10), strict=True)])
+def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name, steps):
     """Decision 3 of the design; logits that move by e at most move a softmax by e at most.
 
     Where layers round their inputs to fewer bits (LLM.int8 always, 4 bits where the processor has
-    AVX512-BF16), attention that rounds by batch shows here as a variation of 1e-2 and more.
+    AVX512-BF16), attention that rounds by batch shows here as a variation of 1e-2 and more: in one
+    of some thirty steps of a row, where a number lies between two of those few.
     """
     model = demo_models[name]
-    prompts = [model.encode(user(text)) for text in questions(6)[::2]]
+    prompts = [model.encode(user(text)) for text in questions(6)]
     together = model.start_batch()
     together.add(prompts)
     alone = []
     for prompt in prompts:
         alone.append(model.start_batch())
         alone[-1].add([prompt])
-    for _ in range(4):
+    for _ in range(steps):
         for row, batch in zip(together.logits, alone, strict=True):
             one, other = ((logits / 0.7).softmax(0) for logits in (row, batch.logits[0]))
             assert float((one - other).abs().sum() / 2) < rounding_bound(row) / 0.7

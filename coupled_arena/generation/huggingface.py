@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-import transformers
-from transformers import AutoTokenizer, BitsAndBytesConfig, DynamicCache
+from transformers.cache_utils import DynamicCache
+from transformers.models.auto.tokenization_auto import AutoTokenizer
+from transformers.utils.logging import disable_progress_bar
+from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError
@@ -27,6 +30,8 @@ from coupled_arena.generation.checkpoints import (
 from coupled_arena.generation.prompt_encoding import Message, PromptEncoder
 from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
 from coupled_arena.generation.weights import local_folder
+
+version = cache(importlib.metadata.version)  # which reads a file, and every battle asks
 
 
 class HuggingFaceModel:
@@ -74,7 +79,7 @@ class HuggingFaceModel:
         spec = self._spec
         parts = {
             "torch": torch.__version__,
-            "transformers": transformers.__version__,
+            "transformers": version("transformers"),
             "source": spec.source,
             "commit": getattr(self.network.config, "_commit_hash", None) or "",
             "sha256": spec.sha256 or "",
@@ -223,7 +228,7 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     ModelError
         The weights cannot be had, or do not load as the entry says.
     """
-    transformers.utils.logging.disable_progress_bar()  # a second or two need none
+    disable_progress_bar()  # a second or two need none
     folder = local_folder(spec, cache)
     where = str(folder or spec.hub)
     options: dict[str, Any] = {"revision": spec.revision} if folder is None else {}

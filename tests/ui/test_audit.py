@@ -28,8 +28,8 @@ from coupled_arena.views.figures.audit import (
 )
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.words.audit import audit_findings, plan_findings
+from tests.batches import judge
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
 from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 

@@ -12,8 +12,8 @@ from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.stats.simulation.subsets import Sizes
 from coupled_arena.store.database import Store
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
+from tests.batches import judge
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
 from tests.stored import fill as fill_store
 from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab

@@ -27,8 +27,8 @@ from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, catalog_of, save_small_models
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
     [
         "coupled_arena.battles.arena",
         "coupled_arena.generation.huggingface",
@@ -54,7 +54,7 @@ class Served:
         command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
         command += options
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
-        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr, fresh))
+        self.process = FORKS.Process(target=_run, args=(command, environment, self.stderr, fresh))
         self.process.start()
 
     def wait_until_open(self) -> None:

@@ -92,6 +92,9 @@ class Served:
 
 
 def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: bool) -> None:
+    from coupled_arena.battles.judge_runs import live
+    from coupled_arena.ui.parts import judge_notice
+
     os.environ.update(environment)
     os.chdir(REPOSITORY)
     # A shell that starts the checks in the background lets them, and all they start, ignore it.
@@ -100,8 +103,10 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: b
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     if fresh:
         os.execv(sys.executable, [sys.executable, "-m", "coupled_arena", *command])
-    # After a snapshot the app waits twenty times as long as it took, and tests would wait for it.
+    # After a snapshot the app waits twenty times as long as it took, and tests would wait for it,
+    # as they would for the seconds between two looks.
     snapshot_thread._SHARE = 1
+    live._LOOK, judge_notice._LOOK = 0.2, 1.0
     main(command)
 
 

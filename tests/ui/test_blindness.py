@@ -556,14 +556,14 @@ def cast(visitor: Visitor, ballot: object) -> dict:
 
 
 def test_voting_when_nothing_is_shown_yet_is_refused(visitor, nothing_else_stored):
-    slow_to_read = "whale " * 2500
-    visitor.join(visitor.dependency("click", "ask"), [slow_to_read, 2])
+    slow_to_read = "whale " * 2500  # nearly all that the models can read
+    visitor.join(visitor.dependency("click", "ask"), [slow_to_read, 3])
     errors, voted = [], False
     for message in visitor.listen():
         if message["msg"] == "process_generating" and not voted:
             assert not has_words(message)
             voted = bool(
-                visitor.join(visitor.dependency("vote", "round"), [None], {"ranks": [1, 2]})
+                visitor.join(visitor.dependency("vote", "round"), [None], {"ranks": [1, 2, 3]})
             )
         if message["msg"] == "process_completed" and "error" in message["output"]:
             errors.append(message["output"]["error"])

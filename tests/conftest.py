@@ -28,8 +28,8 @@ VISIT_ONE_APP = ["ui/blindness", "ui/browser", "ui/typing", "ui/reload", "ui/cro
 LOAD_THE_DEMO = ["generation/huggingface", "cli/cli", "generation/failures"]
 FIRST = [
     *(*VISIT_ONE_APP, *LOAD_THE_DEMO, "quality", "ui/annotation", "ui/board", "cli/judge"),
-    *("ui/presses", "ui/experiments_tab", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
-    *("installation", "ui/durability", "ui/risk", "cli/benchmark", "ui/audit", "ui/live_judge"),
+    *("ui/presses", "ui/analysis_tabs", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
+    *("installation", "ui/durability", "cli/benchmark", "ui/live_judge"),
     *("ui/benchmark_tabs", "store/comparisons", "store/round_trip", "judging/real_server"),
     *("ui/report", "store/importing", "store/exchange", "store/database", "ui/lost_database"),
 ]

@@ -27,7 +27,7 @@ from tests.batches import at_once
 from tests.patience import until
 from tests.small_models import NAMES, save_small_models
 from tests.store.conftest import make_battle
-from tests.ui.server import FORKS, free_port
+from tests.ui.server import _FORKS, free_port
 
 _SHORT = JudgePrompt("Which answer is better?", "0" * 64)  # a long one costs seconds a question
 
@@ -47,7 +47,7 @@ def small_weights(tmp_path):
 def transformers_serve(weights, port, log):
     """Run ``transformers serve`` on a small model until the block is left."""
     arguments = ["serve", str(weights), "--device", "cpu", "--port", str(port)]
-    process = FORKS.Process(target=_serve, args=([*arguments, "--host", "127.0.0.1"], log))
+    process = _FORKS.Process(target=_serve, args=([*arguments, "--host", "127.0.0.1"], log))
     process.start()
 
     def healthy():

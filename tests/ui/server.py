@@ -26,8 +26,8 @@ from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, catalog_of, save_small_models
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
     [
         "coupled_arena.battles.arena",
         "coupled_arena.generation.huggingface",
@@ -53,7 +53,7 @@ class Served:
         command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
         command += options
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
-        self.process = FORKS.Process(target=_run, args=(command, environment, self.stderr))
+        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
         self.process.start()
 
     def wait_until_open(self) -> None:

@@ -29,8 +29,8 @@ LOAD_THE_DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "api/mode
 LOAD_THE_DEMO += ["generation/failures"]
 FIRST = [
     *(*VISIT_ONE_APP, *LOAD_THE_DEMO, "quality", "ui/annotation", "ui/board", "cli/judge"),
-    *("ui/presses", "ui/experiments_tab", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
-    *("installation", "ui/durability", "ui/risk", "ui/audit", "ui/live_judge"),
+    *("ui/presses", "ui/analysis_tabs", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
+    *("installation", "ui/durability", "ui/live_judge"),
     *("ui/benchmark_tabs", "store/comparisons", "store/round_trip", "judging/real_server"),
     *("ui/report", "store/importing", "store/exchange", "store/database", "ui/lost_database"),
 ]

@@ -6,19 +6,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 
 import duckdb
-import httpx
 import numpy as np
 import pytest
 from PIL import Image
 
 from tests.patience import until
+from tests.ui import hostile_app
 from tests.ui.hostile_app import HOSTILE
-from tests.ui.server import REPOSITORY, free_port
+from tests.ui.server import serving_page
 
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
@@ -194,22 +192,8 @@ def test_questions_are_shown_as_they_were_typed(page):
 @pytest.fixture(scope="module")
 def hostile_url():
     """A page whose views are full of markup, see `hostile_app`."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.ui.hostile_app", str(port)]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-
-    def answers():
-        assert process.poll() is None
-        try:
-            return httpx.get(url).status_code == 200
-        except httpx.TransportError:
-            return False
-
-    until(answers)
-    yield url
-    process.kill()
-    process.wait()
+    with serving_page(hostile_app.launch) as url:
+        yield url
 
 
 def test_answers_are_shown_as_they_are(hostile_url, visit):

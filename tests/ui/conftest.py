@@ -97,7 +97,7 @@ def visits(browser, free_pages):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
     opened, requests, complaints = [], [], []
 
-    def visited(url, *, reloads=False, script="", **options):
+    def visited(url, *, reloads=False, script="", scheme="light", **options):
         def complain(text):
             if not (reloads and text.startswith(CUT_OFF)):
                 complaints.append(text)
@@ -105,6 +105,7 @@ def visits(browser, free_pages):
         plain = not (options or script)
         page = free_pages.pop() if plain and free_pages else new_page(browser, script, options)
         page.set_viewport_size({"width": 1440, "height": 900})
+        page.emulate_media(color_scheme=scheme)
         listeners = {
             "request": lambda request: requests.append(request.url),
             # Leaving a page aborts what it was waiting for.

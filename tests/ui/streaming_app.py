@@ -19,11 +19,19 @@ from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.round_panel import round_panel
 
 TICK = 0.1  # seconds
+HASTY = 30  # ticks; after them the buttons would leave the screen
+KINDS = {
+    "2": {"size": 2, "same": False, "extra": 0},
+    "2-hasty": {"size": 2, "same": False, "extra": 9},  # words each tick: about a line
+    "3": {"size": 3, "same": False, "extra": 0},
+    "2-same": {"size": 2, "same": True, "extra": 0},
+    "3-same": {"size": 3, "same": True, "extra": 0},
+}
 WORDS = ("the", "whale", "sang", "and", "the", "keeper", "lit", "his", "lamp", "while", "rain")
 
 rounds = count(1)
 arrived: Counter[str] = Counter()
-current = {"round": next(rounds), "size": 2, "same": False}
+current = {"round": next(rounds), **KINDS["2"]}
 
 
 def told() -> str:
@@ -33,7 +41,8 @@ def told() -> str:
 
 def answers(tick: int) -> tuple[str, str]:
     """Return two answers of so many words that part ways at once, one longer than the other."""
-    left = " ".join(WORDS[word % len(WORDS)] for word in range(tick))
+    words = tick + current["extra"] * min(tick, HASTY)
+    left = " ".join(WORDS[word % len(WORDS)] for word in range(words))
     return f"Once {left}", f"Then {left} and more"
 
 
@@ -74,15 +83,10 @@ async def stream() -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
         await asyncio.sleep(TICK)
 
 
-def begin_id(size: int, same: bool) -> str:
-    """Return the id of the button that begins a round of so many answers, two of them equal."""
-    return f"begin-{size}{'-same' if same else ''}"
-
-
-def begin(size: int, same: bool) -> tuple[str, str]:
+def begin(kind: dict[str, int]) -> tuple[str, str]:
     """Open a round of a kind, as if nothing had arrived before."""
     arrived.clear()
-    current.update(round=next(rounds), size=size, same=same)
+    current.update(kind, round=next(rounds))
     return told(), ""
 
 
@@ -102,16 +106,14 @@ def stop() -> str:
 def build() -> gr.Blocks:
     """Return the page."""
     with gr.Blocks() as page:
-        kinds = [(2, False), (3, False), (2, True), (3, True)]
-        buttons = [gr.Button(f"{kind}", elem_id=begin_id(*kind)) for kind in kinds]
+        buttons = [gr.Button(kind, elem_id=f"begin-{kind}") for kind in KINDS]
         gr.Textbox(label="Elsewhere", lines=3, elem_id="elsewhere")
         counted = gr.Textbox(label="Arrived", elem_id="arrived")
         ranks = gr.Textbox(label="Ranks", elem_id="ranks")
         panel = round_panel()
         compared = comparison_panel()
-        for kind, button in zip(kinds, buttons, strict=True):
-            given = [gr.State(value) for value in kind]
-            button.click(begin, given, [counted, ranks], concurrency_limit=None)
+        for kind, button in zip(KINDS.values(), buttons, strict=True):
+            button.click(begin, gr.State(kind), [counted, ranks], concurrency_limit=None)
         page.load(stream, None, [panel, compared], concurrency_limit=None)
         panel.vote(vote, None, [counted, ranks], concurrency_limit=None)
         panel.stop(stop, None, counted, concurrency_limit=None)

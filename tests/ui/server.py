@@ -11,7 +11,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,29 @@ def serving(folder: Path, config: str, *options: str) -> Iterator[Served]:
         yield served
     finally:
         served.kill()
+
+
+@contextmanager
+def serving_page(launch: Callable[[int], object]) -> Iterator[str]:
+    """Serve a page of a test's own until the block is left; yield its address."""
+    port = free_port()
+    process = _FORKS.Process(target=launch, args=(port,))
+    process.start()
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        assert process.exitcode is None
+        try:
+            return httpx.get(url).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    try:
+        until(answers)
+        yield url
+    finally:
+        process.kill()
+        process.join(timeout=PATIENCE)
 
 
 def read(db: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -25,11 +25,12 @@ settings.load_profile("shared")
 
 # Two workers share the files. What takes longest comes first, so that both end at the same time.
 VISIT_ONE_APP = ["ui/blindness", "ui/browser", "ui/typing", "ui/reload", "ui/crowd"]
-LOAD_THE_DEMO = ["generation/huggingface", "cli/cli", "generation/failures"]
+LOAD_THE_DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "api/models"]
+LOAD_THE_DEMO += ["generation/failures"]
 FIRST = [
     *(*VISIT_ONE_APP, *LOAD_THE_DEMO, "quality", "ui/annotation", "ui/board", "cli/judge"),
-    *("ui/presses", "ui/experiments_tab", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
-    *("installation", "ui/durability", "ui/risk", "cli/benchmark", "ui/audit", "ui/live_judge"),
+    *("ui/presses", "ui/analysis_tabs", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
+    *("installation", "ui/durability", "ui/live_judge"),
     *("ui/benchmark_tabs", "store/comparisons", "store/round_trip", "judging/real_server"),
     *("ui/report", "store/importing", "store/exchange", "store/database", "ui/lost_database"),
 ]
@@ -95,6 +96,15 @@ def demo_models(demo_catalog, weights_cache):
     from coupled_arena.generation.huggingface import load_model
 
     return {spec.name: load_model(spec, weights_cache) for spec in demo_catalog.enabled}
+
+
+@pytest.fixture
+def demo_loaded(monkeypatch, demo_models):
+    """Commands take the models of the demo that are loaded already."""
+    monkeypatch.setattr(
+        "coupled_arena.services.load_named",
+        lambda settings, names: {name: demo_models[name] for name in names},
+    )
 
 
 @pytest.fixture

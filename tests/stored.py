@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from coupled_arena.battles.batch import BatchPlan
 from coupled_arena.core.records import Finish, Mode, Prompt, Reply, Sampling
+from tests.batches import at_once
 
 MODELS = ("ann-model", "bob-model", "cas-model")
 EXPERIMENT = 0x5EED_0123_4567_89AB
@@ -31,8 +32,9 @@ def answered(battle, prompt, texts=None):
 def fill(store, questions, models=MODELS[:2], texts=None, **options):
     """Store the answered battles of a plan and return them."""
     made = [answered(*entry, texts) for entry in plan(questions, models, **options).battles()]
-    for battle in made:
-        store.add_battle(battle)
+    with at_once(store) as batch:
+        for battle in made:
+            batch.add_battle(battle)
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -29,8 +30,18 @@ FLOORS = (
 STATS_ALLOWED = {"numpy", "scipy", "numba", "evalica"}
 
 
+@cache
 def modules():
     return sorted(PACKAGE.rglob("*.py"))
+
+
+def nodes(path):
+    return ast.walk(ast.parse(path.read_text()))
+
+
+@cache
+def imports(path):
+    return [node for node in nodes(path) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def room(path):
@@ -43,18 +54,25 @@ def floor(name):
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if isinstance(node, ast.ImportFrom):
             yield node.module
-        elif isinstance(node, ast.Import):
+        else:
             yield from (name.name for name in node.names)
 
 
+@cache
+def named_modules():
+    return {".".join(p.with_suffix("").relative_to(PACKAGE.parent).parts) for p in modules()}
+
+
 def reached_modules(path):
-    known = {".".join(p.with_suffix("").relative_to(PACKAGE.parent).parts) for p in modules()}
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if isinstance(node, ast.ImportFrom):
-            yield from known & {node.module, *(f"{node.module}.{n.name}" for n in node.names)}
+            yield from named_modules() & {
+                node.module,
+                *(f"{node.module}.{n.name}" for n in node.names),
+            }
 
 
 def test_every_room_is_on_the_plan():
@@ -130,7 +148,7 @@ def test_no_module_prints():
     calls = [
         path
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
     ]
     assert calls == []
@@ -166,7 +184,7 @@ def test_no_function_is_longer_than_45_lines():
     found = {
         f"{path.relative_to(PACKAGE)} {node.name}": length(path, node)
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {name: lines for name, lines in found.items() if lines > 45} == {}

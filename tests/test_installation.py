@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -51,6 +52,24 @@ def python(*arguments, cwd):
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
+# One process for several commands, each with the streams and the exit code of its own.
+COMMANDS = """
+import contextlib, io, json, sys
+from coupled_arena.cli import main
+
+ended = []
+for command in json.loads(sys.argv[1]):
+    out, err, code = io.StringIO(), io.StringIO(), None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(command)
+        except SystemExit as stop:
+            code = stop.code or 0
+    ended.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(ended))
+"""
+
+
 def pip(*arguments, cwd):
     python("-m", "pip", "--disable-pip-version-check", *map(str, arguments), cwd=cwd)
 
@@ -82,6 +101,12 @@ class Installed:
             text=True,
             check=False,
         )
+
+    def each(self, *commands):
+        """Return exit code, stdout and stderr of each command."""
+        ran = self.run("-c", COMMANDS, json.dumps(commands), program="python")
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
 
     def start(self, *command, log):
         return subprocess.Popen(
@@ -116,7 +141,7 @@ def installed(source, tmp_path_factory):
     (wheel,) = built.glob("*.whl")
     venv.create(prefix, symlinks=True)
     site = Path(sysconfig.get_path("purelib", "venv", {"base": str(prefix)}))
-    pip("--python", prefix / "bin" / "python", "install", *offline, wheel, cwd=work)
+    pip("--python", prefix / "bin" / "python", "install", "--no-compile", *offline, wheel, cwd=work)
     # All else is borrowed, but for this package: a path in such a file brings no editable install.
     others = sysconfig.get_path("purelib")
     (site / "others.pth").write_text(others)
@@ -196,14 +221,14 @@ def test_every_file_that_the_code_names_is_there(installed):
 
 
 def test_the_command_finds_its_own_models(installed):
-    answer = installed.run("models", "--json")
-    assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
+    (code, answer, error), (_, help, _) = installed.each(("models", "--json"), ("--help",))
+    assert code == 0, error
+    told = json.loads(answer)
     assert [model["name"] for model in told["models"]] == [
         *("SmolLM2-135M", "SmolLM2-135M-bnb-8bit", "SmolLM2-135M-bnb-4bit"),
     ]
     assert (told["presets"], told["problems"]) == (["demo", "papers"], [])
-    assert "serve" in installed.run("--help").stdout
+    assert "serve" in help
     assert list(installed.work.iterdir()) == []
 
 
@@ -215,19 +240,18 @@ def test_all_but_a_judge_comes_with_it(installed, tmp_path):
     rows = [{"question_id": n, "model_a": "x", "model_b": "y", "winner": "model_a"} for n in (1, 2)]
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     db = str(tmp_path / "arena.duckdb")
-    for command in (
+    *finished, refused = installed.each(
         ("import", str(tmp_path / "rows.json"), "--db", db),
         ("report", "--out", str(tmp_path / "report"), "--db", db),
         ("leaderboard", "--json", "--db", db),
-    ):
-        finished = installed.run(*command)
-        assert finished.returncode == 0, finished.stderr
-    assert {row["model"] for row in json.loads(finished.stdout)["models"]} == {"x", "y"}
-    asked = ("judge", "--judge", "ann", "--base-url", "http://127.0.0.1:1/v1", "--db", db)
-    refused = installed.run(*asked)
-    assert refused.returncode == 1
-    assert refused.stderr.strip() == (
-        "Error: A judge needs a further package: pip install 'coupled-arena[judge]'."
+        ("judge", "--judge", "ann", "--base-url", "http://127.0.0.1:1/v1", "--db", db),
+    )
+    assert [code for code, _, _ in finished] == [0] * 3, finished
+    assert {row["model"] for row in json.loads(finished[-1][1])["models"]} == {"x", "y"}
+    code, _, error = refused
+    assert (code, error.strip()) == (
+        1,
+        "Error: A judge needs a further package: pip install 'coupled-arena[judge]'.",
     )
     page = (tmp_path / "report" / "report.html").read_text("utf-8")
     assert (REPOSITORY / "assets" / "report.css").read_text("utf-8").strip() in page
@@ -241,9 +265,10 @@ def test_the_app_starts_from_an_empty_folder(installed, tmp_path):
     def page():
         assert app.poll() is None, (tmp_path / "log").read_text()
         try:
-            return httpx.get(f"http://127.0.0.1:{port}/config", timeout=60).raise_for_status().text
-        except httpx.TransportError:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
             return None
+        return httpx.get(f"http://127.0.0.1:{port}/config", timeout=60).raise_for_status().text
 
     try:
         config = until(page)

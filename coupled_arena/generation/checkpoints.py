@@ -10,15 +10,17 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import transformers
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, AutoModelForCausalLM, BitsAndBytesConfig
+from transformers.models.auto.configuration_auto import AutoConfig
+from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
+from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.errors import ModelError
 
@@ -114,7 +116,7 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
     if packed not in AUTO_QUANTIZATION_CONFIG_MAPPING:
         raise checkpoint.error(
             f"its weights are quantized as {packed}, which transformers "
-            f"{transformers.__version__} does not read."
+            f"{version('transformers')} does not read."
         )
     return checkpoint
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from importlib.metadata import version
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
-from transformers import AutoTokenizer, BitsAndBytesConfig, DynamicCache
+from transformers.cache_utils import DynamicCache
+from transformers.models.auto.tokenization_auto import AutoTokenizer
+from transformers.utils.logging import disable_progress_bar
+from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.generation.attention import ROW_ATTENTION
@@ -29,6 +31,8 @@ from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
+
+version = cache(importlib.metadata.version)  # which reads a file, and every battle asks
 
 
 class HuggingFaceModel:
@@ -78,7 +82,7 @@ class HuggingFaceModel:
         spec = self._spec
         parts = {
             "torch": torch.__version__,
-            "transformers": transformers.__version__,
+            "transformers": version("transformers"),
             "source": spec.source,
             "commit": getattr(self.network.config, "_commit_hash", None) or "",
             "sha256": spec.sha256 or "",
@@ -210,7 +214,7 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     ModelError
         The weights cannot be had, or do not load as the entry says.
     """
-    transformers.utils.logging.disable_progress_bar()  # a second or two need none
+    disable_progress_bar()  # a second or two need none
     folder = local_folder(spec, cache)
     where = str(folder or spec.hub)
     options: dict[str, Any] = {"revision": spec.revision} if folder is None else {}

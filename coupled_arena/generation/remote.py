@@ -14,7 +14,9 @@ from typing import Any
 
 import openai
 from torch import from_numpy
-from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+from transformers.generation.configuration_utils import GenerationConfig
+from transformers.models.auto.configuration_auto import AutoConfig
+from transformers.models.auto.tokenization_auto import AutoTokenizer
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError

@@ -18,43 +18,46 @@ from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import World, judge
+from tests.store.test_comparisons import World
 
 GPT = Selection(judge="gpt")
 RANKS = {"first": (1, 2), "second": (2, 1), "tie": (1, 1)}
 
 
 def fight(store, models, human, verdict, times=1, *, prompt=None, swapped=None, mode=Mode.COUPLED):
-    for _ in range(times):
-        prompts = (Prompt(prompt),) if prompt else ()
-        battle = make_battle(*models, mode=mode, prompts=prompts, replies=())
-        store.add_battle(battle)
-        if human:
-            store.cast(make_vote(battle, *RANKS[human]))
-        if verdict:
-            judge(store, "gpt", battle, 0, 1, verdict)
-        if swapped:
-            judge(store, "gpt", battle, 1, 0, swapped)
+    with at_once(store) as batch:
+        for _ in range(times):
+            prompts = (Prompt(prompt),) if prompt else ()
+            battle = make_battle(*models, mode=mode, prompts=prompts, replies=())
+            batch.add_battle(battle)
+            if human:
+                batch.cast(make_vote(battle, *RANKS[human]))
+            if verdict:
+                judge(batch, "gpt", battle, 0, 1, verdict)
+            if swapped:
+                judge(batch, "gpt", battle, 1, 0, swapped)
 
 
 @pytest.fixture(scope="module")
 def judged():
     """Three models; 60 comparisons with both labels, 90 with a verdict alone."""
     with Store.in_memory() as store:
-        yield filled(store)
+        with at_once(store) as batch:
+            fill(batch)
+        yield store
 
 
-def filled(store):
+def fill(batch):
     for models in (("a", "b"), ("b", "c"), ("c", "a")):
-        fight(store, models, "first", "first", 8)
-        fight(store, models, "first", "second", 3, swapped="second")
-        fight(store, models, "second", "second", 4)
-        fight(store, models, "second", "tie", 2)
-        fight(store, models, "tie", "first", 3, swapped="second")
-        fight(store, models, None, "first", 20, swapped="second")
-        fight(store, models, None, "second", 10)
-    return store
+        fight(batch, models, "first", "first", 8)
+        fight(batch, models, "first", "second", 3, swapped="second")
+        fight(batch, models, "second", "second", 4)
+        fight(batch, models, "second", "tie", 2)
+        fight(batch, models, "tie", "first", 3, swapped="second")
+        fight(batch, models, None, "first", 20, swapped="second")
+        fight(batch, models, None, "second", 10)
 
 
 @pytest.fixture

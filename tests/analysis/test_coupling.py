@@ -20,6 +20,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.views.words.coupling import calculator_findings, coupling_findings
+from tests.batches import at_once
 from tests.store.conftest import make_battle
 
 MODELS = ("ann", "bob", "cat")
@@ -32,21 +33,24 @@ def fill(store, prompts=9, seeds=4, metric="quiz"):
     store.write(lambda cursor: scores.declare(cursor, metric, source="benchmark"))
     shape = (prompts, seeds, len(MODELS))
     drawn = {mode: np.zeros(shape) for mode in (Mode.COUPLED, Mode.INDEPENDENT)}
-    for q in range(prompts):
-        for s in range(seeds):
-            for mode, table in drawn.items():
-                luck = rng.random() if mode is Mode.COUPLED else rng.random(len(MODELS))
-                table[q, s] = np.asarray(luck) < RATES
-                order = rng.permutation(len(MODELS))
-                battle = make_battle(
-                    *(MODELS[m] for m in order),
-                    mode=mode,
-                    origin=Origin.GENERATE,
-                    prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
-                    repetition=s,
-                )
-                marks = [Score(0, i, metric, float(table[q, s, m])) for i, m in enumerate(order)]
-                store.add_battle(battle, marks)
+    with at_once(store) as batch:
+        for q in range(prompts):
+            for s in range(seeds):
+                for mode, table in drawn.items():
+                    luck = rng.random() if mode is Mode.COUPLED else rng.random(len(MODELS))
+                    table[q, s] = np.asarray(luck) < RATES
+                    order = rng.permutation(len(MODELS))
+                    battle = make_battle(
+                        *(MODELS[m] for m in order),
+                        mode=mode,
+                        origin=Origin.GENERATE,
+                        prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
+                        repetition=s,
+                    )
+                    marks = [
+                        Score(0, i, metric, float(table[q, s, m])) for i, m in enumerate(order)
+                    ]
+                    batch.add_battle(battle, marks)
     return drawn
 
 
@@ -160,18 +164,18 @@ def test_prompts_with_more_repetitions_count_as_the_others():
     assert len(compare_scores(stored.table)) == 3
 
 
-@pytest.fixture
-def two_temperatures(tmp_path):
-    db = tmp_path / "arena.duckdb"
+@pytest.fixture(scope="module")
+def two_temperatures(tmp_path_factory):
+    db = tmp_path_factory.mktemp("temperatures") / "arena.duckdb"
+    modes = (Mode.COUPLED, Mode.INDEPENDENT)
     with Store.open(db) as store:
-        for temperature in (0.7, 1.0):
-            for q, s, mode in product(range(3), range(2), (Mode.COUPLED, Mode.INDEPENDENT)):
+        store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
+        with at_once(store) as batch:
+            for temperature, q, s, mode in product((0.7, 1.0), range(3), range(2), modes):
                 battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
                 sampling = replace(battle.sampling, temperature=temperature)
                 battle = replace(battle, sampling=sampling, repetition=s)
-                if q == s == 0:
-                    store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
-                store.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+                batch.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
     return db
 
 

@@ -18,6 +18,7 @@ from coupled_arena.core.records import Mode, Prompt, Score
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
+from tests.batches import at_once
 from tests.judging.scripted import completion, scripted
 from tests.store.conftest import make_battle
 
@@ -31,29 +32,32 @@ def fill(store, prompts=40, seeds=2, seed=1):
     rng = np.random.default_rng(seed)
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     rows = []
-    for q in range(prompts):
-        hard = rng.normal(0, 0.2)
-        for _ in range(seeds):
-            for mode in (Mode.COUPLED, Mode.INDEPENDENT):
-                luck = rng.random() if mode is Mode.COUPLED else None
-                texts = [
-                    f"{'right' if (luck or rng.random()) < RATES[m] + hard else 'wrong'} "
-                    f"{rng.integers(2)}"
-                    for m in MODELS
-                ]
-                battle = make_battle(
-                    *MODELS,
-                    mode=mode,
-                    prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
-                    seed=int(rng.integers(2**60)),
-                )
-                replies = [
-                    replace(reply, text=text)
-                    for reply, text in zip(battle.replies, texts, strict=True)
-                ]
-                marks = [Score(0, i, "quiz", float(t[0] == "r"), t) for i, t in enumerate(texts)]
-                store.add_battle(replace(battle, replies=tuple(replies)), marks)
-                rows += [(m, q, t, mode) for m, t in zip(MODELS, texts, strict=True)]
+    with at_once(store) as batch:
+        for q in range(prompts):
+            hard = rng.normal(0, 0.2)
+            for _ in range(seeds):
+                for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+                    luck = rng.random() if mode is Mode.COUPLED else None
+                    texts = [
+                        f"{'right' if (luck or rng.random()) < RATES[m] + hard else 'wrong'} "
+                        f"{rng.integers(2)}"
+                        for m in MODELS
+                    ]
+                    battle = make_battle(
+                        *MODELS,
+                        mode=mode,
+                        prompts=(Prompt(f"Question {q}?", f"q{q}", "even" if q % 2 else "odd"),),
+                        seed=int(rng.integers(2**60)),
+                    )
+                    replies = [
+                        replace(reply, text=text)
+                        for reply, text in zip(battle.replies, texts, strict=True)
+                    ]
+                    marks = [
+                        Score(0, i, "quiz", float(t[0] == "r"), t) for i, t in enumerate(texts)
+                    ]
+                    batch.add_battle(replace(battle, replies=tuple(replies)), marks)
+                    rows += [(m, q, t, mode) for m, t in zip(MODELS, texts, strict=True)]
     return rows
 
 

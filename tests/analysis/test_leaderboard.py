@@ -24,8 +24,8 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.leaderboard import board_warnings
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
 from tests.stored import fill
 
 COUPLED = Selection(mode=Mode.COUPLED)
@@ -52,20 +52,21 @@ def reads(monkeypatch):
 
 
 def vote(store, models, ranks, times=1, *, mode=Mode.COUPLED, voter="ann", **changes):
-    for _ in range(times):
-        battle = Battle(
-            id=new_id(),
-            models=tuple(models),
-            mode=mode,
-            seed=1,
-            nonce=bytes(16),
-            sampling=Sampling(),
-            origin=Origin.ARENA,
-            prompts=(Prompt(f"Why {new_id()}?"),),
-            replies=(),
-        )
-        store.add_battle(battle)
-        store.cast(Vote(new_id(), battle.id, voter, tuple(ranks), **changes))
+    with at_once(store) as batch:
+        for _ in range(times):
+            battle = Battle(
+                id=new_id(),
+                models=tuple(models),
+                mode=mode,
+                seed=1,
+                nonce=bytes(16),
+                sampling=Sampling(),
+                origin=Origin.ARENA,
+                prompts=(Prompt(f"Why {new_id()}?"),),
+                replies=(),
+            )
+            batch.add_battle(battle)
+            batch.cast(Vote(new_id(), battle.id, voter, tuple(ranks), **changes))
 
 
 def test_an_empty_store_gives_an_empty_board(store):
@@ -275,14 +276,15 @@ RANKS = {0: (1, 2), 1: (2, 1), 2: (1, 1)}
 
 def store_rankings(store, drawn):
     """Store battles with all their votes and their verdict."""
-    for prompt in np.unique(drawn.prompt):
-        at = np.flatnonzero(drawn.prompt == prompt)
-        models = (drawn.models[drawn.first[at[0]]], drawn.models[drawn.second[at[0]]])
-        battle = make_battle(*models, prompts=(Prompt(f"Why {prompt}?"),), replies=())
-        store.add_battle(battle)
-        for voter, row in enumerate(at[drawn.shown[at]]):
-            store.cast(make_vote(battle, *RANKS[drawn.vote[row]], voter=f"voter {voter}"))
-        judge(store, "gpt", battle, 0, 1, ("first", "second", "tie")[drawn.verdict[at[0]]])
+    with at_once(store) as batch:
+        for prompt in np.unique(drawn.prompt):
+            at = np.flatnonzero(drawn.prompt == prompt)
+            models = (drawn.models[drawn.first[at[0]]], drawn.models[drawn.second[at[0]]])
+            battle = make_battle(*models, prompts=(Prompt(f"Why {prompt}?"),), replies=())
+            batch.add_battle(battle)
+            for voter, row in enumerate(at[drawn.shown[at]]):
+                batch.cast(make_vote(battle, *RANKS[drawn.vote[row]], voter=f"voter {voter}"))
+            judge(batch, "gpt", battle, 0, 1, ("first", "second", "tie")[drawn.verdict[at[0]]])
 
 
 def test_a_vote_during_the_computation_is_not_overlooked(store, monkeypatch):

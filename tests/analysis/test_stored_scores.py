@@ -19,6 +19,7 @@ from coupled_arena.core.verdicts import Matchup
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores, verdicts
+from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
 MODELS = ("alpha", "beta", "gamma")
@@ -72,37 +73,37 @@ def filled(store, seed, battles=60):
     store.write(
         lambda cursor: scores.declare(cursor, "poison", source="import", higher_is_better=False)
     )
-    written, judged = [], []
-    for _ in range(battles):
-        # The most are complete; a reply that was stopped, and one without scores, do not count.
-        models = MODELS if rng.random() < 0.7 else tuple(rng.permutation(MODELS)[:2])
-        texts = [" ".join(rng.choice(WORDS.split(), rng.integers(1, 9))) for _ in models]
-        battle = answered(
-            f"q{rng.integers(9)}",
-            *texts,
-            models=tuple(map(str, rng.permutation(models))),
-            mode=Mode.COUPLED if rng.random() < 0.6 else Mode.INDEPENDENT,
-        )
-        if rng.random() < 0.1:
-            stopped = replace(battle.replies[0], finish=Finish.CANCELLED)
-            battle = replace(battle, replies=(stopped, *battle.replies[1:]))
-        marks = [
-            Score(0, place, metric, float(rng.integers(10)))
-            for place in range(len(models))
-            for metric, share in (("quiz", 0.95), ("poison", 0.9))
-            if rng.random() < share
-        ]
-        store.add_battle(battle, marks)
-        said = {}
-        for i in range(len(models)):
-            for j in range(i + 1, len(models)):
-                if rng.random() < 0.95:
-                    said[i, j] = list(Outcome)[rng.integers(4)]
-                    judged.append(verdict(battle, i, j, said[i, j]))
-                # Another judge changes nothing.
-                judged.append(verdict(battle, j, i, Outcome.FIRST, "other"))
-        written.append((battle, marks, said))
-    store.write(lambda cursor: verdicts.add(cursor, judged))
+    written = []
+    with at_once(store) as batch:
+        for _ in range(battles):
+            # The most are complete; a reply that was stopped, and one without scores, do not count.
+            models = MODELS if rng.random() < 0.7 else tuple(rng.permutation(MODELS)[:2])
+            texts = [" ".join(rng.choice(WORDS.split(), rng.integers(1, 9))) for _ in models]
+            battle = answered(
+                f"q{rng.integers(9)}",
+                *texts,
+                models=tuple(map(str, rng.permutation(models))),
+                mode=Mode.COUPLED if rng.random() < 0.6 else Mode.INDEPENDENT,
+            )
+            if rng.random() < 0.1:
+                stopped = replace(battle.replies[0], finish=Finish.CANCELLED)
+                battle = replace(battle, replies=(stopped, *battle.replies[1:]))
+            marks = [
+                Score(0, place, metric, float(rng.integers(10)))
+                for place in range(len(models))
+                for metric, share in (("quiz", 0.95), ("poison", 0.9))
+                if rng.random() < share
+            ]
+            batch.add_battle(battle, marks)
+            said = {}
+            for i in range(len(models)):
+                for j in range(i + 1, len(models)):
+                    if rng.random() < 0.95:
+                        said[i, j] = list(Outcome)[rng.integers(4)]
+                        batch.verdicts.append(verdict(battle, i, j, said[i, j]))
+                    # Another judge changes nothing.
+                    batch.verdicts.append(verdict(battle, j, i, Outcome.FIRST, "other"))
+            written.append((battle, marks, said))
     return written
 
 
@@ -219,9 +220,10 @@ def test_what_counts_by_default(store):
         *("poison", "quiz", "length", "repetition", "refusal", "verdicts"),
     )
     assert with_verdicts.lower_is_better == {"poison", "length", "repetition", "refusal"}
-    for q in range(40):  # now most of the replies with scores have a quiz alone
-        marks = [Score(0, place, "quiz", 1.0) for place in range(2)]
-        store.add_battle(answered(f"more {q}", "yes", "no"), marks)
+    with at_once(store) as batch:
+        for q in range(40):  # now most of the replies with scores have a quiz alone
+            marks = [Score(0, place, "quiz", 1.0) for place in range(2)]
+            batch.add_battle(answered(f"more {q}", "yes", "no"), marks)
     assert read_stored_scores(store).metrics == ("quiz", "length", "repetition", "refusal")
 
 
@@ -284,14 +286,11 @@ def db(tmp_path_factory):
             answered(f"q{q}", "yes " * (1 + q % 7), "no " * (2 + q % 5), "well " * 9, id=f"b{q:02}")
             for q in range(40)
         ]
-        for battle in played:
-            opened.add_battle(battle)
         pairs = ((0, 1), (0, 2), (1, 2))
-        opened.write(
-            lambda cursor: verdicts.add(
-                cursor, [verdict(b, *pair, Outcome.FIRST) for b in played for pair in pairs]
-            )
-        )
+        with at_once(opened) as batch:
+            for battle in played:
+                batch.add_battle(battle)
+                batch.verdicts += [verdict(battle, *pair, Outcome.FIRST) for pair in pairs]
     return path
 
 

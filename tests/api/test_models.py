@@ -19,7 +19,7 @@ def models(demo_models):
 
 @pytest.fixture(scope="module")
 def replies(models):
-    return ca.generate(models, PROMPTS, mode="both", seed=7, max_new_tokens=6)
+    return ca.generate(models, PROMPTS, mode="both", seed=7, max_new_tokens=4)
 
 
 def test_every_model_answers_every_prompt_in_either_mode(replies):
@@ -28,24 +28,23 @@ def test_every_model_answers_every_prompt_in_either_mode(replies):
     assert set(frame.model) == set(NAMES)
     assert set(frame.prompt) == set(PROMPTS)
     assert set(frame["mode"]) == {"coupled", "independent"}
-    assert frame.tokens.map(len).between(1, 6).all()
+    assert frame.tokens.map(len).between(1, 4).all()
     assert frame.groupby("battle").seed.nunique().eq(1).all()
     assert repr(replies).startswith("<Replies: mode='both', seeds=1, seed=7")
 
 
 def test_the_same_seed_gives_the_same_words(models, replies):
-    again = ca.generate(models, list(PROMPTS), mode="both", seed=7, max_new_tokens=6, at_once=1)
+    again = ca.generate(models, list(PROMPTS), mode="both", seed=7, max_new_tokens=4, at_once=1)
     assert again.to_frame().text.tolist() == replies.to_frame().text.tolist()
-    other = ca.generate(models, PROMPTS[0], seed=8, max_new_tokens=6)
+    other = ca.generate(models, PROMPTS[0], seed=8, max_new_tokens=4)
     assert not set(other.to_frame().seed) & set(replies.to_frame().seed)
 
 
-def test_battles_are_those_of_the_command(replies, tmp_path, call, models, monkeypatch):
-    monkeypatch.setattr("coupled_arena.services.load_named", lambda settings, names: models)
+def test_battles_are_those_of_the_command(replies, tmp_path, call, demo_loaded):
     (tmp_path / "prompts.txt").write_text("\n".join(PROMPTS))
     code, _, said = call(
         *("generate", "--prompts", tmp_path / "prompts.txt", "--models", ",".join(NAMES)),
-        *("--seed", 7, "--max-new-tokens", 6, "--db", tmp_path / "arena.duckdb"),
+        *("--seed", 7, "--max-new-tokens", 4, "--db", tmp_path / "arena.duckdb"),
     )
     assert code == 0, said
     stored = ca.open(tmp_path / "arena.duckdb").replies()

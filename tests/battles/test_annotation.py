@@ -36,8 +36,9 @@ def annotate(store):
     made = []
 
     def make(seed=0):
-        made.append(Backlog(store))
-        return Annotation(store, made[-1], random.Random(seed))
+        if not made:
+            made.append(Backlog(store))
+        return Annotation(store, made[0], random.Random(seed))
 
     yield make
     for backlog in made:
@@ -80,19 +81,19 @@ def test_nothing_blind_tells_names_mode_seed_or_battle(annotate, store):
 
 
 def test_everything_is_asked_once(annotate, store):
-    made = fill(store, QUESTIONS, modes=(Mode.COUPLED, Mode.INDEPENDENT), repetitions=2)
+    made = fill(store, QUESTIONS[:3], modes=(Mode.COUPLED, Mode.INDEPENDENT), repetitions=2)
     annotation = annotate()
     told = vote_on_all(annotation, "eve")
     assert sorted(reveal.battle for reveal in told) == sorted(battle.id for battle in made)
     assert len(vote_on_all(annotation, "mia")) == len(made)
     progress = annotation.progress("eve")
-    assert (progress.battles, progress.voted, progress.yours) == (24, 24, 24)
-    assert vote_count(store) == 48
+    assert (progress.battles, progress.voted, progress.yours) == (12, 12, 12)
+    assert vote_count(store) == 24
 
 
 def test_a_pair_with_few_votes_comes_first(annotate, store):
     """With three pairs of unequal numbers of battles, votes stay level while all have some."""
-    sizes = dict(zip(combinations(MODELS, 2), (4, 8, 12), strict=True))
+    sizes = dict(zip(combinations(MODELS, 2), (2, 4, 6), strict=True))
     for (a, b), size in sizes.items():
         fill(store, [f"{a} {b} {n}" for n in range(size)], (a, b))
     given = Counter()
@@ -123,19 +124,18 @@ def test_a_battle_of_three_counts_for_three_pairs(annotate, store):
     assert sum(n for *_, n in counted(store)) == 3 + 3 * 3
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_whoever_votes_at_once_gets_different_battles(annotate, store, seed):
+def test_whoever_votes_at_once_gets_different_battles(annotate, store):
     for models in combinations(MODELS, 2):
         fill(store, QUESTIONS[:2], models)
-    annotation = annotate(seed)
-    shown = {}
-    for owner in ("eve", "mia", "zoe", "kim", "lou", "ida"):
-        view = annotation.view(owner, annotation.next(owner))
-        shown[owner] = view.turns[0].answers
-        battles = [kept.round.state.battle for kept in annotation._opened.values()]
-        pairs = Counter(frozenset(battle.models) for battle in battles)
-        assert len(pairs) == min(3, len(shown))  # pairs are level, too
-    assert len(set(shown.values())) == 6
+    for annotation in map(annotate, range(5)):
+        shown = {}
+        for owner in ("eve", "mia", "zoe", "kim", "lou", "ida"):
+            view = annotation.view(owner, annotation.next(owner))
+            shown[owner] = view.turns[0].answers
+            battles = [kept.round.state.battle for kept in annotation._opened.values()]
+            pairs = Counter(frozenset(battle.models) for battle in battles)
+            assert len(pairs) == min(3, len(shown))  # pairs are level, too
+        assert len(set(shown.values())) == 6
 
 
 def test_what_is_level_comes_in_any_order(annotate, store):
@@ -221,10 +221,10 @@ def test_a_seed_stays_secret_until_all_its_battles_are_voted_on(annotate, store)
             seen.add(seed)
 
 
-def test_sides_do_not_follow_from_the_other_mode(store):
-    made = fill(store, [str(n) for n in range(40)], modes=(Mode.COUPLED, Mode.INDEPENDENT))
+def test_sides_do_not_follow_from_the_other_mode():
+    made = plan(map(str, range(40)), MODELS[:2], modes=(Mode.COUPLED, Mode.INDEPENDENT))
     sides = {}
-    for battle in made:
+    for battle, _ in made.battles():
         sides.setdefault(battle.seed, []).append(battle.models)
     same = sum(one == other for one, other in sides.values())
     assert 20 - 4 * 10**0.5 < same < 20 + 4 * 10**0.5
@@ -264,14 +264,14 @@ def test_imported_battles_have_no_seed_to_tell(annotate, store):
     assert (told.seed, told.nonce, told.commitment) == (None, None, "")
 
 
-@pytest.mark.parametrize("ranks", [[1], [1, 2, 3], [0, 1], [2, 2], ["1", "2"], [True, 1], []])
-def test_ranks_that_order_nothing_are_refused(annotate, store, ranks):
+def test_ranks_that_order_nothing_are_refused(annotate, store):
     fill(store, QUESTIONS)
     annotation = annotate()
     round_id = annotation.next("eve")
-    with pytest.raises(VoteError):
-        annotation.vote("eve", round_id, ranks)
-    assert vote_count(store) == 0
+    for ranks in ([1], [1, 2, 3], [0, 1], [2, 2], ["1", "2"], [True, 1], []):
+        with pytest.raises(VoteError):
+            annotation.vote("eve", round_id, ranks)
+        assert vote_count(store) == 0
     annotation.vote("eve", round_id, [1, 2])
 
 

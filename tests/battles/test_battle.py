@@ -184,28 +184,16 @@ def test_a_round_goes_on_while_its_page_reloads(make_arena, models):
     assert arena.newest("zoe") is None
 
 
-@pytest.mark.parametrize(
-    ("ranks", "both_bad"),
-    [
-        ([1], False),
-        ([1, 2, 3], False),
-        ([0, 1], False),
-        ([2, 2], False),
-        ([1, 3], False),
-        ([1, 2], True),
-        (["1", "2"], False),
-        ([True, 1], False),
-        ([1.0, 2.0], False),
-        ([], False),
-    ],
-)
-def test_ranks_that_order_nothing_are_refused(make_arena, store, ranks, both_bad):
+def test_ranks_that_order_nothing_are_refused(make_arena, store):
     arena = make_arena()
     round_id = played(arena)
     before = vote_count(store)
-    with pytest.raises(VoteError):
-        arena.vote("eve", round_id, ranks, both_bad=both_bad)
-    assert vote_count(store) == before
+    wrong = [[1], [1, 2, 3], [0, 1], [2, 2], [1, 3], ["1", "2"], [True, 1], [1.0, 2.0], []]
+    for ranks, both_bad in (([1, 2], True), *((ranks, False) for ranks in wrong)):
+        with pytest.raises(VoteError):
+            arena.vote("eve", round_id, ranks, both_bad=both_bad)
+        assert vote_count(store) == before
+    arena.vote("eve", round_id, [1, 2])
 
 
 def test_a_vote_belongs_to_the_owner_and_happens_once(make_arena, store):

@@ -9,10 +9,10 @@ import pytest
 
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
+from tests.batches import judge
 from tests.stats.real_votes import FOLDER, needs_real_votes
 from tests.stats.test_judge_audit import BOUNDS, CHECKED, GOLDEN, PLAIN, SECTIONS
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
 
 RENAMED = {"power_tuning_limit": "lambda_limit"}
 CONTRACT = {

@@ -79,7 +79,7 @@ def rows(db):
         return connection.execute(ROWS).fetchall()
 
 
-def test_every_answer_has_its_score(call, scored, items, tmp_path):
+def test_every_answer_has_its_score(call, demo_loaded, scored, items, tmp_path):
     found = rows(scored)
     assert len(found) == 3 * 2 * 2 * 2
     right = {item["id"]: item["answer"] for item in ITEMS}
@@ -106,7 +106,7 @@ def test_both_modes_share_a_seed_and_coupled_models_their_noise(scored):
         assert len(seeds[prompt, "coupled"]) == 2
 
 
-def test_a_plan_file_holds_the_options(call, scored, items, tmp_path):
+def test_a_plan_file_holds_the_options(call, demo_loaded, scored, items, tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text(
         f'task = "quiz"\ndata = "{items}"\nmodels = ["{FULL}", "{EIGHT_BITS}"]\n'

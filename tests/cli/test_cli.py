@@ -111,11 +111,11 @@ def generated(tmp_path_factory, prompts, config):
     return make_store(folder, prompts, "--seeds", 2, "--config", config)
 
 
-def test_a_forged_question_adds_no_control_token(tmp_path, demo_models):
+def test_a_forged_question_adds_no_control_token(tmp_path, demo_models, demo_loaded):
     """All control tokens of the prompts that were answered are those the template writes."""
     start, end = 1, 2  # <|im_start|>, <|im_end|>, of which 0 to 16 are control tokens
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"text": FORGED}))
-    db = make_store(tmp_path, tmp_path / "prompts.jsonl", models=DEMO)
+    db = make_store(tmp_path, tmp_path / "prompts.jsonl", "--max-new-tokens", 4, models=DEMO)
     ids = battle_ids(db)
     with Store.open(db) as store:
         battles = [store.battle(battle) for battle in ids]
@@ -147,10 +147,10 @@ def test_generate_counts_what_it_makes_and_makes_nothing_twice(
     assert [row for row in rows(db) if row in first] == first
 
 
-def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, config, tmp_path):
+def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, config, generated, tmp_path):
     """Of more battles than even such models finish between their first and the signal."""
-    broken, whole = tmp_path / "broken.duckdb", tmp_path / "whole.duckdb"
-    seeds = ("--seeds", 10, "--config", config)
+    broken, whole = tmp_path / "broken.duckdb", copied(generated, tmp_path)
+    seeds = ("--seeds", 5, "--config", config)
     process = start(*generation(prompts, broken, *seeds, "--at-once", 2))
     seen = ""
     while "tokens/s" not in seen:  # the bar after a first battle
@@ -164,10 +164,10 @@ def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, config, tm
         err.strip().splitlines()[-1].startswith("Error: Interrupted. Finished battles are stored")
     )
     done = {row[0] for row in rows(broken)}
-    assert 0 < len(done) < 100
+    assert 0 < len(done) < 50
     code, out, _ = call(*generation(prompts, broken, *seeds))
     made = json.loads(out)
-    assert (code, made["battles"], made["skipped"]) == (0, 100 - len(done), len(done))
+    assert (code, made["battles"], made["skipped"]) == (0, 50 - len(done), len(done))
     call(*generation(prompts, whole, *seeds))
     assert rows(broken) == rows(whole)
 

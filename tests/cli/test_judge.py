@@ -9,9 +9,11 @@ import time
 
 import pytest
 
+from coupled_arena.cli import main
 from coupled_arena.core.settings import load_settings
 from coupled_arena.store.database import Store
-from tests.cli.test_cli import start
+from tests.batches import at_once
+from tests.cli.test_cli import copied, start
 from tests.judging.scripted import KEY, failure, scripted, verdict
 from tests.patience import PATIENCE, until
 from tests.store.conftest import make_battle
@@ -24,13 +26,18 @@ def keyless(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture
-def db(tmp_path):
-    path = tmp_path / "arena.duckdb"
-    with Store.open(path) as store:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    path = tmp_path_factory.mktemp("filled") / "arena.duckdb"
+    with Store.open(path) as store, at_once(store) as batch:
         for _ in range(30):
-            store.add_battle(make_battle())
+            batch.add_battle(make_battle())
     return path
+
+
+@pytest.fixture
+def db(filled, tmp_path):
+    return copied(filled, tmp_path)
 
 
 def judging(db, server, *more):
@@ -64,6 +71,16 @@ def test_a_name_stands_for_the_model_of_that_name(call, db):
     assert server.asked[0]["model"] == "ann"
 
 
+@pytest.fixture(scope="module")
+def begun(filled, tmp_path_factory):
+    """A store in which the judge has judged one battle."""
+    path = copied(filled, tmp_path_factory.mktemp("begun"))
+    with scripted(lambda _: verdict()) as server, pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in judging(path, server, "--limit", 1)])
+    assert (stopped.value.code or 0, len(server.asked)) == (0, 2)
+    return path
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -76,16 +93,16 @@ def test_a_name_stands_for_the_model_of_that_name(call, db):
     ],
     ids=lambda words: words[0],
 )
-def test_a_name_is_one_judge(call, db, tmp_path, changed):
+def test_a_name_is_one_judge(call, begun, tmp_path, changed):
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("The shorter answer is better.")
     with scripted(lambda _: verdict()) as server:
-        call(*judging(db, server, "--limit", 1))
         more = [prompt if word == "PROMPT" else word for word in changed]
-        code, out, err = call(*judging(db, server, *more))
+        code, out, err = call(*judging(begun, server, *more))
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "The judge 'ann' stands for verdicts with the" in err
-    assert len(server.asked) == 2
+    assert server.asked == []
+    assert len(verdicts(begun)) == 2
 
 
 def test_the_key_comes_from_the_environment_and_goes_only_to_the_server(
@@ -154,7 +171,7 @@ def test_what_is_left_is_an_error(call, db):
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
-def test_killed_in_the_middle_it_goes_on_where_it_was(db, sign):
+def test_killed_in_the_middle_it_goes_on_where_it_was(call, db, sign):
     answered = []
 
     def script(body):
@@ -176,9 +193,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(db, sign):
         else:  # what was not written yet: answers of the last moments
             old = sum(at < killed - 1.0 for at, _ in answered)
             assert old <= len(stored) <= len(answered)
-        again = start(*judging(db, server, "--concurrency", 4))
-        out, _ = again.communicate(timeout=PATIENCE)
-        assert again.returncode == 0
+        code, out, _ = call(*judging(db, server, "--concurrency", 4))
+        assert code == 0
         answer = json.loads(out)
     assert (answer["skipped"], answer["left"]) == (len(stored), 0)
     found = [row[:3] for row in verdicts(db)]

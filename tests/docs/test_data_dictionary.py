@@ -20,7 +20,7 @@ from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import judges, verdicts
+from coupled_arena.store.tables import judges
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected
@@ -29,6 +29,7 @@ from coupled_arena.views.tables import audit, coupling, experiments, leaderboard
 from coupled_arena.views.tables.dictionary import RESULTS
 from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
+from tests.batches import at_once
 from tests.store.conftest import make_vote
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"
@@ -58,23 +59,22 @@ def db(tmp_path_factory):
         fill(store, prompts=10, seeds=2)
         with store.cursor() as cursor:
             ids = [id for (id,) in cursor.execute("select battle from battles").fetchall()]
-        said = []
         for judge in ("ann", "bob"):
             store.write(
                 lambda cursor, judge=judge: judges.bind(cursor, judge, "model", "hash", "{}")
             )
-        for number, id in enumerate(sorted(ids)):
-            battle, moment = store.battle(id), EARLIEST + timedelta(minutes=number)
-            right = np.array([reply.text.startswith("right") for reply in battle.replies])
-            ranks = 1 + (right[None, :] > right[:, None]).sum(1)
-            if number % 3:
-                store.cast(make_vote(battle, *ranks.tolist(), voter=f"v{number % 5}"))
-            said += [
-                Verdict(f"{id}{i}{j}", id, "ann", i, j, outcome, "", judged_at=moment)
-                for i, j in ((0, 1), (0, 2), (1, 2))
-                if (outcome := list(Outcome)[int(rng.integers(3))])
-            ]
-        store.write(lambda cursor: verdicts.add(cursor, said))
+        with at_once(store) as batch:
+            for number, id in enumerate(sorted(ids)):
+                battle, moment = store.battle(id), EARLIEST + timedelta(minutes=number)
+                right = np.array([reply.text.startswith("right") for reply in battle.replies])
+                ranks = 1 + (right[None, :] > right[:, None]).sum(1)
+                if number % 3:
+                    batch.cast(make_vote(battle, *ranks.tolist(), voter=f"v{number % 5}"))
+                batch.verdicts += [
+                    Verdict(f"{id}{i}{j}", id, "ann", i, j, outcome, "", judged_at=moment)
+                    for i, j in ((0, 1), (0, 2), (1, 2))
+                    if (outcome := list(Outcome)[int(rng.integers(3))])
+                ]
         with PendingSolutions(store, "bob") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             pending.add([one.answered("bob", bool(rng.random() < 0.6), "") for one in asked])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import bitsandbytes
@@ -122,7 +123,7 @@ def test_the_law_of_a_token_is_exact_with_several_stops(stopping):
     drawn = draws(model, logits, WARM, seeds, 0, likely(law))
     assert chi_square_p(np.bincount(drawn, minlength=len(law)), law) > LEVEL
     # the same draws from noise over the whole vocabulary
-    assert torch.equal(draws(model, logits, WARM, seeds[:256], 0), drawn[:256])
+    assert torch.equal(draws(model, logits, WARM, seeds[:48], 0), drawn[:48])
 
 
 def test_the_test_of_the_law_sees_unmerged_stops(stopping):
@@ -196,45 +197,49 @@ def test_the_engine_draws_what_the_law_test_draws(full):
 # Coupling
 
 
-def test_a_model_against_itself(demo_models, full):
-    """Coupled, 50 replies are identical; independent, under seeds of their own, they differ."""
-    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=20)
-    prompts = [full.encode(user(text)) for text in questions(50)]
+BRIEF = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=12)
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_model_against_itself(full, count):
+    """Coupled, all replies are identical; independent, under seeds of their own, they differ."""
+    prompts = [full.encode(user(text)) for text in questions(count)]
     coupled = [
-        Request(tuple(Contender(FULL, number, prompt) for _ in range(2)), sampling)
+        Request(tuple(Contender(FULL, number, prompt) for _ in range(2)), BRIEF)
         for number, prompt in enumerate(prompts)
     ]
     independent = [
         Request(
-            tuple(Contender(FULL, model_seed(number, FULL, k), prompt) for k in range(2)), sampling
+            tuple(Contender(FULL, model_seed(number, FULL, k), prompt) for k in range(2)), BRIEF
         )
-        for number, prompt in enumerate(prompts[:10])
+        for number, prompt in enumerate(prompts[:4])
     ]
-    runs = decode(LockstepEngine(demo_models), coupled + independent)
-    for running in runs[:50]:
+    runs = decode(LockstepEngine({FULL: full}), coupled + independent)
+    for running in runs[:count]:
         first, second = running.lines
         assert first.tokens == second.tokens
         assert running.texts[0] == running.texts[1]
-    assert sum(len(running.lines[0].tokens) for running in runs[:50]) > 400
-    assert sum(a == b for a, b in (running.texts for running in runs[50:])) <= 3
+    assert sum(len(running.lines[0].tokens) for running in runs[:count]) > 8 * count
+    assert sum(a == b for a, b in (running.texts for running in runs[count:])) <= 1
 
 
-def written(model, prompts, sampling, *, together):
-    """Return the tokens of each prompt's reply, decoded in one batch or each alone."""
+def written(model, prompts, sampling):
+    """Return the tokens of each prompt's reply, decoded in one batch."""
     requests = [
         Request((Contender(model.name, seed, prompt),), sampling) for seed, prompt in prompts
     ]
-    groups = [requests] if together else [[request] for request in requests]
-    engine = LockstepEngine({model.name: model})
-    return [running.lines[0].tokens for group in groups for running in decode(engine, group)]
+    return [
+        running.lines[0].tokens for running in decode(LockstepEngine({model.name: model}), requests)
+    ]
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name):
+@pytest.mark.parametrize(("name", "steps"), [*zip(VARIANTS, (4, 10, 10), strict=True)])
+def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name, steps):
     """Decision 3 of the design; logits that move by e at most move a softmax by e at most.
 
     Where layers round their inputs to fewer bits (LLM.int8 always, 4 bits where the processor has
-    AVX512-BF16), attention that rounds by batch shows here as a variation of 1e-2 and more.
+    AVX512-BF16), attention that rounds by batch shows here as a variation of 1e-2 and more: in one
+    of some thirty steps of a row, where a number lies between two of those few.
     """
     model = demo_models[name]
     prompts = [model.encode(user(text)) for text in questions(6)]
@@ -244,7 +249,7 @@ def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name):
     for prompt in prompts:
         alone.append(model.start_batch())
         alone[-1].add([prompt])
-    for _ in range(10):
+    for _ in range(steps):
         for row, batch in zip(together.logits, alone, strict=True):
             one, other = ((logits / 0.7).softmax(0) for logits in (row, batch.logits[0]))
             assert float((one - other).abs().sum() / 2) < rounding_bound(row) / 0.7
@@ -256,18 +261,18 @@ def test_neighbours_move_a_distribution_by_rounding_only(demo_models, name):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_replies_do_not_depend_on_the_batch(demo_models, name):
-    """Alone, eight at once, in reversed order: the same tokens.
+    """Alone, eight at once, first or last of them: the same tokens.
 
-    A total variation of 1e-6 a token (measured) makes one of some 300 tokens differ with
-    probability 3e-4.
+    A total variation of 1e-6 a token (measured) makes one of some 100 tokens differ with
+    probability 1e-4; one of 1e-2, which rounding by batch makes, is what the test above is for.
     """
     model = demo_models[name]
-    sampling = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=20)
-    prompts = [(1000 + n, model.encode(user(text))) for n, text in enumerate(questions(8))]
+    prompts = [(1000 + n, model.encode(user(text))) for n, text in enumerate(questions(8)[::2])]
     assert len({len(prompt) for _, prompt in prompts}) > 2  # so some rows are padded
-    together = written(model, prompts, sampling, together=True)
-    assert written(model, prompts[:4], sampling, together=False) == together[:4]
-    assert written(model, prompts[::-1], sampling, together=True) == together[::-1]
+    together = written(model, prompts + prompts[::-1], BRIEF)
+    assert together == together[::-1]
+    for prompt, tokens in [*zip(prompts, together, strict=False)][1::2]:
+        assert written(model, [prompt], BRIEF) == [tokens]
 
 
 def test_the_variants_are_different_models(demo_models):
@@ -331,11 +336,15 @@ def test_rows_survive_joins_and_keeps(full):
     tokens = full.encode(user("the quick brown fox jumps over the lazy dog"))[-12:]
     batch = full.start_batch()
 
+    @cache
+    def alone(history):
+        return next_logits(full, [history])[0]
+
     def check(*histories):
         assert batch.logits.shape == (len(histories), full.vocabulary.end)
         for row, history in zip(batch.logits, histories, strict=True):
-            alone = next_logits(full, [history])[0]
-            assert float((row - alone).abs().max()) < rounding_bound(alone)
+            expected = alone(tuple(history))
+            assert float((row - expected).abs().max()) < rounding_bound(expected)
 
     batch.add([short, middle])
     batch.advance(torch.tensor(tokens[:2]))
@@ -369,16 +378,16 @@ def test_greedy_decoding_is_that_of_the_library(full, tokenizer, demo_catalog, w
     """A network loaded by transformers alone, with its own generate: identical ids."""
     folder = local_folder(demo_catalog[FULL], weights_cache)
     library = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    texts = ["What is the capital of France?", *questions(3)]
-    sampling = Sampling(temperature=0.0, max_new_tokens=30)
+    texts = ["What is the capital of France?", *questions(2)]
+    sampling = Sampling(temperature=0.0, max_new_tokens=16)
     prompts = [(0, full.encode(user(text))) for text in texts]
-    ours = written(full, prompts, sampling, together=True)
+    ours = written(full, prompts, sampling)
     for text, (_, prompt), tokens in zip(texts, prompts, ours, strict=True):
         inputs = tokenizer.apply_chat_template(
             user(text), add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
         assert inputs["input_ids"][0].tolist() == list(prompt)
-        output = library.generate(**inputs, do_sample=False, max_new_tokens=30)
+        output = library.generate(**inputs, do_sample=False, max_new_tokens=16)
         theirs = output[0, len(prompt) :].tolist()
         assert tokens == [token for token in theirs if token != tokenizer.eos_token_id]
         assert full.vocabulary.text(tokens) == tokenizer.decode(tokens)

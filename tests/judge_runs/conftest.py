@@ -6,6 +6,7 @@ from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
+from tests.batches import at_once
 from tests.judging.scripted import KEY
 from tests.store.conftest import make_battle
 
@@ -22,8 +23,9 @@ def fill(store):
 
     def filled(battles, *models, **changes):
         made = [make_battle(*models, **changes) for _ in range(battles)]
-        for battle in made:
-            store.add_battle(battle)
+        with at_once(store) as batch:
+            for battle in made:
+                batch.add_battle(battle)
         return made
 
     return filled

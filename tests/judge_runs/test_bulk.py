@@ -122,7 +122,7 @@ def test_a_few_questions_without_an_answer_are_left_for_the_next_time(store, fil
 
 @pytest.mark.parametrize("reply", [RESET, failure(500), html()])
 def test_an_outage_ends_the_run_and_keeps_what_was_received(store, fill, judge_at, reply):
-    fill(50)
+    fill(20)
     served = []
 
     def script(body):
@@ -136,8 +136,8 @@ def test_an_outage_ends_the_run_and_keeps_what_was_received(store, fill, judge_a
         assert kept == 30
         server.script = lambda _: verdict()
         done = judge_stored(judge_at(server), store, progress=False)
-    assert (done.verdicts, done.skipped) == (70, 30)
-    once_an_order(store, 50)
+    assert (done.verdicts, done.skipped) == (10, 30)
+    once_an_order(store, 20)
 
 
 def test_a_wrong_key_ends_the_run_at_once(store, fill, judge_at):
@@ -167,7 +167,7 @@ def test_another_judge_under_the_same_name_is_refused(store, fill, judge_at):
     ids=["tokens", "money"],
 )
 def test_a_budget_is_never_passed(store, fill, judge_at, budget):
-    fill(50)
+    fill(12)
     with scripted(lambda _: verdict()) as server:
         judge = judge_at(server, max_tokens=20)
         done = judge_stored(judge, store, budget=budget, progress=False)
@@ -175,10 +175,10 @@ def test_a_budget_is_never_passed(store, fill, judge_at, budget):
         assert 6 <= done.verdicts <= 4000 // 306
         assert done.tokens_in + done.tokens_out == 306 * done.verdicts == 306 * len(server.asked)
         assert done.cost == pytest.approx(budget.cost(done.tokens_in, done.tokens_out))
-        assert done.left == 100 - done.verdicts
+        assert done.left == 24 - done.verdicts
         on = judge_stored(judge, store, progress=False)
     assert (on.skipped, on.left) == (done.verdicts, 0)
-    once_an_order(store, 50)
+    once_an_order(store, 12)
 
 
 def test_a_server_that_does_not_count_is_reckoned_by_characters(store, fill, judge_at):
@@ -204,24 +204,24 @@ def interrupt_after(server, questions, times=1):
 
 
 def slowly(body):
-    time.sleep(0.05)
+    time.sleep(0.1)
     return verdict()
 
 
-@pytest.mark.parametrize("questions", [1, 7, 40])
+@pytest.mark.parametrize("questions", [1, 7, 20])
 def test_ctrl_c_waits_for_the_answers_in_flight(store, fill, judge_at, questions):
-    fill(40)
+    fill(25)
     with scripted(slowly) as server:
         interrupt_after(server, questions)
         done = judge_stored(judge_at(server), store, progress=False)
         assert done.stopped == "interrupted"
         assert 1 < server.most_at_once <= 8
-        assert len(rows(store)) == done.verdicts == len(server.asked) < 80
-        assert done.left == 80 - done.verdicts
+        assert len(rows(store)) == done.verdicts == len(server.asked) < 50
+        assert done.left == 50 - done.verdicts
         on = judge_stored(judge_at(server), store, progress=False)
-    assert (on.verdicts, on.skipped, on.stopped) == (80 - done.verdicts, done.verdicts, None)
-    assert len(server.asked) == 80  # nothing was paid twice
-    once_an_order(store, 40)
+    assert (on.verdicts, on.skipped, on.stopped) == (50 - done.verdicts, done.verdicts, None)
+    assert len(server.asked) == 50  # nothing was paid twice
+    once_an_order(store, 25)
 
 
 def test_a_second_ctrl_c_does_not_wait(store, fill, judge_at):

@@ -161,12 +161,12 @@ def test_who_asks_for_an_hour_is_not_waited_for(date):
 
 def test_a_slow_drip_runs_into_the_deadline_of_the_attempt():
     drip = Reply(verdict().body, drip=0.05)  # the whole would take 15 s, each byte comes in time
-    answer, server = ask_script(in_turn(drip, verdict("tie")), timeout=0.5)
+    answer, server = ask_script(in_turn(drip, verdict("tie")), timeout=0.2)
     assert answer.outcome is Outcome.TIE
     assert len(server.asked) == 2
     begun = time.monotonic()
     with pytest.raises(NoAnswerError, match="gave no answer within"):
-        ask_script(lambda _: drip, timeout=0.5, patience=1.0)
+        ask_script(lambda _: drip, timeout=0.2, patience=0.4)
     assert time.monotonic() - begun < 3.0
 
 

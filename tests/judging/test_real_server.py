@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import runpy
 import sys
 import threading
 from contextlib import contextmanager
@@ -23,10 +23,11 @@ from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
+from tests.batches import at_once
 from tests.patience import until
 from tests.small_models import NAMES, save_small_models
 from tests.store.conftest import make_battle
-from tests.ui.server import free_port
+from tests.ui.server import _FORKS, free_port
 
 _SHORT = JudgePrompt("Which answer is better?", "0" * 64)  # a long one costs seconds a question
 
@@ -44,15 +45,13 @@ def small_weights(tmp_path):
 
 @contextmanager
 def transformers_serve(weights, port, log):
-    """Run ``transformers serve`` on the demo's small model until the block is left."""
-    command = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(weights)]
-    command += ["--device", "cpu", "--port", str(port), "--host", "127.0.0.1"]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    with log.open("a") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+    """Run ``transformers serve`` on a small model until the block is left."""
+    arguments = ["serve", str(weights), "--device", "cpu", "--port", str(port)]
+    process = _FORKS.Process(target=_serve, args=([*arguments, "--host", "127.0.0.1"], log))
+    process.start()
 
     def healthy():
-        assert process.poll() is None, log.read_text()
+        assert process.exitcode is None, log.read_text()
         try:
             return httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
         except httpx.TransportError:
@@ -63,18 +62,26 @@ def transformers_serve(weights, port, log):
         yield process
     finally:
         process.kill()
-        process.wait()
+        process.join()
+
+
+def _serve(arguments, log):
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    sys.argv[1:] = arguments
+    runpy.run_module("transformers.cli.transformers", run_name="__main__")
 
 
 def fill(store, battles):
     """Store battles on the demo's questions with short made-up answers."""
     prompts = read_library(resource("data/prompts.jsonl")).prompts
-    for number, prompt in enumerate(prompts[:battles]):
-        replies = tuple(
-            Reply(0, place, f"Answer {number} of model {place}.", (1,), Finish.STOP)
-            for place in (0, 1)
-        )
-        store.add_battle(make_battle(prompts=(prompt,), replies=replies))
+    with at_once(store) as batch:
+        for number, prompt in enumerate(prompts[:battles]):
+            replies = tuple(
+                Reply(0, place, f"Answer {number} of model {place}.", (1,), Finish.STOP)
+                for place in (0, 1)
+            )
+            batch.add_battle(make_battle(prompts=(prompt,), replies=replies))
 
 
 def rows(store):
@@ -94,7 +101,7 @@ def judge_through_a_kill(store, weights, folder, kill_after):
         def replace_server():
             until(lambda: len(rows(store)) >= kill_after)
             first.kill()
-            first.wait()
+            first.join()
             with transformers_serve(weights, port, log):
                 judged.wait(600)
 

@@ -82,15 +82,15 @@ def powered(human, alone, k, tuning=None):
 
 
 def stratified(human, alone, k, *, by_position=False, tuning=None):
-    """Pair by pair with `np.cov`: theta, covariance, lambda."""
+    """Pair by pair with the textbook's covariance: theta, covariance, lambda."""
     strata = _strata(human, alone, k, by_position)
     weight = 1 / ((2 if by_position else 1) * (k - 1))
     gain = cost = 0.0
     for _, hg, more in strata:
         if len(more) >= 2:
-            c = np.cov(hg.T)
+            c = _covariance(hg)
             gain += (c[0, 2] + c[1, 3]) / len(hg)
-            cost += np.trace(np.cov(more.T)) / len(more) + (c[2, 2] + c[3, 3]) / len(hg)
+            cost += np.trace(_covariance(more)) / len(more) + (c[2, 2] + c[3, 3]) / len(hg)
     if tuning is None:
         tuning = float(np.clip(gain / cost, 0, 1)) if cost > 0 else 0.0
     theta, covariance = np.zeros(k), np.zeros((k, k))
@@ -98,12 +98,18 @@ def stratified(human, alone, k, *, by_position=False, tuning=None):
         here = tuning if len(more) >= 2 else 0.0
         rectified = hg[:, :2] - here * hg[:, 2:]
         theta[pair] += weight * rectified.mean(0)
-        block = np.cov(rectified.T) / len(hg)
+        block = _covariance(rectified) / len(hg)
         if here:
             theta[pair] += weight * here * more.mean(0)
-            block = block + here**2 * np.cov(more.T) / len(more)
+            block = block + here**2 * _covariance(more) / len(more)
         covariance[np.ix_(pair, pair)] += weight**2 * block
     return theta, covariance, tuning
+
+
+def _covariance(rows):
+    """Return what `np.cov` does, many times faster for few rows."""
+    away = rows - rows.mean(0)
+    return away.T @ away / (len(rows) - 1)
 
 
 def _strata(human, alone, k, by_position):
@@ -128,11 +134,12 @@ def _of(rows, orders, i, both=False):
 def rank_sets_chi2(theta, covariance, alpha):
     """Algorithm 2, loop by loop."""
     k = len(theta)
+    cutoff = chi2.ppf(1 - alpha, k)
     low, high = np.ones(k, int), np.full(k, k)
     for m in range(k):
         for o in range(k):
             spread = covariance[m, m] + covariance[o, o] - 2 * covariance[m, o]
-            distance = abs(theta[m] - theta[o]) - np.sqrt(spread * chi2.ppf(1 - alpha, k))
+            distance = abs(theta[m] - theta[o]) - np.sqrt(spread * cutoff)
             if m != o and spread > 0 and distance > 0:
                 if theta[m] < theta[o]:
                     low[m] += 1

@@ -74,7 +74,7 @@ numbers = st.one_of(
 samples = st.lists(numbers, min_size=1, max_size=9)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(samples, samples)
 def test_two_routes_agree(x, y):
     x, y = np.array(x), np.array(y)

@@ -188,9 +188,9 @@ def wider(rng):
 
 
 def test_false_positives_at_the_boundary_of_the_first_order():
-    found = rejections(wider, BOUNDARY, 600, (0, 1))
+    found = rejections(wider, BOUNDARY, 400, (0, 1))
     for kind in ("relative", "absolute"):
-        assert found[Order.FIRST, kind] <= nominal(0.05, 600)
+        assert found[Order.FIRST, kind] <= nominal(0.05, 400)
     assert found[Order.SECOND, "relative"] > 0.9  # where the narrower one does dominate
 
 
@@ -210,7 +210,7 @@ def test_the_printed_algorithm_rejects_half_of_the_time():
 def test_family_wise_errors_of_identical_models():
     found = rejections(
         lambda rng: rng.normal(size=(5, 80)),
-        DominancePlan(bootstraps=999, paired=False),
+        DominancePlan(bootstraps=599, paired=False),  # 25 / .05 - 1 are needed to reject
         300,
         EVERY,
     )
@@ -227,7 +227,7 @@ def repeated(rng):
 def test_replies_to_one_prompt_are_not_independent():
     settings = {"bootstraps": 199, "paired": False, "correction": Correction.NONE}
     whole = rejections(repeated, DominancePlan(**settings, repetitions=5), 400, (0, 1))
-    apart = rejections(repeated, DominancePlan(**settings), 400, (0, 1))
+    apart = rejections(repeated, DominancePlan(**settings), 100, (0, 1))
     for order in Order:
         assert whole[order, "relative"] <= nominal(0.05, 400)
         assert apart[order, "relative"] > 0.15

@@ -145,7 +145,7 @@ def only(rows, present):
     return Rows(place[rows.a[at]], place[rows.b[at]], rows.h[at], rows.g[at])
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(designs())
 def test_count_weighted_counts_say_what_the_rows_say(drawn):
     human, alone, k = drawn
@@ -173,7 +173,7 @@ def test_count_weighted_counts_say_what_the_rows_say(drawn):
         ]
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(designs(least=5), st.booleans())
 def test_stratified_counts_say_what_the_rows_say(drawn, by_position):
     human, alone, k = drawn

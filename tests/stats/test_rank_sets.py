@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multinomial, norm, studentized_range
+from scipy.stats import binom, multinomial, norm, studentized_range
 
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
@@ -85,18 +86,30 @@ def test_votes_that_never_vary_separate_nobody(cutoff):
 @pytest.mark.parametrize("n", [5, 6, 7, 8, 10, 15, 20, 30])
 def test_two_equal_models_are_seldom_separated(n, tie, cutoff):
     """Exactly, over all outcomes: the score test holds its level up to what is discrete in it."""
-    covered = 0.0
-    for won in range(n + 1):
-        for lost in range(n + 1 - won):
-            rows = [("A", "B", "first", won), ("B", "A", "first", lost)]
-            rows.append(("A", "B", "tie", n - won - lost))
-            sets = rank_sets(
-                estimate_from_votes(PairCounts.from_rows(rows)), 0.05, cutoff, LIVE_DRAWS
-            )
-            law = [(1 - tie) / 2, (1 - tie) / 2, tie]
-            chance = multinomial.pmf([won, lost, n - won - lost], n, law)
-            covered += chance * (sets.low.tolist() == [1, 1])
-    assert covered > 0.935
+    counts = outcomes(n)
+    covered = [sets.low.tolist() == [1, 1] for sets in of_two(n, cutoff)]
+    law = [(1 - tie) / 2, (1 - tie) / 2, tie]
+    assert multinomial.pmf(counts, n, law) @ covered > 0.935
+
+
+def outcomes(n):
+    """Return all (won, lost, tied) of n votes, shape (outcomes, 3)."""
+    return np.array([(w, v, n - w - v) for w in range(n + 1) for v in range(n + 1 - w)])
+
+
+@cache
+def of_two(n, cutoff):
+    return [
+        rank_sets(
+            estimate_from_votes(
+                PairCounts.from_rows(
+                    [("A", "B", "first", won), ("B", "A", "first", lost), ("A", "B", "tie", tied)]
+                )
+            ),
+            *(0.05, cutoff, LIVE_DRAWS),
+        )
+        for won, lost, tied in outcomes(n).tolist()
+    ]
 
 
 @pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.BONFERRONI])
@@ -104,23 +117,28 @@ def test_two_equal_models_are_seldom_separated(n, tie, cutoff):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 29])
 def test_a_new_model_is_seldom_separated_from_its_equals(n, tie, cutoff):
     """Exactly, over all outcomes of its votes; the other three models have 2,000 each."""
+    all_sets = [rank_sets(made, 0.05, cutoff, LIVE_DRAWS) for made in with_a_fourth(n, tie)]
+    covered = [(sets.low[-1], sets.high[-1]) == (1, 4) for sets in all_sets]
+    law = [(1 - tie) / 2, (1 - tie) / 2, tie]
+    assert multinomial.pmf(outcomes(n), n, law) @ covered > 0.95
+
+
+@cache
+def with_a_fourth(n, tie):
     won, tied = round(500 * (1 - tie)), round(1000 * tie)
     known = [
         (a, b, outcome, times)
         for a, b in combinations("ABC", 2)
         for outcome, times in (("first", won), ("second", won), ("tie", tied))
     ]
-    covered = 0.0
-    for wins in range(n + 1):
-        for losses in range(n + 1 - wins):
-            rows = [("D", "A", "first", wins), ("D", "A", "second", losses)]
-            rows.append(("D", "A", "tie", n - wins - losses))
-            made = estimate_from_votes(PairCounts.from_rows([*known, *rows]))
-            sets = rank_sets(made, 0.05, cutoff, LIVE_DRAWS)
-            law = [(1 - tie) / 2, (1 - tie) / 2, tie]
-            chance = multinomial.pmf([wins, losses, n - wins - losses], n, law)
-            covered += chance * ((sets.low[-1], sets.high[-1]) == (1, 4))
-    assert covered > 0.95
+    return [
+        estimate_from_votes(
+            PairCounts.from_rows(
+                [*known, *zip("DDD", "AAA", ("first", "second", "tie"), votes, strict=True)]
+            )
+        )
+        for votes in outcomes(n).tolist()
+    ]
 
 
 def test_equal_models_share_a_rank():
@@ -197,17 +215,17 @@ def test_whatever_the_votes_nothing_is_undefined(k, seed, spread, weighting):
 
 
 def test_standard_errors_match_the_spread_of_estimates():
-    """Unbiased with the divisor n - 1: at five votes a pair, n would give 20 % less variance."""
-    rng = np.random.default_rng(7)
-    estimates, variances = [], []
-    for wins in rng.binomial(5, (0.5, 0.3), (20_000, 2)):
+    """Unbiased with the divisor n - 1, exactly: at five votes a pair, n would give 20 % less."""
+    chances, estimates, variances = [], [], []
+    for wins in np.ndindex(6, 6):
         counts = np.zeros((3, 3, 4), dtype=np.int64)
-        counts[0, 1:, 0], counts[0, 1:, 2] = wins, 5 - wins
+        counts[0, 1:, 0], counts[0, 1:, 2] = wins, 5 - np.array(wins)
         counts[1, 2, 2] = 5
         made = estimate_from_votes(PairCounts(("x", "y", "z"), counts))
+        chances.append(binom.pmf(wins, 5, (0.5, 0.3)).prod())
         estimates.append(made.theta[0])
         variances.append(made.covariance[0, 0])
-    truth = (0.25 + 0.21) / 5 / 4
-    # relative standard error of a variance of 20,000 normal draws: sqrt(2/20,000) = .01
-    assert np.var(estimates) == pytest.approx(truth, rel=0.03)
-    assert np.mean(variances) == pytest.approx(truth, rel=0.03)
+    mean, truth = (0.5 + 0.3) / 2, (0.25 + 0.21) / 5 / 4
+    assert np.average(estimates, weights=chances) == pytest.approx(mean, abs=1e-12)
+    assert chances @ (np.array(estimates) - mean) ** 2 == pytest.approx(truth, abs=1e-12)
+    assert np.average(variances, weights=chances) == pytest.approx(truth, abs=1e-12)

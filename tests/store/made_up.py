@@ -23,7 +23,8 @@ from coupled_arena.core.records import (
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import judges, scores, verdicts
+from coupled_arena.store.tables import judges, scores
+from tests.batches import at_once
 
 # What breaks readers of files: quotes, line breaks of all kinds, NUL, marks of byte order, JSON.
 ODD = [
@@ -45,7 +46,10 @@ ODD = [
     "a,b",
     "é🎲",
 ]
-TEXTS = st.one_of(st.lists(st.sampled_from(ODD), max_size=4).map("".join), st.text(max_size=8))
+UNICODE = st.characters(exclude_categories=["Cs"])
+TEXTS = st.one_of(
+    st.lists(st.sampled_from(ODD), max_size=4).map("".join), st.text(UNICODE, max_size=8)
+)
 NAMES = st.sampled_from(["alpha", "beta", "or/ga", 'nist\'s "4-bit"'])
 IDS = st.integers(0, 2**128 - 1).map("{:032x}".format)
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -87,11 +91,11 @@ class Made:
                 cursor, "toxicity", source="import", higher_is_better=False
             )
         )
-        for battle in self.battles:
-            store.add_battle(battle, [mark for id, mark in self.marks if id == battle.id])
-        for vote, reveal in self.votes:
-            store.cast(vote, reveal=reveal)
-        store.write(lambda cursor: verdicts.add(cursor, self.verdicts))
+        with at_once(store) as batch:
+            for battle in self.battles:
+                batch.add_battle(battle, [mark for id, mark in self.marks if id == battle.id])
+            batch.votes += self.votes
+            batch.verdicts += self.verdicts
         with PendingSolutions(store, "gpt") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             given = zip(asked, self.correct, strict=False)
@@ -190,8 +194,8 @@ def marks_on(draw, battle):
 
 @st.composite
 def stores(draw):
-    """Return a `Made`."""
-    ids = draw(st.lists(IDS, min_size=1, max_size=4, unique=True))
+    """Return a `Made`: a few rich ones take less time than many poor ones."""
+    ids = draw(st.lists(IDS, min_size=4, max_size=8, unique=True))
     made = [draw(battles(id)) for id in ids]
     votes = [vote for battle in made for vote in draw(votes_on(battle))]
     return Made(

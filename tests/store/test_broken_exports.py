@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 
 import pytest
 
@@ -18,28 +19,41 @@ from coupled_arena.store.transfer.fingerprint import fingerprint
 from coupled_arena.store.transfer.importing import import_files
 
 
-@pytest.fixture
-def whole(store, new_battle, new_vote, tmp_path):
-    """A store with a row in each table but grades, and the folder it is exported to."""
-    store.write(lambda cursor: judges.bind(cursor, "gpt", "gpt-4o", "ab", "{}"))
-    store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
-    battle = new_battle(id="b1")
-    store.add_battle(battle, [Score(0, 0, "quiz", 1.0, "4")])
-    store.cast(new_vote(battle, 1, 2, id="v1"))
-    store.write(
-        lambda cursor: verdicts.add(
-            cursor, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5)]
+@pytest.fixture(scope="module")
+def source(new_battle, new_vote):
+    """A store with a row in each table but grades; the tests only read it."""
+    with Store.in_memory() as store:
+        store.write(lambda cursor: judges.bind(cursor, "gpt", "gpt-4o", "ab", "{}"))
+        store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
+        battle = new_battle(id="b1")
+        store.add_battle(battle, [Score(0, 0, "quiz", 1.0, "4")])
+        store.cast(new_vote(battle, 1, 2, id="v1"))
+        store.write(
+            lambda cursor: verdicts.add(
+                cursor, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5)]
+            )
         )
-    )
-    export(store, tmp_path, "jsonl")
-    export(store, tmp_path, "arena")
-    return tmp_path
+        yield store
 
 
-def changed(path, **values):
-    """Write the first row of a file anew, with other values."""
+@pytest.fixture(scope="module")
+def exported(source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported")
+    export(source, folder, "jsonl")
+    export(source, folder, "arena")
+    return folder
+
+
+@pytest.fixture
+def whole(exported, tmp_path):
+    """A folder with what the store is exported to."""
+    return shutil.copytree(exported, tmp_path / "whole")
+
+
+def changed(path, *rows):
+    """Write the first row of a file anew, once with each of some other values."""
     row = json.loads(path.read_text("utf-8").splitlines()[0])
-    path.write_text(json.dumps({**row, **values}) + "\n", "utf-8")
+    path.write_text("".join(json.dumps({**row, **values}) + "\n" for values in rows), "utf-8")
     return path
 
 
@@ -91,15 +105,16 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("table", "values", "reason"), WRONG, ids=str)
-def test_a_wrong_value_rejects_its_line(whole, table, values, reason):
-    path = changed(whole / f"{table}.jsonl", **values)
+@pytest.mark.parametrize("table", dict.fromkeys(table for table, *_ in WRONG))
+def test_a_wrong_value_rejects_its_line(whole, table):
+    wrong = [(values, reason) for name, values, reason in WRONG if name == table]
+    path = changed(whole / f"{table}.jsonl", *(values for values, _ in wrong))
     before = ["battles", "replies"] if table not in ("battles", "arena") else []
     files = [whole / f"{name}.jsonl" for name in before if name != table]
     with Store.in_memory() as copy:
         done = import_files(copy, [*files, path])
         assert [(row.file, row.line, row.reason) for row in done.rejected] == [
-            (str(path), 1, reason)
+            (str(path), line, reason) for line, (_, reason) in enumerate(wrong, start=1)
         ]
 
 
@@ -118,11 +133,11 @@ def test_a_wrong_value_rejects_its_line(whole, table, values, reason):
         ("arena", {"early": True}, "vote v1"),
     ],
 )
-def test_what_contradicts_the_store_is_rejected(store, whole, table, values, reason):
-    before = fingerprint(store)
-    done = import_files(store, [changed(whole / f"{table}.jsonl", **values)])
+def test_what_contradicts_the_store_is_rejected(source, whole, table, values, reason):
+    before = fingerprint(source)
+    done = import_files(source, [changed(whole / f"{table}.jsonl", values)])
     assert [row.reason for row in done.rejected] == [f"{reason} is known with other content"]
-    assert fingerprint(store) == before
+    assert fingerprint(source) == before
 
 
 def test_two_rows_that_contradict_each_other_leave_the_first(whole):
@@ -137,8 +152,8 @@ def test_two_rows_that_contradict_each_other_leave_the_first(whole):
         assert done.votes == 1
 
 
-def test_a_file_that_is_cut_off_leaves_nothing(store, whole):
-    files = export(store, whole / "parquet", "parquet")
+def test_a_file_that_is_cut_off_leaves_nothing(source, whole):
+    files = export(source, whole / "parquet", "parquet")
     files[2].write_bytes(files[2].read_bytes()[:-20])
     lines = whole / "replies.jsonl"
     lines.write_text(lines.read_text()[:-30])
@@ -150,9 +165,9 @@ def test_a_file_that_is_cut_off_leaves_nothing(store, whole):
         assert [(row.line, row.reason) for row in done.rejected] == [(2, "not valid JSON")]
 
 
-def test_csv_that_a_spreadsheet_has_saved(store, whole):
+def test_csv_that_a_spreadsheet_has_saved(source, whole):
     """With a mark of byte order, other line ends, and every field in quotes."""
-    files = export(store, whole / "csv", "csv")
+    files = export(source, whole / "csv", "csv")
     for path in files:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))
@@ -161,10 +176,10 @@ def test_csv_that_a_spreadsheet_has_saved(store, whole):
         path.write_bytes(b"\xef\xbb\xbf" + written.getvalue().encode())
     with Store.in_memory() as copy:
         assert import_files(copy, files).rejected == ()
-        assert fingerprint(copy) == fingerprint(store)
+        assert fingerprint(copy) == fingerprint(source)
 
 
 @pytest.mark.parametrize("options", [{"judge": "other"}, {"single_turn": True}, {"no_toxic": True}])
-def test_options_for_other_formats_are_refused(store, whole, options):
+def test_options_for_other_formats_are_refused(source, exported, options):
     with pytest.raises(StoreError, match="part of an export"):
-        import_files(store, [whole / "votes.jsonl"], **options)
+        import_files(source, [exported / "votes.jsonl"], **options)

@@ -9,34 +9,15 @@ import numpy as np
 import pytest
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.records import Mode, Outcome, Prompt, Source, new_id, pairwise
+from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables import upkeep
+from tests.batches import at_once, judge
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
 FLIPPED = {"first": "second", "second": "first"}
-
-
-def judge(store, name, battle, first, second, outcome):
-    """Store a verdict, as the judging code does: with its comparisons, in one transaction."""
-
-    def work(cursor):
-        cursor.execute(
-            "insert into judges (judge, model, prompt_hash, sampling) values (?, '', '', '') "
-            "on conflict do nothing",
-            [name],
-        )
-        cursor.execute(
-            "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, "
-            "raw, judged_at) values (?, ?, ?, ?, ?, ?, '', now())",
-            [new_id(), battle.id, name, first, second, outcome],
-        )
-        upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
-
-    store.write(work)
 
 
 class World:
@@ -46,12 +27,16 @@ class World:
         self.store, self.new_vote = store, new_vote
         self.rng = np.random.default_rng(seed)
         self.battles, self.votes, self.verdicts = [], {}, {}
-        for _ in range(60):
-            self.fight(new_battle)
-        for _ in range(80):
-            self.vote()
-        for _ in range(120):
-            self.judge()
+        for event, times in (
+            (lambda: self.fight(new_battle), 60),
+            (self.vote, 80),
+            (self.judge, 120),
+        ):
+            # The comparisons are kept up to date with every transaction, large or small.
+            for size in (times - 9, *[1] * 9):
+                with at_once(store) as self.batch:
+                    for _ in range(size):
+                        event()
 
     def pick(self, items):
         return items[self.rng.integers(len(items))]
@@ -71,7 +56,7 @@ class World:
             ),
             replies=(),
         )
-        self.store.add_battle(battle)
+        self.batch.add_battle(battle)
         self.battles.append(battle)
 
     def vote(self):
@@ -81,14 +66,14 @@ class World:
         ranks = (1,) * len(ranks) if both_bad else tuple((ranks - ranks.min() + 1).tolist())
         source = self.pick([Source.HUMAN, Source.HUMAN, Source.IDENTICAL])
         vote = self.new_vote(battle, *ranks, voter=voter, both_bad=both_bad, source=source)
-        self.store.cast(vote, reveal=False)
+        self.batch.cast(vote, reveal=False)
         self.votes[battle.id, voter] = vote
 
     def judge(self):
         battle, name = self.pick(self.battles), self.pick(["gpt", "other"])
         i, j = self.rng.permutation(len(battle.models))[:2].tolist()
         outcome = self.pick([*OUTCOMES, None])
-        judge(self.store, name, battle, i, j, outcome)
+        judge(self.batch, name, battle, i, j, outcome)
         if outcome:
             self.verdicts[battle.id, name, i, j] = outcome
 

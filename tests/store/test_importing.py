@@ -476,6 +476,12 @@ def test_filters_leave_out_and_count(store, lines):
         assert told(import_files(store, [path], **dict.fromkeys(filters, True))) == expected
 
 
+@pytest.fixture(scope="module")
+def empty():
+    with Store.in_memory() as store:
+        yield store
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -491,16 +497,16 @@ def test_filters_leave_out_and_count(store, lines):
     ],
     ids=str,
 )
-def test_what_is_no_data_fails_and_leaves_nothing(store, lines, tmp_path, content, message):
+def test_what_is_no_data_fails_and_leaves_nothing(empty, lines, tmp_path, content, message):
     good, bad = lines(ranking(0)), tmp_path / "bad"
     if content is not None:
         bad.write_bytes(content)
     with pytest.raises(StoreError, match=message) as failed:
-        import_files(store, [good, bad])
+        import_files(empty, [good, bad])
     assert len(str(failed.value).splitlines()) == 1
     assert str(bad) in str(failed.value)
-    assert store.version() == (0, 0, 0)
-    assert rows(store, "from models") == []
+    assert empty.version() == (0, 0, 0)
+    assert rows(empty, "from models") == []
 
 
 def test_a_failure_half_way_leaves_nothing(store, lines, monkeypatch):

@@ -11,22 +11,29 @@ import pytest
 
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Score
+from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing_scores import import_scores
+from tests.batches import at_once
 from tests.store.conftest import make_battle
 
 
-@pytest.fixture
-def battles(store):
+def add_battles(store):
     made = [
         make_battle("alpha", "beta", id="one", turns=2),
         make_battle("beta", "alpha", id="two"),
         make_battle("self", "self", id="twice"),
     ]
-    for battle in made:
-        store.add_battle(battle)
+    with at_once(store) as batch:
+        for battle in made:
+            batch.add_battle(battle)
     return made
+
+
+@pytest.fixture
+def battles(store):
+    return add_battles(store)
 
 
 @pytest.fixture
@@ -124,9 +131,8 @@ NO_SCORE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+def test_a_line_that_cannot_be_used_is_told(store, bring):
+    wrong = [
         (",alpha,,1,", "battle is missing"),
         ("nine,alpha,,1,", "there is no battle nine"),
         ("one,gamma,,1,", "gamma is not in battle one"),
@@ -143,12 +149,13 @@ NO_SCORE = (
         ("one,alpha,,-inf,", f"'-inf' {NO_SCORE}"),
         ("one,alpha,,,", "it has no score"),
         ("two,beta,,2,", "there is another x of this reply before"),
-    ],
-)
-def test_a_line_that_cannot_be_used_is_told(store, bring, line, reason):
-    done = bring(f"battle,model,place,x,turn\ntwo,beta,,1,\n{line}\none,beta,1,3,0\n")
-    assert [(row.line, row.reason) for row in done.rejected] == [(3, reason)]
-    assert (done.rows, done.scores) == (3, 2)
+    ]
+    text = "\n".join(line for line, _ in wrong)
+    done = bring(f"battle,model,place,x,turn\ntwo,beta,,1,\n{text}\none,beta,1,3,0\n")
+    assert [(row.line, row.reason) for row in done.rejected] == [
+        (number, reason) for number, (_, reason) in enumerate(wrong, start=3)
+    ]
+    assert (done.rows, done.scores) == (len(wrong) + 2, 2)
     assert stored(store) == [("one", 0, 1, "x", 3), ("two", 0, 0, "x", 1)]
 
 
@@ -180,6 +187,13 @@ def test_a_metric_with_another_meaning_writes_nothing(store, bring, battles):
     assert meanings(store) == {**before[1], "quiz": True}
 
 
+@pytest.fixture(scope="module")
+def untouched():
+    with Store.in_memory() as store:
+        add_battles(store)
+        yield store
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "complaint"),
     [
@@ -202,11 +216,12 @@ def test_a_metric_with_another_meaning_writes_nothing(store, bring, battles):
         ),
     ],
 )
-def test_tables_that_make_no_sense(store, bring, text, arguments, complaint):
+def test_tables_that_make_no_sense(untouched, tmp_path, text, arguments, complaint):
+    (tmp_path / "table.csv").write_text(text)
     with pytest.raises(ScoreError, match=complaint):
-        bring(text, *arguments, reserved=["length"])
-    assert stored(store) == []
-    assert meanings(store) == {}
+        import_scores(untouched, [tmp_path / "table.csv"], *arguments, reserved=["length"])
+    assert stored(untouched) == []
+    assert meanings(untouched) == {}
 
 
 def test_a_file_that_is_not_there(store):

@@ -9,8 +9,8 @@ from coupled_arena.core.records import Finish, Mode, Outcome, Prompt, Reply
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import judge_biases
 from coupled_arena.store.queries.comparisons import Selection
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
 
 OUTCOMES = [outcome.value for outcome in Outcome]
 SELECTIONS = [
@@ -27,13 +27,14 @@ class World:
     def __init__(self, store, seed):
         self.store, self.rng = store, np.random.default_rng(seed)
         self.battles, self.asked, self.votes = [], {}, {}
-        for _ in range(50):
-            self.fight()
-        for _ in range(150):
-            battle = self.pick(self.battles)
-            i, j = self.rng.permutation(len(battle.models))[:2].tolist()
-            outcome = self.pick([*OUTCOMES, "first", None])
-            judge(store, self.pick(["gpt", "gpt", "other"]), battle, i, j, outcome)
+        with at_once(store) as self.batch:
+            for _ in range(50):
+                self.fight()
+            for _ in range(150):
+                battle = self.pick(self.battles)
+                i, j = self.rng.permutation(len(battle.models))[:2].tolist()
+                outcome = self.pick([*OUTCOMES, "first", None])
+                judge(self.batch, self.pick(["gpt", "gpt", "other"]), battle, i, j, outcome)
         with store.cursor() as cursor:
             rows = cursor.execute(
                 "select battle, judge, first_place, second_place, outcome from verdicts "
@@ -61,13 +62,13 @@ class World:
                 for place in range(len(models))
             ),
         )
-        self.store.add_battle(battle)
+        self.batch.add_battle(battle)
         self.battles.append(battle)
         for voter in ("ann", "bob")[: self.rng.integers(3)]:
             ranks = tuple(1 + self.rng.permutation(len(models)))
             if self.rng.random() < 0.3:
                 ranks = (1,) * len(models)
-            self.store.cast(make_vote(battle, *map(int, ranks), voter=voter))
+            self.batch.cast(make_vote(battle, *map(int, ranks), voter=voter))
             self.votes[battle.id, voter] = ranks
 
     def pairs(self, wanted):

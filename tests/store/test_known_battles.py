@@ -45,60 +45,56 @@ def reasons(done):
     return [rejected.reason for rejected in done.rejected]
 
 
-@pytest.mark.parametrize(
-    ("words", "ranks", "both_bad"),
-    [
-        (["model_a", "A", "a", " A ", "Model_A"], [1, 2], False),
-        (["model_b", "B", "b", "MODEL_B"], [2, 1], False),
-        (["tie", "Tie", "TIE"], [1, 1], False),
-        (["tie (bothbad)", "Tie (Bothbad)", "both_bad", "bothbad", "BothBad"], [1, 1], True),
-    ],
-)
-def test_winners_are_understood_in_any_case(store, lines, words, ranks, both_bad):
-    path = lines(*(row(word, question_id=n) for n, word in enumerate(words)))
+def test_winners_are_understood_in_any_case(store, lines):
+    said = {
+        ("model_a", "A", "a", " A ", "Model_A"): ([1, 2], False),
+        ("model_b", "B", "b", "MODEL_B"): ([2, 1], False),
+        ("tie", "Tie", "TIE"): ([1, 1], False),
+        ("tie (bothbad)", "Tie (Bothbad)", "both_bad", "bothbad", "BothBad"): ([1, 1], True),
+    }
+    meant = [(word, meaning) for words, meaning in said.items() for word in words]
+    path = lines(*(row(word, question_id=n) for n, (word, _) in enumerate(meant)))
     assert import_files(store, [path]).rejected == ()
-    assert outcomes(store) == [(ranks, both_bad)] * len(words)
+    assert outcomes(store) == [meaning for _, meaning in meant]
 
 
-@pytest.mark.parametrize("word", ["C", "AB", "left", "", "draw", "model_a wins", "0"])
-def test_an_unknown_winner_is_no_tie(store, lines, word):
-    done = import_files(store, [lines(row(word))])
-    assert reasons(done) == [f"unknown winner '{word}'"]
+def test_an_unknown_winner_is_no_tie(store, lines):
+    words = ["C", "AB", "left", "", "draw", "model_a wins", "0"]
+    done = import_files(store, [lines(*map(row, words))])
+    assert reasons(done) == [f"unknown winner '{word}'" for word in words]
     assert outcomes(store) == []
 
 
-@pytest.mark.parametrize(
-    ("seed", "told"),
-    [
-        ("00000000000000ff", "00000000000000ff"),
-        (255, "00000000000000ff"),
-        ("255", "00000000000000ff"),
-        (1234567890123456, f"{1234567890123456:016x}"),
-        (2**64 - 1, "f" * 16),
-    ],
-)
-def test_mode_and_seed_are_kept(store, lines, seed, told):
-    path = lines(row(mode="coupled", seed=seed), row("tie", mode="Independent", seed=seed))
+def test_mode_and_seed_are_kept(store, lines):
+    seeds = {
+        "00000000000000ff": "00000000000000ff",
+        255: "00000000000000ff",
+        "255": "00000000000000ff",
+        1234567890123456: f"{1234567890123456:016x}",
+        2**64 - 1: "f" * 16,
+    }
+    asked = [{"question_id": n, "seed": seed} for n, seed in enumerate(seeds)]
+    rows = [(row(mode="coupled", **q), row("tie", mode="Independent", **q)) for q in asked]
+    path = lines(*(each for both in rows for each in both))
     done = import_files(store, [path])
-    assert (done.battles, done.votes, done.rejected) == (2, 2, ())
-    assert [rest for _, *rest in battles(store)] == [["coupled", told], ["independent", told]]
+    assert (done.battles, done.votes, done.rejected) == (10, 10, ())
+    assert [rest for _, *rest in battles(store)] == [
+        [mode, told] for told in seeds.values() for mode in ("coupled", "independent")
+    ]
     done = import_files(store, [path])
     assert (done.battles, done.votes, done.rejected) == (0, 0, ())
 
 
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [
+def test_an_unknown_mode_or_seed_is_rejected(store, lines):
+    wrong = [
         ({"mode": "cupled"}, "unknown mode 'cupled'"),
         ({"seed": -1}, "seed '-1' is not a number of 64 bits"),
         ({"seed": 2**64}, f"seed '{2**64}' is not a number of 64 bits"),
         ({"seed": "soon"}, "seed 'soon' is not a number of 64 bits"),
         ({"seed": 1.5}, "seed '1.5' is not a number of 64 bits"),
-    ],
-)
-def test_an_unknown_mode_or_seed_is_rejected(store, lines, more, reason):
-    done = import_files(store, [lines(row(**more))])
-    assert (reasons(done), battles(store)) == ([reason], [])
+    ]
+    done = import_files(store, [lines(*(row(**more) for more, _ in wrong))])
+    assert (reasons(done), battles(store)) == ([reason for _, reason in wrong], [])
 
 
 def test_a_battles_own_id_is_kept_and_met(store, lines, new_battle):
@@ -132,18 +128,16 @@ def test_a_vote_that_is_here_under_another_id_is_not_cast_again(store, lines, ne
     assert outcomes(store) == [([1, 2], False)]
 
 
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [
+def test_what_contradicts_a_battle_is_rejected(store, lines, new_battle):
+    store.add_battle(new_battle("x", "y", id=ID, mode=Mode.INDEPENDENT, seed=9))
+    wrong = [
         ({"mode": "coupled"}, "its battle is independent here"),
         ({"seed": 10}, "its battle has another seed here"),
         ({"model_b": "z"}, "its battle is of x, y here"),
-    ],
-)
-def test_what_contradicts_a_battle_is_rejected(store, lines, new_battle, more, reason):
-    store.add_battle(new_battle("x", "y", id=ID, mode=Mode.INDEPENDENT, seed=9))
-    done = import_files(store, [lines(row(battle=ID, **more))])
-    assert (done.battles, done.votes, reasons(done)) == (0, 0, [reason])
+    ]
+    done = import_files(store, [lines(*(row(battle=ID, **more) for more, _ in wrong))])
+    assert (done.battles, done.votes) == (0, 0)
+    assert reasons(done) == [reason for _, reason in wrong]
 
 
 def test_battles_that_are_numbered_elsewhere_stay_apart_by_dataset(store, lines):

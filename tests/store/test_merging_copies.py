@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,15 +17,17 @@ from coupled_arena.store.pending.battles import Backlog
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.fingerprint import fingerprint
 from coupled_arena.store.transfer.importing import import_files
+from tests.batches import at_once
 from tests.counted import counted
 
 FORMATS = ["parquet", "jsonl", "csv", "arena"]
 
 
-@pytest.fixture
-def copies(tmp_path, new_battle):
-    """Battles made on one machine, as three files: the owner's and two annotators'."""
-    origin = tmp_path / "gpu.duckdb"
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory, new_battle):
+    """Battles made on one machine, as three files: the owner's and two annotators', with votes."""
+    folder = tmp_path_factory.mktemp("copies")
+    origin = folder / "gpu.duckdb"
     with Store.open(origin) as store:
         for n in range(3):
             battle = new_battle(origin=Origin.GENERATE, seed=n, mode=Mode.INDEPENDENT)
@@ -34,24 +37,29 @@ def copies(tmp_path, new_battle):
             )
             store.add_battle(replace(battle, replies=same))
     for name in ("ann", "bob"):
-        shutil.copy(origin, tmp_path / f"{name}.duckdb")
-    return origin, tmp_path / "ann.duckdb", tmp_path / "bob.duckdb"
+        annotate(Path(shutil.copy(origin, folder / f"{name}.duckdb")), name)
+    return origin, folder / "ann.duckdb", folder / "bob.duckdb"
 
 
-def annotate(path, voter, out, format):
-    """Vote on every battle that comes up, and take the votes away."""
+def annotate(path, voter):
+    """Vote on every battle that comes up."""
     with Store.open(path) as store:
         rounds = Annotation(store, Backlog(store))
         while round := rounds.next(voter):
             rounds.vote(voter, round, (1, 2) if voter == "ann" else (1, 1))
+
+
+def taken(path, out, format):
+    """Take the votes away."""
+    with Store.open(path, read_only=True) as store:
         return export(store, out, format)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_both_annotators_votes_land_on_the_battles(copies, tmp_path, format):
     origin, *others = copies
-    files = [annotate(path, path.stem, tmp_path / f"from {path.stem}", format) for path in others]
-    with Store.open(origin) as store:
+    files = [taken(path, tmp_path / f"from {path.stem}", format) for path in others]
+    with Store.open(Path(shutil.copy(origin, tmp_path))) as store:
         for written in files:
             done = import_files(store, written)
             assert (done.rejected, done.battles, done.votes) == ((), 0, 3)
@@ -72,10 +80,11 @@ def test_both_annotators_votes_land_on_the_battles(copies, tmp_path, format):
 
 def test_votes_and_arena_rows_of_one_copy_are_the_same_votes(copies, tmp_path):
     origin, ann, _ = copies
-    rows = annotate(ann, "ann", tmp_path / "rows", "arena")
-    with Store.open(ann) as copy:
-        tables = export(copy, tmp_path / "tables", "jsonl")
-    with Store.open(origin) as store, Store.open(ann) as copy:
+    rows, tables = (taken(ann, tmp_path / format, format) for format in ("arena", "jsonl"))
+    with (
+        Store.open(Path(shutil.copy(origin, tmp_path))) as store,
+        Store.open(ann, read_only=True) as copy,
+    ):
         assert import_files(store, rows).votes == 3
         done = import_files(store, tables)
         assert (done.rejected, done.votes) == ((), 0)
@@ -164,28 +173,23 @@ def test_a_conversation_that_went_on_in_a_copy_goes_on(new_battle, tmp_path):
         assert store.battle(battle.id) == battle
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, tmp_path):
+    changes = [
         {"seed": 7},
         {"models": ("alpha", "gamma")},
         {"mode": Mode.COUPLED},
         {"nonce": bytes(16)},
         {"repetition": 9},
-    ],
-    ids=str,
-)
-def test_another_battle_under_a_known_id_is_rejected_with_its_votes(
-    new_battle, new_vote, tmp_path, change
-):
-    battle = new_battle(mode=Mode.INDEPENDENT)
+    ]
+    battles = [new_battle(mode=Mode.INDEPENDENT) for _ in changes]
     with Store.in_memory() as store, Store.in_memory() as copy:
-        store.add_battle(battle)
-        other = replace(battle, **change)
-        copy.add_battle(other)
+        with at_once(store) as here, at_once(copy) as there:
+            for battle, change in zip(battles, changes, strict=True):
+                here.add_battle(battle)
+                there.add_battle(replace(battle, **change))
         before = fingerprint(store)
         done = merged(store, copy, tmp_path)
-        assert f"battle {battle.id} is known with other content" in {
+        assert {f"battle {battle.id} is known with other content" for battle in battles} <= {
             row.reason for row in done.rejected
         }
         assert fingerprint(store) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from coupled_arena.store.transfer.snapshots import (
     snapshot,
     snapshot_path,
 )
+from tests.batches import at_once
 from tests.patience import until
 
 
@@ -31,15 +33,23 @@ def db(tmp_path):
     return tmp_path / "arena.duckdb"
 
 
-@pytest.fixture
-def voted(db, new_battle, new_vote):
-    """A database with three votes and a snapshot of all of them."""
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, new_battle, new_vote):
+    db = tmp_path_factory.mktemp("kept") / "arena.duckdb"
     with Store.open(db) as store:
-        for _ in range(3):
-            battle = new_battle()
-            store.add_battle(battle)
-            store.cast(new_vote(battle))
+        with at_once(store) as batch:
+            for _ in range(3):
+                battle = new_battle()
+                batch.add_battle(battle)
+                batch.cast(new_vote(battle))
         snapshot(store, snapshot_path(db))
+    return db
+
+
+@pytest.fixture
+def voted(db, kept):
+    """A database with three votes and a snapshot of all of them."""
+    shutil.copytree(kept.parent, db.parent, dirs_exist_ok=True)
     return db
 
 
@@ -64,11 +74,11 @@ def test_a_new_database_never_takes_the_place_of_a_lost_one(voted):
 
 def test_an_emptied_or_exchanged_database_is_not_served(voted, tmp_path, new_battle, new_vote):
     other = tmp_path / "other.duckdb"
-    with Store.open(other) as store:
+    with Store.open(other) as store, at_once(store) as batch:
         for n in range(9):  # more rows than the lost one, but not its own
             battle = new_battle()
-            store.add_battle(battle)
-            store.cast(new_vote(battle, voter=f"voter {n}"))
+            batch.add_battle(battle)
+            batch.cast(new_vote(battle, voter=f"voter {n}"))
     other.replace(voted)
     with pytest.raises(StoreError, match="lacks what its snapshot"):
         open_for_writing(voted)

@@ -27,9 +27,8 @@ def left_out(store, **selection):
         return count(cursor, Selection(**selection)).left_out
 
 
-@pytest.mark.parametrize(
-    ("conversations", "expected"),
-    [
+def test_which_votes_are_left_out(store, new_battle, new_vote):
+    cases = [
         ([("a",), ("a",)], 1),
         ([("a",), ("b",)], 0),
         ([("a", "x"), ("a", "x")], 1),
@@ -39,15 +38,17 @@ def left_out(store, **selection):
         ([("",), ("",)], 0),
         ([(), ()], 0),
         ([("a",), ("a", "x")], 0),
-    ],
-)
-def test_which_votes_are_left_out(store, new_battle, new_vote, conversations, expected):
-    turns = max(map(len, conversations))
-    battle = new_battle("x", "y", turns=turns, replies=said(*conversations))
-    store.add_battle(battle)
-    store.cast(new_vote(battle, 2, 1))
-    assert left_out(store) == expected
-    assert len(counted(store)) == 1 - expected
+    ]
+    pairs = [(f"x{n}", f"y{n}") for n in range(len(cases))]
+    for pair, (conversations, _) in zip(pairs, cases, strict=True):
+        turns = max(map(len, conversations))
+        battle = new_battle(*pair, turns=turns, replies=said(*conversations))
+        store.add_battle(battle)
+        store.cast(new_vote(battle, 2, 1))
+    expected = [expected for _, expected in cases]
+    assert [left_out(store, models=pair) for pair in pairs] == expected
+    there = [pair for pair, left in zip(pairs, expected, strict=True) if not left]
+    assert [tuple(models) for *models, _, _, _ in counted(store)] == there
 
 
 @pytest.mark.parametrize(("ranks", "both_bad"), [((1, 1), False), ((1, 1), True)])

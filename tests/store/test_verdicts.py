@@ -14,6 +14,7 @@ from coupled_arena.store.pending import matchups
 from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import verdicts
 from coupled_arena.store.tables.judges import bind, binding
+from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
 BOTH = MatchupSelection("ann", Swap.BOTH)
@@ -71,8 +72,9 @@ def test_all_pairs_of_a_battle_are_judged_in_both_orders(store, models):
 
 
 def test_a_random_order_is_the_same_every_time_and_half_of_them_turned(store):
-    for _ in range(100):
-        store.add_battle(make_battle("a", "b", "c"))
+    with at_once(store) as batch:
+        for _ in range(100):
+            batch.add_battle(make_battle("a", "b", "c"))
     found = orders(store, RANDOM)
     assert found == orders(store, RANDOM)
     assert len({(b, *sorted((i, j))) for b, i, j in found}) == len(found) == 300

@@ -383,11 +383,12 @@ def test_the_published_solutions_pass(humaneval):
 BROKEN = ["    return None", "    raise ValueError", "    return 'wrong'", "    return -987654321"]
 
 
-def test_broken_solutions_fail(humaneval):
-    """Each problem with one of four bodies; by turns, in a fence and bare."""
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_broken_solutions_fail(humaneval, every):
+    """Problems with one of four bodies each; by turns, in a fence and bare."""
     replies = [
         (item, BROKEN[n % 4] if n % 8 < 4 else f"\n{item.stub}{BROKEN[n % 4]}\n```\nIt works!")
-        for n, (item, _) in enumerate(humaneval)
+        for n, (item, _) in enumerate(humaneval[::every])
     ]
     graded = list(HumanEval().score_all(replies))
     assert [item.prompt.id for (item, _), g in zip(replies, graded, strict=True) if g.score] == []

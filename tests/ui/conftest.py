@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -68,55 +69,80 @@ def browser():
         launched.close()
 
 
-def forget_the_visitor(context):
-    """Leave a context with nothing but what it has cached."""
-    for page in context.pages:
-        page.evaluate("localStorage.clear()")
-        page.close()
-    context.clear_cookies()
+def new_page(browser, script, options):
+    context = browser.new_context(**options)
+    context.set_default_timeout(1000 * PATIENCE)
+    context.add_init_script(script)
+    return context.new_page()
+
+
+def forget_the_visitor(page):
+    """Leave a page with nothing but the scripts that it has compiled."""
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.goto("about:blank")
+    page.context.clear_cookies()
 
 
 @pytest.fixture(scope="module")
-def free_contexts(browser):
-    """Browser contexts that nobody uses: they know the app's scripts, and nothing of a visitor."""
+def free_pages(browser):
+    """Pages that nobody uses, each of a context of its own.
+
+    They know the app's scripts, and nothing of a visitor: to open it takes half as long.
+    """
     return []
 
 
-@pytest.fixture
-def visit(browser, free_contexts):
+@contextmanager
+def visits(browser, free_pages):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
-    contexts, requests, complaints = [], [], []
+    opened, requests, complaints = [], [], []
 
-    def opened(url, *, reloads=False, script="", **options):
+    def visited(url, *, reloads=False, script="", scheme="light", **options):
         def complain(text):
             if not (reloads and text.startswith(CUT_OFF)):
                 complaints.append(text)
 
         plain = not (options or script)
-        if plain and free_contexts:
-            context = free_contexts.pop()
-        else:
-            context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
-        contexts.append((context, plain))
-        context.set_default_timeout(1000 * PATIENCE)
-        context.add_init_script(script)
-        page = context.new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        # Leaving a page aborts what it was waiting for.
-        page.on("pageerror", lambda e: e.name != "AbortError" and complaints.append(str(e)))
-        page.on("console", lambda said: said.type == "error" and complain(said.text))
+        page = free_pages.pop() if plain and free_pages else new_page(browser, script, options)
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        listeners = {
+            "request": lambda request: requests.append(request.url),
+            # Leaving a page aborts what it was waiting for.
+            "pageerror": lambda e: e.name != "AbortError" and complaints.append(str(e)),
+            "console": lambda said: said.type == "error" and complain(said.text),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        opened.append((page, plain, listeners))
         page.goto(url)
         return page
 
-    yield opened
-    for context, plain in contexts:
-        if plain and context.pages:
-            forget_the_visitor(context)
-            free_contexts.append(context)
+    yield visited
+    for page, plain, listeners in opened:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        if plain and page.context.pages == [page]:
+            forget_the_visitor(page)
+            free_pages.append(page)
         else:
-            context.close()
+            page.context.close()
     assert complaints == []
     schemes = {"data", "blob"}  # they stay inside the page
     outside = [url for url in requests if urlsplit(url).scheme not in schemes]
     assert outside
     assert {urlsplit(url).hostname for url in outside} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def visit(browser, free_pages):
+    """Open pages that are left when the test ends, see `visits`."""
+    with visits(browser, free_pages) as visited:
+        yield visited
+
+
+@pytest.fixture(scope="module")
+def stay(browser, free_pages):
+    """Open pages that are left when the last test of the file ends, see `visits`."""
+    with visits(browser, free_pages) as visited:
+        yield visited

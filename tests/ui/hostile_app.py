@@ -1,8 +1,6 @@
-"""A page with the arena's two scripts and a view full of markup: ``python -m … PORT``."""
+"""A page with the arena's two scripts and a view full of markup."""
 
 from __future__ import annotations
-
-import sys
 
 import gradio as gr
 
@@ -50,5 +48,6 @@ def build() -> gr.Blocks:
     return page
 
 
-if __name__ == "__main__":
-    build().launch(server_port=int(sys.argv[1]), run_history=False, footer_links=[], quiet=True)
+def launch(port: int) -> None:
+    """Serve the page."""
+    build().launch(server_port=port, run_history=False, footer_links=[], quiet=True)

@@ -11,8 +11,7 @@ import os
 import secrets
 import signal
 import socket
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,9 +39,9 @@ EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
 
 
 class Served:
-    """A running app and the files it writes; a fresh one has imported everything itself."""
+    """A running app and the files it writes."""
 
-    def __init__(self, folder: Path, config: str, *options: str, fresh: bool = False) -> None:
+    def __init__(self, folder: Path, config: str, *options: str) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
         self.config = folder / "arena.toml"
@@ -54,7 +53,7 @@ class Served:
         command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
         command += options
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
-        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr, fresh))
+        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
         self.process.start()
 
     def wait_until_open(self) -> None:
@@ -91,29 +90,55 @@ class Served:
         self.process.join(timeout=PATIENCE)
 
 
-def _run(command: list[str], environment: dict[str, str], stderr: Path, fresh: bool) -> None:
+def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
+    from coupled_arena.battles.judge_runs import live
+    from coupled_arena.ui.parts import judge_notice
+
     os.environ.update(environment)
     os.chdir(REPOSITORY)
     # A shell that starts the checks in the background lets them, and all they start, ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for path, stream in ((os.devnull, 1), (stderr, 2)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-    if fresh:
-        os.execv(sys.executable, [sys.executable, "-m", "coupled_arena", *command])
-    # After a snapshot the app waits twenty times as long as it took, and tests would wait for it.
+    # After a snapshot the app waits twenty times as long as it took, and tests would wait for it,
+    # as they would for the seconds between two looks.
     snapshot_thread._SHARE = 1
+    live._LOOK, judge_notice._LOOK = 0.2, 1.0
     main(command)
 
 
 @contextmanager
-def serving(folder: Path, config: str, *options: str, fresh: bool = False) -> Iterator[Served]:
+def serving(folder: Path, config: str, *options: str) -> Iterator[Served]:
     """Serve the app until the block is left."""
-    served = Served(folder, config, *options, fresh=fresh)
+    served = Served(folder, config, *options)
     try:
         served.wait_until_open()
         yield served
     finally:
         served.kill()
+
+
+@contextmanager
+def serving_page(launch: Callable[[int], object]) -> Iterator[str]:
+    """Serve a page of a test's own until the block is left; yield its address."""
+    port = free_port()
+    process = _FORKS.Process(target=launch, args=(port,))
+    process.start()
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        assert process.exitcode is None
+        try:
+            return httpx.get(url).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    try:
+        until(answers)
+        yield url
+    finally:
+        process.kill()
+        process.join(timeout=PATIENCE)
 
 
 def read(db: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -1,13 +1,12 @@
-"""A page with the arena's two panels, on made-up answers at 10 Hz: ``python -m … PORT``.
+"""A page with the arena's two panels, on made-up answers at 10 Hz.
 
-Every round streams until it is voted on, which opens the next one. What arrives is counted on the
-page, so that a test can tell a press from a press that came to nothing.
+Every round streams until it is voted on or a button is pressed, which opens the next one. What
+arrives is counted on the page, so that a test can tell a press from a press that came to nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import count
@@ -20,11 +19,19 @@ from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.round_panel import round_panel
 
 TICK = 0.1  # seconds
+HASTY = 30  # ticks; after them the buttons would leave the screen
+KINDS = {
+    "2": {"size": 2, "same": False, "extra": 0},
+    "2-hasty": {"size": 2, "same": False, "extra": 9},  # words each tick: about a line
+    "3": {"size": 3, "same": False, "extra": 0},
+    "2-same": {"size": 2, "same": True, "extra": 0},
+    "3-same": {"size": 3, "same": True, "extra": 0},
+}
 WORDS = ("the", "whale", "sang", "and", "the", "keeper", "lit", "his", "lamp", "while", "rain")
 
 rounds = count(1)
 arrived: Counter[str] = Counter()
-current = {"round": next(rounds)}
+current = {"round": next(rounds), **KINDS["2"]}
 
 
 def told() -> str:
@@ -34,13 +41,15 @@ def told() -> str:
 
 def answers(tick: int) -> tuple[str, str]:
     """Return two answers of so many words that part ways at once, one longer than the other."""
-    left = " ".join(WORDS[word % len(WORDS)] for word in range(tick))
+    words = tick + current["extra"] * min(tick, HASTY)
+    left = " ".join(WORDS[word % len(WORDS)] for word in range(words))
     return f"Once {left}", f"Then {left} and more"
 
 
-def view(tick: int, *, size: int, same: bool) -> dict[str, Any]:
+def view(tick: int) -> dict[str, Any]:
     """Return a round as the arena shows it while it runs."""
-    texts = (answers(tick)[0],) * 2 if same else answers(tick)
+    size = current["size"]
+    texts = (answers(tick)[0],) * 2 if current["same"] else answers(tick)
     texts = (*texts, *(f"Place {place} {answers(tick)[0]}" for place in range(2, size)))
     return {
         "size": size,
@@ -63,21 +72,22 @@ def comparison(tick: int) -> dict[str, Any]:
     return {"note": "Seed 7", "answers": cut}
 
 
-async def stream(size: int, same: bool) -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
+async def stream() -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield both panels' views for as long as the page is open."""
-    arrived.clear()
     shown, tick = current["round"], 0
     while True:
         if shown != current["round"]:
             shown, tick = current["round"], 0
         tick += 1
-        yield view(tick, size=size, same=same), comparison(tick)
+        yield view(tick), comparison(tick)
         await asyncio.sleep(TICK)
 
 
-def begin_id(size: int, same: bool) -> str:
-    """Return the id of the button that begins a round of so many answers, two of them equal."""
-    return f"begin-{size}{'-same' if same else ''}"
+def begin(kind: dict[str, int]) -> tuple[str, str]:
+    """Open a round of a kind, as if nothing had arrived before."""
+    arrived.clear()
+    current.update(kind, round=next(rounds))
+    return told(), ""
 
 
 def vote(event: gr.EventData) -> tuple[str, str]:
@@ -96,24 +106,24 @@ def stop() -> str:
 def build() -> gr.Blocks:
     """Return the page."""
     with gr.Blocks() as page:
-        kinds = [(2, False), (3, False), (2, True), (3, True)]
-        begin = [gr.Button(f"{kind}", elem_id=begin_id(*kind)) for kind in kinds]
+        buttons = [gr.Button(kind, elem_id=f"begin-{kind}") for kind in KINDS]
         gr.Textbox(label="Elsewhere", lines=3, elem_id="elsewhere")
         counted = gr.Textbox(label="Arrived", elem_id="arrived")
         ranks = gr.Textbox(label="Ranks", elem_id="ranks")
         panel = round_panel()
         compared = comparison_panel()
-        for kind, button in zip(kinds, begin, strict=True):
-            given = [gr.State(value) for value in kind]
-            button.click(stream, given, [panel, compared], concurrency_limit=None)
+        for kind, button in zip(KINDS.values(), buttons, strict=True):
+            button.click(begin, gr.State(kind), [counted, ranks], concurrency_limit=None)
+        page.load(stream, None, [panel, compared], concurrency_limit=None)
         panel.vote(vote, None, [counted, ranks], concurrency_limit=None)
         panel.stop(stop, None, counted, concurrency_limit=None)
     return page
 
 
-if __name__ == "__main__":
+def launch(port: int) -> None:
+    """Serve the page."""
     build().launch(
-        server_port=int(sys.argv[1]),
+        server_port=port,
         css_paths=[resource("assets/arena.css")],
         run_history=False,
         footer_links=[],

@@ -18,7 +18,7 @@ from tests.stored import EXPERIMENT, MODELS, fill
 from tests.ui import test_blindness as blindness
 from tests.ui.raw_client import Visitor
 from tests.ui.server import REPOSITORY, serving
-from tests.ui.test_browser import open_tab, places, revealed, shoot, texts
+from tests.ui.test_browser import open_tab, places, revealed, shoot_both, texts
 
 CONFIG = "snapshot_seconds = 1\n"
 BOTH = (Mode.COUPLED, Mode.INDEPENDENT)
@@ -208,32 +208,28 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
         ranks = dict(served.stored("select battle, (ranks, both_bad) from votes"))
         assert ranks[three.id] in (([2, 1, 2], False), ([1, 1, 1], True))
         assert ranks[tie.id] == ([1, 1], False)
-        board = visit(served.url)
-        open_tab(board, "Leaderboard")
-        board.wait_for_selector("#board .board")
-        assert board.get_by_role("tab", name="Compare").count() == 0
-        board.close()
+        open_tab(page, "Leaderboard")
+        page.wait_for_selector("#board .board")
+        assert page.get_by_role("tab", name="Compare").count() == 0
         page.close()
         assert served.stop() == 0
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_pages_fit_the_screen(app, visit, tmp_path, width):
+def test_pages_fit_the_screen(app, visit, tmp_path):
     page = visit(app.url)
-    page.set_viewport_size({"width": width, "height": 900})
     page.get_by_text("of 32 battles ha").wait_for()
-    shoot(page, tmp_path, f"annotate-begin-{width}")
+    shoot_both(page, tmp_path, "annotate-begin")
     page.click("#start")
     page.wait_for_selector("#round .ballot")
     assert all(text.startswith("Once ") for text in texts(page))
     assert page.inner_text(".system") == "System prompt: Be brief."
-    shoot(page, tmp_path, f"annotate-blind-{width}")
+    shoot_both(page, tmp_path, "annotate-blind")
     page.keyboard.press("a")
     page.wait_for_selector(".reveal")
-    shoot(page, tmp_path, f"annotate-reveal-{width}")
+    shoot_both(page, tmp_path, "annotate-reveal")
     open_tab(page, "Data")
     page.wait_for_selector("#make-files")
-    shoot(page, tmp_path, f"annotate-data-{width}")
+    shoot_both(page, tmp_path, "annotate-data")
 
 
 def test_a_reload_goes_on_with_the_same_battle(app, visit):

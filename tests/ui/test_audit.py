@@ -1,11 +1,10 @@
-"""The audit's figures, tables and tab: what they show, and that names are no markup."""
+"""The audit's figures and tables: what they show, and that names are no markup."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import re
 
 import gradio as gr
 import numpy as np
@@ -28,10 +27,8 @@ from coupled_arena.views.figures.audit import (
 )
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.words.audit import audit_findings, plan_findings
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
-from tests.store.test_comparisons import judge
-from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_browser import open_tab
 
 BEST, WORSE = "best <8-bit>", "worse"
 FIGURES = [bias_figure, efficiency_figure, agreement_figure, powered_figure]
@@ -39,14 +36,15 @@ FIGURES = [bias_figure, efficiency_figure, agreement_figure, powered_figure]
 
 def fill(store, models, judge_name, votes=40, alone=30):
     rng = np.random.default_rng(3)
-    for i in range(votes + alone):
-        battle = make_battle(*models, prompts=(), replies=())
-        store.add_battle(battle)
-        best = rng.random() < 0.7
-        if i < votes:
-            store.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
-        agrees = rng.random() < 0.8
-        judge(store, judge_name, battle, 0, 1, "first" if best == agrees else "second")
+    with at_once(store) as batch:
+        for i in range(votes + alone):
+            battle = make_battle(*models, prompts=(), replies=())
+            batch.add_battle(battle)
+            best = rng.random() < 0.7
+            if i < votes:
+                batch.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
+            agrees = rng.random() < 0.8
+            judge(batch, judge_name, battle, 0, 1, "first" if best == agrees else "second")
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +94,12 @@ def test_figures_carry_the_audit_s_numbers(report):
 
 def test_a_judge_that_is_always_right_can_be_drawn():
     with Store.in_memory() as store:
-        for n in range(6):
-            battle = make_battle("a", "b", prompts=(), replies=())
-            store.add_battle(battle)
-            store.cast(make_vote(battle, *((1, 2) if n % 2 else (2, 1))))
-            judge(store, "gpt", battle, 0, 1, "first" if n % 2 else "second")
+        with at_once(store) as batch:
+            for n in range(6):
+                battle = make_battle("a", "b", prompts=(), replies=())
+                batch.add_battle(battle)
+                batch.cast(make_vote(battle, *((1, 2) if n % 2 else (2, 1))))
+                judge(batch, "gpt", battle, 0, 1, "first" if n % 2 else "second")
         perfect = read_audit(store, Selection(judge="gpt"), Ties.DROP)
     for draw in FIGURES:
         json.loads(drawn(draw(perfect)).plot, parse_constant=pytest.fail)
@@ -116,52 +115,6 @@ def test_tables_and_sentences_escape_names(report):
     assert models.count("<tr>") == 4
     assert leads.count("<tr>") == 2
     assert "nan" not in "".join(pages)
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("audited")
-    with Store.open(folder / "arena.duckdb") as store:
-        fill(store, ("left", "right"), "gpt")
-    with serving(folder, EQUAL_MODELS) as running:
-        yield running
-
-
-def test_the_tab_in_a_browser(served, visit, tmp_path):
-    page = visit(served.url)
-    open_tab(page, "Audit")
-    page.wait_for_selector("#audit-said .headline >> text=10 human votes with gpt are worth")
-    for name in ("bias", "efficiency", "agreement", "powered"):
-        page.wait_for_selector(f"#audit-{name} .js-plotly-plot .main-svg")
-    assert page.locator("#audit-table tbody tr").count() == 2
-    page.locator("#audit-ties").get_by_text("Ties left out").click()
-    page.wait_for_function(
-        "document.querySelector('#audit-bias').textContent.includes('ties dropped')"
-    )
-    with page.expect_download() as download:
-        page.click("#audit-efficiency-foot [data-kind=csv]")
-    download.value.save_as(tmp_path / "worth.csv")
-    with (tmp_path / "worth.csv").open() as file:
-        assert {row["model"] for row in csv.DictReader(file)} == {"left", "right"}
-    page.wait_for_selector("#plan >> text=A 95% interval of width 0.05")
-    price = page.get_by_label("Price of a verdict")
-    price.fill("0.01")
-    price.press("Tab")
-    page.wait_for_selector("#plan >> text=These verdicts cost")
-    width = page.get_by_label("Width of the interval")
-    width.fill("7")
-    width.press("Tab")
-    page.wait_for_selector("#plan >> text=The width of an interval lies between 0 and 1")
-    page.get_by_label("Aim").click()
-    page.get_by_role("option", name=re.compile("Separate from")).last.click()
-    power = page.get_by_label("Probability to separate")
-    power.fill("0.9")
-    power.press("Tab")
-    page.wait_for_selector("#plan >> text=on the leaderboard of 2 models")
-    page.wait_for_selector("#plan >> text=with probability 0.9")
-    power.fill("2")
-    power.press("Tab")
-    page.wait_for_selector("#plan >> text=The power lies between alpha and 1")
 
 
 def test_a_store_without_verdicts_says_what_to_do():

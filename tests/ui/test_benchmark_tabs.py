@@ -40,8 +40,13 @@ def site(tmp_path_factory):
         yield served
 
 
-def test_coupling_from_the_store_and_from_a_file(site, visit, tmp_path):
+def test_scores_in_the_tabs_coupling_and_audit(site, visit, tmp_path):
     page = visit(site.url)
+    coupling_is_read_from_the_store_and_from_a_file(page, tmp_path)
+    a_judge_is_held_against_the_benchmark(page)
+
+
+def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
     open_tab(page, "Coupling")
     said = page.locator("#coupling-said .headline")
     said.get_by_text("coupling saves samples to compare able and fair:").wait_for()
@@ -67,54 +72,55 @@ def test_coupling_from_the_store_and_from_a_file(site, visit, tmp_path):
     page.get_by_text("elsewhere.csv, line 2").wait_for()
 
 
-# The end of the stream arrives a while after the last event's own end.
-LATE_CLOSE = """
+def a_judge_is_held_against_the_benchmark(page):
+    open_tab(page, "Audit")
+    page.get_by_label("A benchmark's right answers").click()
+    headline = page.locator("#audit-said .headline")
+    headline.get_by_text("10 checked answers with bob are worth").wait_for()
+    page.locator("#audit-bias .js-plotly-plot").wait_for()
+    page.get_by_text("How many more votes").wait_for(state="hidden")
+    page.locator("#audit-ties").wait_for(state="hidden")
+    page.locator("#audit-table th[scope=row]").nth(2).wait_for()
+    assert page.locator("#audit-table th[scope=row]").all_inner_texts() == ["able", "fair", "poor"]
+    page.get_by_label("Benchmark", exact=True).click()
+    page.get_by_role("option", name="riddles").click()
+    page.get_by_text("No riddles answer has a readable grade of bob.").wait_for()
+    page.locator("#audit-table").wait_for(state="hidden")
+
+
+# The answers to the postings of a page that opens come a while after their events have ended. Later
+# the end of the stream waits until the page has posted another event.
+LATE = """
 const send = window.fetch.bind(window);
+window.late = "join";
+let close; // lets the end of the stream through
 window.fetch = async (...given) => {
+  const path = String(given[0].url ?? given[0]);
+  const meanwhile = close;
   const response = await send(...given);
-  if (!String(given[0].url ?? given[0]).includes("/queue/data")) return response;
-  const late = async (chunk, controller) => {
+  if (path.includes("/queue/join")) {
+    if (window.late === "join") await new Promise((go) => setTimeout(go, 500));
+    if (meanwhile) setTimeout(meanwhile, 200);
+  }
+  if (!path.includes("/queue/data")) return response;
+  const held = async (chunk, controller) => {
     const text = new TextDecoder().decode(chunk);
-    const at = text.indexOf('data: {"msg":"close_stream"');
+    const at = window.late === "close" ? text.indexOf('data: {"msg":"close_stream"') : -1;
     if (at < 0) return controller.enqueue(chunk);
     if (at) controller.enqueue(new TextEncoder().encode(text.slice(0, at)));
-    window.closing = (window.closing ?? 0) + 1;
-    await new Promise((go) => setTimeout(go, 2000));
+    window.closing = true;
+    await new Promise((go) => { close = go; });
+    window.closing = false;
+    close = null;
     controller.enqueue(new TextEncoder().encode(text.slice(at)));
   };
-  return new Response(response.body.pipeThrough(new TransformStream({transform: late})), response);
+  return new Response(response.body.pipeThrough(new TransformStream({transform: held})), response);
 };
 """
 
 
-def test_an_event_is_answered_that_is_posted_while_the_stream_closes(site, visit):
-    page = visit(site.url, script=LATE_CLOSE)
-    open_tab(page, "Coupling")
-    page.locator("#coupling-curve .js-plotly-plot").wait_for()
-    needed = page.locator("#coupling-needed")
-    for error in (0.1, 0.2, 0.3):
-        closing = page.evaluate("window.closing")
-        page.get_by_label("Half the width of the interval").fill("-1")
-        needed.get_by_text("must be positive").wait_for()
-        page.wait_for_function(f"window.closing > {closing}")
-        page.get_by_label("Half the width of the interval").fill(str(error))
-        needed.get_by_text(f"± {error}").wait_for()
-
-
-# The answer to an event's posting arrives when the event has ended.
-LATE_JOIN = """
-const send = window.fetch.bind(window);
-window.fetch = async (...given) => {
-  const response = await send(...given);
-  if (String(given[0].url ?? given[0]).includes("/queue/join"))
-    await new Promise((go) => setTimeout(go, 1000));
-  return response;
-};
-"""
-
-
-def test_the_stream_ends_once_every_event_has(site, visit):
-    page = visit(script=LATE_JOIN, url="about:blank")
+def test_streams_end_once_every_event_has_and_not_before(site, visit):
+    page = visit(script=LATE, url="about:blank")
     opened, ended = [], []
     page.on("request", lambda request: "queue/data" in request.url and opened.append(request))
     for end in ("requestfinished", "requestfailed"):
@@ -130,19 +136,11 @@ def test_the_stream_ends_once_every_event_has(site, visit):
     until(over)
     assert opened
 
-
-def test_a_judge_is_held_against_the_benchmark(site, visit):
-    page = visit(site.url)
-    open_tab(page, "Audit")
-    page.get_by_label("A benchmark's right answers").click()
-    headline = page.locator("#audit-said .headline")
-    headline.get_by_text("10 checked answers with bob are worth").wait_for()
-    page.locator("#audit-bias .js-plotly-plot").wait_for()
-    page.get_by_text("How many more votes").wait_for(state="hidden")
-    page.locator("#audit-ties").wait_for(state="hidden")
-    page.locator("#audit-table th[scope=row]").nth(2).wait_for()
-    assert page.locator("#audit-table th[scope=row]").all_inner_texts() == ["able", "fair", "poor"]
-    page.get_by_label("Benchmark", exact=True).click()
-    page.get_by_role("option", name="riddles").click()
-    page.get_by_text("No riddles answer has a readable grade of bob.").wait_for()
-    page.locator("#audit-table").wait_for(state="hidden")
+    page.evaluate("window.late = 'close'")
+    for error, said in (
+        *(("-1", "must be positive"), ("0.1", "± 0.1")),
+        *(("-2", "must be positive"), ("0.2", "± 0.2")),
+    ):
+        page.get_by_label("Half the width of the interval").fill(error)
+        page.locator("#coupling-needed").get_by_text(said).wait_for()
+        page.wait_for_function("window.closing")

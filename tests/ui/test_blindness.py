@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import httpx
 import pytest
@@ -180,15 +181,19 @@ def listening_in_on_the_session(target):
 
 @attempt
 def what_components_serve(target):
-    for component in target.owner.config["components"]:
-        for name in ("value", "state", "_vote", "__dict__", "get_config", "load_fn"):
-            body = {
-                "data": None,
-                "component_id": component["id"],
-                "session_hash": target.owner.session,
-                "fn_name": name,
-            }
-            yield target.owner.post("/gradio_api/component_server", json=body)
+    components = target.owner.config["components"]
+    # A type decides what it serves: all names for one component of each, one name for all.
+    of_each_type = {component["type"]: component["id"] for component in components}.values()
+    tried = [(component["id"], "value") for component in components]
+    tried += product(of_each_type, ("state", "_vote", "__dict__", "get_config", "load_fn"))
+    for component, name in tried:
+        body = {
+            "data": None,
+            "component_id": component,
+            "session_hash": target.owner.session,
+            "fn_name": name,
+        }
+        yield target.owner.post("/gradio_api/component_server", json=body)
 
 
 @attempt
@@ -271,8 +276,8 @@ def voting_without_a_cookie_in_the_session(target):
 def forged_cookies(target):
     voter = hashlib.blake2b(f"cookie {target.owner.cookie}".encode(), digest_size=8).hexdigest()
     session = f"session {target.owner.session}"
+    stranger = target.stranger(cookies=False)
     for forged in (voter, voter * 2, "0" * 32, target.commitment[:32], session, "' or 1=1 --"):
-        stranger = target.stranger(cookies=False)
         stranger.http.headers["cookie"] = f"{COOKIE}={forged}"
         yield from voting(stranger, {"ranks": [1, 2]})
 
@@ -289,8 +294,8 @@ def continuing_and_stopping_as_a_stranger(target):
 @attempt
 def guessed_round_ids_in_place_of_the_state(target):
     guesses = (target.commitment, target.commitment[:32], target.owner.session, "", 0, None)
+    stranger = Visitor(target.app.url)
     for guess in (*guesses, "0" * 32, "%", "*", ["a"], {"value": "a"}, {"__type__": "update"}):
-        stranger = Visitor(target.app.url)
         yield from voting(stranger, {"ranks": [1, 2]}, data=guess)
 
 
@@ -490,18 +495,15 @@ def votes_until_now(app: Served) -> tuple[set[str], str]:
     return {vote for (vote,) in app.stored("select vote from votes")}, vote
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nothing_else_stored(app):
-    """Return a check that since now no vote was stored but those given."""
-    return stored_since_now(app)
-
-
-def stored_since_now(app):
-    before, _ = votes_until_now(app)
+    """Return a check that since the last one no vote was stored but those given."""
+    known, _ = votes_until_now(app)
 
     def check(*accepted: str) -> None:
-        after, last = votes_until_now(app)
-        assert after - before == {last, *accepted}
+        nonlocal known
+        before, (known, last) = known, votes_until_now(app)
+        assert known - before == {last, *accepted}
 
     return check
 
@@ -524,11 +526,13 @@ def test_voting_on_another_visitors_round_is_refused(app, visitor, cookies, noth
     nothing_else_stored(own["vote"])
 
 
-def test_a_visitor_without_cookies_has_rounds_too(app):
+def test_a_visitor_without_cookies_has_rounds_too(app, nothing_else_stored):
     visitor = Visitor(app.url, cookies=False)
     visitor.ask(stop=differ)
     assert "not open" in Visitor(app.url, cookies=False).vote()["error"]
-    assert set(visitor.vote()["models"]) < set(NAMES)
+    own = visitor.vote()
+    assert set(own["models"]) < set(NAMES)
+    nothing_else_stored(own["vote"])
 
 
 def test_voting_without_a_round_is_refused(visitor, nothing_else_stored):
@@ -551,17 +555,15 @@ def cast(visitor: Visitor, ballot: object) -> dict:
     return visitor.call(visitor.dependency("vote", "round"), [None], ballot)
 
 
-def test_voting_when_nothing_is_shown_yet_is_refused(demo_app):
-    """A real model takes a while to read."""
-    visitor, nothing_else_stored = Visitor(demo_app.url), stored_since_now(demo_app)
-    slow_to_read = "whale " * 300
-    visitor.join(visitor.dependency("click", "ask"), [slow_to_read, 2])
+def test_voting_when_nothing_is_shown_yet_is_refused(visitor, nothing_else_stored):
+    slow_to_read = "whale " * 2500  # nearly all that the models can read
+    visitor.join(visitor.dependency("click", "ask"), [slow_to_read, 3])
     errors, voted = [], False
     for message in visitor.listen():
         if message["msg"] == "process_generating" and not voted:
             assert not has_words(message)
             voted = bool(
-                visitor.join(visitor.dependency("vote", "round"), [None], {"ranks": [1, 2]})
+                visitor.join(visitor.dependency("vote", "round"), [None], {"ranks": [1, 2, 3]})
             )
         if message["msg"] == "process_completed" and "error" in message["output"]:
             errors.append(message["output"]["error"])

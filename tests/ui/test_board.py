@@ -43,20 +43,26 @@ def served(tmp_path_factory):
         yield running
 
 
+def open_board(visit, url, **options):
+    page = visit(url, **options)
+    open_tab(page, "Leaderboard")
+    page.wait_for_selector("#board .board")
+    page.get_by_role("button", name="Method and filters").click()
+    return page
+
+
+@pytest.fixture(scope="module")
+def lasting_board(served, stay):
+    return open_board(stay, served.url)
+
+
 @pytest.fixture
-def board(served, visit):
-    """Open the leaderboard; `mine` with the cookie of somebody who has voted."""
-
-    def opened(*, mine=False):
-        cookie = {"name": COOKIE, "value": SECRET, "domain": urlsplit(served.url).hostname}
-        cookie |= {"path": "/", "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}
-        state = {"storage_state": {"cookies": [cookie], "origins": []}} if mine else {}
-        page = visit(served.url, **state)
-        open_tab(page, "Leaderboard")
-        page.wait_for_selector("#board .board")
-        return page
-
-    return opened
+def board(lasting_board):
+    """The leaderboard of a visitor who chose nothing."""
+    yield lasting_board
+    set_alpha(lasting_board, 0.05)
+    choose_mode(lasting_board, "All battles")
+    lasting_board.get_by_label("My votes only").set_checked(False)
 
 
 def ranks(page):
@@ -70,57 +76,55 @@ def set_alpha(page, value):
     field.press("Enter")
 
 
-def show_filters(page):
-    page.get_by_role("button", name="Method and filters").click()
+def choose_mode(page, name):
+    page.locator("#board-mode").get_by_text(name).click()
 
 
 def test_the_error_level_changes_rank_sets(board):
-    page = board()
-    set_alpha(page, 0.01)
-    page.wait_for_function("document.querySelector('#board th:nth-child(4)').textContent[1] == 9")
-    assert ranks(page) == ["1–2", "1–2"]
-    page.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.01')")
-    show_filters(page)
-    page.locator("#board-mode").get_by_text("Coupled").click()
-    set_alpha(page, 0.4)
-    page.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.4')")
+    set_alpha(board, 0.01)
+    board.wait_for_function("document.querySelector('#board th:nth-child(4)').textContent[1] == 9")
+    assert ranks(board) == ["1–2", "1–2"]
+    board.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.01')")
+    choose_mode(board, "Coupled")
+    set_alpha(board, 0.4)
+    board.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.4')")
 
 
 def test_modes_are_shown_apart(board):
-    page = board()
-    page.wait_for_selector("#board-modes .js-plotly-plot .main-svg")
-    assert page.evaluate(VOTES) >= 35
-    page.locator("#board-mode").get_by_text("Independent").click()
-    page.wait_for_function(f"{VOTES} < 20")
-    page.wait_for_function(
+    board.wait_for_selector("#board-modes .js-plotly-plot .main-svg")
+    assert board.evaluate(VOTES) >= 35
+    choose_mode(board, "Independent")
+    board.wait_for_function(f"{VOTES} < 20")
+    board.wait_for_function(
         "document.querySelector('#board-rates').textContent.includes('independent battles')"
     )
-    page.wait_for_selector("#board-modes", state="detached")
+    board.wait_for_selector("#board-modes", state="detached")
 
 
-def test_a_personal_board_is_of_the_cookie_s_votes(board):
-    mine, other = board(mine=True), board()
-    for page in (mine, other):
-        show_filters(page)
+def test_a_personal_board_is_of_the_cookie_s_votes(served, board, visit):
+    cookie = {"name": COOKIE, "value": SECRET, "domain": urlsplit(served.url).hostname}
+    cookie |= {"path": "/", "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}
+    state = {"cookies": [cookie], "origins": []}
+    mine = open_board(visit, served.url, storage_state=state)
+    for page in (mine, board):
         page.get_by_label("My votes only").check()
     mine.wait_for_function(f"{VOTES} === 5")
-    other.wait_for_selector("#board .hint >> text=You have not voted")
-    other.wait_for_selector("#board-rates", state="detached")
+    board.wait_for_selector("#board .hint >> text=You have not voted")
+    board.wait_for_selector("#board-rates", state="detached")
 
 
 @pytest.mark.parametrize("figure", ["board-ranks", "board-rates", "board-pairs", "board-modes"])
 def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
-    page = board()
-    page.wait_for_selector(f"#{figure} .js-plotly-plot .main-svg")
+    board.wait_for_selector(f"#{figure} .js-plotly-plot .main-svg")
     saved = {}
     for kind in ("png", "svg", "csv"):
-        with page.expect_download() as download:
-            page.locator(f"#{figure}-foot [data-kind={kind}]").click()
+        with board.expect_download() as download:
+            board.locator(f"#{figure}-foot [data-kind={kind}]").click()
         saved[kind] = tmp_path / download.value.suggested_filename
         download.value.save_as(saved[kind])
         assert saved[kind].suffix == f".{kind}"
     assert saved["png"].read_bytes().startswith(b"\x89PNG")
-    shown = page.locator(f"#{figure} .main-svg").first.bounding_box()
+    shown = board.locator(f"#{figure} .main-svg").first.bounding_box()
     with Image.open(saved["png"]) as image:
         assert image.height == pytest.approx(3 * shown["height"], abs=4)
     assert ElementTree.parse(saved["svg"]).getroot().tag.endswith("svg")
@@ -130,20 +134,19 @@ def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
 
 
 def test_a_vote_cast_elsewhere_moves_the_board_and_nothing_else_does(served, board):
-    page = board()
-    page.wait_for_selector("#board-rates .js-plotly-plot .main-svg")
-    page.evaluate("document.querySelector('#board .board').drawn = 'once'")
-    page.evaluate("document.querySelector('#board-rates .main-svg g').drawn = 'once'")
+    board.wait_for_selector("#board-rates .js-plotly-plot .main-svg")
+    board.evaluate("document.querySelector('#board .board').drawn = 'once'")
+    board.evaluate("document.querySelector('#board-rates .main-svg g').drawn = 'once'")
     for _ in range(3):
-        with page.expect_request(lambda request: "queue/join" in request.url):
+        with board.expect_request(lambda request: "queue/join" in request.url):
             pass  # the board looks whether there is a new vote
-    assert page.evaluate("document.querySelector('#board .board').drawn") == "once"
-    assert page.evaluate("document.querySelector('#board-rates .main-svg g').drawn") == "once"
+    assert board.evaluate("document.querySelector('#board .board').drawn") == "once"
+    assert board.evaluate("document.querySelector('#board-rates .main-svg g').drawn") == "once"
     elsewhere = Visitor(served.url)
     elsewhere.ask(stop=speak)
-    votes = page.evaluate(VOTES) + 1
+    votes = board.evaluate(VOTES) + 1
     assert elsewhere.vote([1, 1])  # of one model twice: the words may be the same
-    page.wait_for_function(f"{VOTES} === {votes}")
+    board.wait_for_function(f"{VOTES} === {votes}")
     # Figures take longer to draw than the table.
-    page.locator("#board-rates .gtitle-subtitle").get_by_text(f"{votes} votes").wait_for()
-    assert page.evaluate(VOTES) == votes
+    board.locator("#board-rates .gtitle-subtitle").get_by_text(f"{votes} votes").wait_for()
+    assert board.evaluate(VOTES) == votes

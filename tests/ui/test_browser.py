@@ -6,19 +6,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 
 import duckdb
-import httpx
 import numpy as np
 import pytest
 from PIL import Image
 
 from tests.patience import until
+from tests.ui import hostile_app
 from tests.ui.hostile_app import HOSTILE
-from tests.ui.server import REPOSITORY, free_port
+from tests.ui.server import serving_page
 
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
@@ -194,22 +192,8 @@ def test_questions_are_shown_as_they_were_typed(page):
 @pytest.fixture(scope="module")
 def hostile_url():
     """A page whose views are full of markup, see `hostile_app`."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.ui.hostile_app", str(port)]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-
-    def answers():
-        assert process.poll() is None
-        try:
-            return httpx.get(url).status_code == 200
-        except httpx.TransportError:
-            return False
-
-    until(answers)
-    yield url
-    process.kill()
-    process.wait()
+    with serving_page(hostile_app.launch) as url:
+        yield url
 
 
 def test_answers_are_shown_as_they_are(hostile_url, visit):
@@ -345,12 +329,11 @@ def test_keys_write_while_one_is_typing(page):
 
 
 def compared(page, mode, seed):
-    """Compare two models on a fresh page; return note and texts when all has come."""
+    """Compare two models; return note and texts when all has come."""
     streams, ended = [], []
     page.on("request", lambda request: "queue/data" in request.url and streams.append(request))
     for end in ("requestfinished", "requestfailed"):  # either the server or the page hangs up first
         page.on(end, lambda request: ended.append(request))
-    open_tab(page, "Compare")
     page.locator("#compare-question textarea").fill(QUESTION)
     page.locator("#compare-seed").locator("input, textarea").fill(seed)
     page.get_by_role("radio", name=mode).and_(page.locator(":visible")).check()
@@ -359,7 +342,7 @@ def compared(page, mode, seed):
 
     def over():
         page.wait_for_timeout(50)  # the page's events come in meanwhile
-        return streams[-1] in ended
+        return streams and streams[-1] in ended
 
     until(over)
     answers = page.locator("#comparison .answer .text")
@@ -368,6 +351,7 @@ def compared(page, mode, seed):
 
 def test_compare_repeats_a_seed_and_marks_the_first_difference(app, visit):
     page = visit(app.url)
+    open_tab(page, "Compare")
     note, first = compared(page, "coupled", "0123456789abcdef")
     assert "0123456789abcdef" in note
     common = page.locator("#comparison .common").all_text_contents()
@@ -375,19 +359,28 @@ def test_compare_repeats_a_seed_and_marks_the_first_difference(app, visit):
     assert len(first) == 2
     assert common[0] == common[1]
     assert marks[0] != marks[1]
-    assert compared(visit(app.url), "coupled", "0123456789abcdef") == (note, first)
-    _, independent = compared(visit(app.url), "independent", "0123456789abcdef")
+    _, independent = compared(page, "independent", "0123456789abcdef")
     assert independent != first
+    assert compared(page, "coupled", "0123456789abcdef") == (note, first)
+
+
+@pytest.fixture(scope="module")
+def voted(app, stay):
+    """The tab that gives out data, and what was told after a vote."""
+    page = stay(app.url)
+    page.wait_for_selector("#ask")
+    ask_and_stop(page)
+    page.keyboard.press("t")
+    told = revealed(page)
+    open_tab(page, "Data")
+    return page, told
 
 
 @pytest.mark.parametrize(
     ("label", "ending"), [("Parquet", "parquet"), ("JSON lines", "jsonl"), ("CSV", "csv")]
 )
-def test_data_downloads_hold_the_vote(page, tmp_path, label, ending):
-    ask_and_stop(page)
-    page.keyboard.press("t")
-    told = revealed(page)
-    open_tab(page, "Data")
+def test_data_downloads_hold_the_vote(voted, tmp_path, label, ending):
+    page, told = voted
     page.get_by_label(label).check()
     page.click("#make-files")
     names = [f"{table}.{ending}" for table in ("battles", "replies", "votes", "verdicts")]
@@ -404,11 +397,8 @@ def test_data_downloads_hold_the_vote(page, tmp_path, label, ending):
     assert sum(battle == told["Battle"] for battle, _ in replies) == 2
 
 
-def test_data_downloads_arena_rows(page, tmp_path):
-    ask_and_stop(page)
-    page.keyboard.press("t")
-    told = revealed(page)
-    open_tab(page, "Data")
+def test_data_downloads_arena_rows(voted, tmp_path):
+    page, told = voted
     page.get_by_label("Chatbot Arena rows").check()
     page.click("#make-files")
     link = page.locator("#files a[download='arena.jsonl']")
@@ -443,7 +433,7 @@ def shoot_both(page, folder, name):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_the_screen(app, visit, tmp_path, scheme):
-    page = visit(f"{app.url}/?__theme={scheme}", color_scheme=scheme)
+    page = visit(f"{app.url}/?__theme={scheme}", scheme=scheme)
     page.wait_for_selector("#ask")
     ask_and_stop(page)
     grey = shoot_both(page, tmp_path, f"battle-{scheme}")

@@ -72,9 +72,9 @@ def check_one_round(folder, at_least):
 
 
 def test_killed_while_eight_vote_the_app_keeps_every_vote_and_starts_again(tmp_path):
-    db, acknowledged = check_one_round(tmp_path, at_least=24)
+    db, acknowledged = check_one_round(tmp_path, at_least=16)
     assert {source for _, source in acknowledged} == {"human", "identical"}
-    with serving(tmp_path, CONFIG, fresh=True) as again:
+    with serving(tmp_path, CONFIG) as again:
         assert again.db == db
         visitor = Visitor(again.url)
         reveal = visitor.ask()["reveal"] or visitor.vote()

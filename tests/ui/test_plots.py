@@ -10,19 +10,18 @@ import pytest
 
 from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.core.records import Mode, new_id
-from coupled_arena.core.verdicts import Verdict
+from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables import upkeep
 from coupled_arena.ui.parts.figure_panel import drawn
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
 from coupled_arena.views.tables.leaderboard import board_table
 from coupled_arena.views.words.leaderboard import _ties, judge_words, mode_words
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 
 BEST, WORSE, NEW = "best <8-bit>", "worse", "new"
@@ -37,22 +36,24 @@ def store():
 
 
 def vote(store, models, ranks, times, *, mode=Mode.COUPLED, both_bad=False):
-    for _ in range(times):
-        battle = make_battle(*models, mode=mode, prompts=(), replies=())
-        store.add_battle(battle)
-        if ranks:
-            store.cast(make_vote(battle, *ranks, both_bad=both_bad))
+    with at_once(store) as batch:
+        for _ in range(times):
+            battle = make_battle(*models, mode=mode, prompts=(), replies=())
+            batch.add_battle(battle)
+            if ranks:
+                batch.cast(make_vote(battle, *ranks, both_bad=both_bad))
 
 
 @pytest.fixture(scope="module")
 def filled(store):
-    vote(store, (BEST, WORSE), (1, 2), 13)
-    vote(store, (WORSE, BEST), (1, 2), 5)
-    vote(store, (BEST, WORSE), (1, 1), 2)
-    vote(store, (BEST, WORSE), (1, 1), 1, both_bad=True)
-    vote(store, (WORSE, BEST), (1, 2), 12, mode=Mode.INDEPENDENT)
-    vote(store, (BEST, WORSE), (1, 2), 4, mode=Mode.INDEPENDENT)
-    vote(store, (BEST, NEW), (), 1)
+    with at_once(store) as batch:
+        vote(batch, (BEST, WORSE), (1, 2), 13)
+        vote(batch, (WORSE, BEST), (1, 2), 5)
+        vote(batch, (BEST, WORSE), (1, 1), 2)
+        vote(batch, (BEST, WORSE), (1, 1), 1, both_bad=True)
+        vote(batch, (WORSE, BEST), (1, 2), 12, mode=Mode.INDEPENDENT)
+        vote(batch, (BEST, WORSE), (1, 2), 4, mode=Mode.INDEPENDENT)
+        vote(batch, (BEST, NEW), (), 1)
     return store
 
 
@@ -68,27 +69,16 @@ def both(filled):
 
 @pytest.fixture(scope="module")
 def judged():
-    with Store.in_memory() as store, store.cursor() as cursor:
-        cursor.execute(
-            "insert into judges (judge, model, prompt_hash, sampling) values ('<gpt>', '', '', '')"
-        )
+    with Store.in_memory() as store:
         rng = np.random.default_rng(1)
-        for i in range(60):
-            battle = make_battle(BEST, WORSE, prompts=(), replies=())
-            store.add_battle(battle)
-            best = rng.random() < 0.8
-            if i < 20:
-                store.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
-            verdict = Verdict(
-                new_id(), battle.id, "<gpt>", 0, 1, "first" if best else "second", "raw"
-            )
-            values = [verdict.id, verdict.battle, verdict.judge, verdict.outcome]
-            cursor.execute(
-                "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, "
-                "raw, judged_at) values (?, ?, ?, 0, 1, ?, '', now())",
-                values,
-            )
-            upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
+        with at_once(store) as batch:
+            for i in range(60):
+                battle = make_battle(BEST, WORSE, prompts=(), replies=())
+                batch.add_battle(battle)
+                best = rng.random() < 0.8
+                if i < 20:
+                    batch.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
+                judge(batch, "<gpt>", battle, 0, 1, "first" if best else "second")
         yield store
 
 

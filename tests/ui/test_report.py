@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from markupsafe import escape
 
@@ -49,9 +51,31 @@ def drawn(page):
     return page.locator(".plot .plot-container").count()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_names_do_not_run_and_figures_fit(visit, width):
-    page = visit(width)
+def test_names_do_not_run_figures_fit_and_colours_follow_the_reader_but_not_on_paper(visit):
+    page = visit(1440, color_scheme="light")
+    names_do_not_run_and_figures_fit(page, 1440)
+    light = colours(page)
+    page = visit(390, color_scheme="dark")
+    names_do_not_run_and_figures_fit(page, 390)
+    dark = colours(page)
+    assert all(here != there for here, there in zip(light, dark, strict=True))
+    page.emulate_media(media="print")
+    page.wait_for_function(f"getComputedStyle(document.body).backgroundColor === '{light[1]}'")
+    assert colours(page) == light
+    widths = page.locator(".plot .main-svg").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect().width)"
+    )
+    assert set(widths) == {660}
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def colours(page):
+    """Return those of the ink of figures and of the page's background."""
+    ink = page.locator(".gtitle").first.evaluate("e => getComputedStyle(e).fill")
+    return ink, page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def names_do_not_run_and_figures_fit(page, width):
     assert page.title() == "Coupled Arena: arena.duckdb"
     assert page.locator("figure").count() == drawn(page) == FIGURES
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -65,7 +89,13 @@ def test_names_do_not_run_and_figures_fit(visit, width):
 
 def test_a_name_that_were_left_as_markup_may_not_run(browser, page_file, tmp_path):
     broken = tmp_path / "broken.html"
-    broken.write_text(page_file.read_text("utf-8").replace(str(escape(SCRIPT)), SCRIPT), "utf-8")
+    text = page_file.read_text("utf-8")
+    unescaped = text.replace(str(escape(SCRIPT)), SCRIPT)
+    assert unescaped.count(SCRIPT) > 1
+    # The names stand in the tables: of the figures, which take seconds, one is enough.
+    one, others = unescaped.split("</figure>", 1)
+    fewer = re.sub("<figure>.*?</figure>", "", others, flags=re.DOTALL)
+    broken.write_text(f"{one}</figure>{fewer}", "utf-8")
     context = browser.new_context()
     page = context.new_page()
     refused = []
@@ -75,28 +105,6 @@ def test_a_name_that_were_left_as_markup_may_not_run(browser, page_file, tmp_pat
     assert page.title() == "Coupled Arena: arena.duckdb"
     assert "Content Security Policy" in refused[0]
     context.close()
-
-
-def test_colours_follow_the_reader_but_not_on_paper(visit):
-    def ink(page):
-        return page.locator(".gtitle").first.evaluate("e => getComputedStyle(e).fill")
-
-    def back(page):
-        return page.evaluate("getComputedStyle(document.body).backgroundColor")
-
-    page = visit(color_scheme="light")
-    light = ink(page), back(page)
-    page = visit(color_scheme="dark")
-    dark = ink(page), back(page)
-    assert all(here != there for here, there in zip(light, dark, strict=True))
-    page.emulate_media(media="print")
-    page.wait_for_function(f"getComputedStyle(document.body).backgroundColor === '{light[1]}'")
-    assert ink(page) == light[0]
-    widths = page.locator(".plot .main-svg").evaluate_all(
-        "all => all.map(each => each.getBoundingClientRect().width)"
-    )
-    assert set(widths) == {660}
-    assert page.pdf(format="A4").startswith(b"%PDF")
 
 
 def test_tables_are_there_without_scripts(browser, page_file):

@@ -1,4 +1,4 @@
-"""The risk tab: figures and tables show the report's numbers, names are no markup, files open."""
+"""The risk tab: figures and tables show the report's numbers, names are no markup."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_findings
+from tests.batches import at_once
 from tests.store.conftest import make_battle
-from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_browser import open_tab
 
 MODELS = ("best <8-bit>", "risky <b>", "worse")
 SETTINGS = RiskSettings(bootstraps=999)
@@ -196,10 +195,11 @@ def answered(prompt, *texts, **changes):
 
 def fill(store):
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
-    for q in range(40):
-        marks = [Score(0, 0, "quiz", 1.0), Score(0, 1, "quiz", float(q % 4 > 0))]
-        store.add_battle(answered(f"q{q}", "yes " * (1 + q % 5), "well, " * 20), marks)
-    store.add_battle(answered("still blind", "Me!", "Us!", origin=Origin.ARENA))
+    with at_once(store) as batch:
+        for q in range(40):
+            marks = [Score(0, 0, "quiz", 1.0), Score(0, 1, "quiz", float(q % 4 > 0))]
+            batch.add_battle(answered(f"q{q}", "yes " * (1 + q % 5), "well, " * 20), marks)
+        batch.add_battle(answered("still blind", "Me!", "Us!", origin=Origin.ARENA))
 
 
 def test_chosen_replies(store_here):
@@ -223,64 +223,3 @@ def store_here():
     with Store.in_memory() as store:
         fill(store)
         yield store
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("risk")
-    with Store.open(folder / "arena.duckdb") as store:
-        fill(store)
-    with serving(folder, EQUAL_MODELS) as running:
-        yield running
-
-
-def test_the_replies_here_in_a_browser(served, visit):
-    page = visit(served.url)
-    open_tab(page, "Risk")
-    page.click("#risk-stored")
-    page.wait_for_selector("#risk-said .headline >> text=left ranks ahead of every other model")
-    assert "least badly" not in page.inner_text("#risk-said")  # length is among the metrics
-    assert page.locator("#risk-table tbody tr").count() == 2
-    page.click("#risk-which button")
-    page.locator("#risk-stored-metrics input").click()
-    page.get_by_role("option", name="quiz").click()
-    page.keyboard.press("Escape")
-    page.click("#risk-stored")
-    page.wait_for_function("document.querySelector('#risk-tail').textContent.includes('uiz')")
-    page.wait_for_selector("#risk-said >> text=40 prompts")
-
-
-def test_the_tab_in_a_browser(served, visit, tmp_path):
-    rng = np.random.default_rng(8)
-    path = tmp_path / "scores.csv"
-    rows = (
-        f"{model},q{q},{shift + rng.normal():.4f},{rng.random():.4f}\n"
-        for model, shift in (("left", 1.0), ("right", 0.0))
-        for q in range(60)
-    )
-    path.write_text("model,prompt,truth,poison\n" + "".join(rows))
-    page = visit(served.url)
-    open_tab(page, "Risk")
-    page.set_input_files("#risk-file input[type=file]", str(path))
-    for name in _FIGURES:
-        page.wait_for_selector(f"#risk-{name} .js-plotly-plot .main-svg")
-    assert page.locator("#risk-table tbody tr").count() == 2
-    assert "independent copula" in page.inner_text("#risk-tail")
-    page.locator("#weight-1 input[type=number]").fill("0")
-    page.locator("#weight-1 input[type=number]").press("Tab")
-    page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
-    page.locator("#risk-view input").click()
-    page.get_by_role("option", name="truth").click()
-    page.wait_for_function(
-        "document.querySelector('#risk-tail').textContent.includes('Truth')"
-        " || document.querySelector('#risk-tail').textContent.includes('truth')"
-    )
-    with page.expect_download() as download:
-        page.click("#risk-radar-foot [data-kind=csv]")
-    download.value.save_as(tmp_path / "radar.csv")
-    with (tmp_path / "radar.csv").open() as file:
-        assert {row["model"] for row in csv.DictReader(file)} == {"left", "right"}
-    page.locator("#risk-file").get_by_label("Clear").click()
-    path.write_text("model,prompt\n")
-    page.set_input_files("#risk-file input[type=file]", str(path))
-    page.wait_for_selector("text=The first line of scores.csv must name the columns")

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from coupled_arena.core.records import (
     Mode,
     Origin,
-    Outcome,
     Prompt,
     Sampling,
     Score,
     Source,
     new_id,
 )
-from coupled_arena.core.verdicts import Grade, Verdict
+from coupled_arena.core.verdicts import Grade
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import scores, verdicts
+from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.judges import bind
 from coupled_arena.store.transfer.snapshots import snapshot
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 
 SCRIPT = "<script>document.title = 'run'</script>"
@@ -32,6 +33,7 @@ JUDGE = "judge <b onmouseover=alert(1)>"
 METRIC = "quiz </style><script>document.title = 'run'</script>"
 SEED = "5eed0123456789ab"
 FOLDER = "/home/somebody/secret"
+PROTOCOL = (Mode.COUPLED, Mode.INDEPENDENT)
 RATES = dict(zip(MODELS, (0.8, 0.6, 0.3), strict=True))
 
 
@@ -42,16 +44,11 @@ def fill(store, prompts=8, seeds=2):
     store.write(
         lambda cursor: bind(cursor, JUDGE, f"{FOLDER}/judge-8b", "ab" * 32, '{"temperature": 0}')
     )
-    said = []
-    for q in range(prompts):
-        for seed in range(seeds):
-            for mode in (Mode.COUPLED, Mode.INDEPENDENT):
-                battle = scored(store, rng, q, seed, mode)
-                said += [
-                    verdict(battle, a, b, rng.choice(["first", "second", "tie"]))
-                    for a, b in ((0, 1), (0, 2), (1, 2))
-                ]
-    store.write(lambda cursor: verdicts.add(cursor, said))
+    with at_once(store) as batch:
+        for q, seed, mode in product(range(prompts), range(seeds), PROTOCOL):
+            battle = scored(batch, rng, q, seed, mode)
+            for a, b in ((0, 1), (0, 2), (1, 2)):
+                judge(batch, JUDGE, battle, a, b, rng.choice(["first", "second", "tie"]))
     with PendingSolutions(store, JUDGE) as pending:
         for page in pending.pages():
             pending.add(
@@ -77,7 +74,7 @@ def made(path):
     return path
 
 
-def scored(store, rng, q, seed, mode):
+def scored(batch, rng, q, seed, mode):
     """Store one battle with an answer and a score of each model."""
     luck = rng.random()
     right = [(luck if mode is Mode.COUPLED else rng.random()) < RATES[model] for model in MODELS]
@@ -105,27 +102,22 @@ def scored(store, rng, q, seed, mode):
     )
     marks = [Score(0, place, METRIC, float(each), "4") for place, each in enumerate(right)]
     battle = replace(battle, replies=replies)
-    store.add_battle(battle, marks)
+    batch.add_battle(battle, marks)
     return battle
 
 
 def vote(store, times=20):
     """Let people vote on rounds of the battle tab; a judge knows two thirds of them."""
-    rng, said = np.random.default_rng(6), []
-    for at in range(times):
-        for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+    rng = np.random.default_rng(6)
+    with at_once(store) as batch:
+        for at, mode in product(range(times), PROTOCOL):
             pair = [MODELS[i] for i in rng.permutation(3)[:2]]
             battle = make_battle(*pair, mode=mode, prompts=(), replies=(), experiment=None)
-            store.add_battle(battle)
+            batch.add_battle(battle)
             first = rng.random() < RATES[pair[0]] / (RATES[pair[0]] + RATES[pair[1]])
             same = at % 10 == 0
             source = Source.IDENTICAL if same else Source.HUMAN
             ranks = (1, 1) if same else (1, 2) if first else (2, 1)
-            store.cast(make_vote(battle, *ranks, voter=f"voter {at % 7}", source=source))
+            batch.cast(make_vote(battle, *ranks, voter=f"voter {at % 7}", source=source))
             if at % 3:
-                said.append(verdict(battle, 0, 1, "first" if first else "second"))
-    store.write(lambda cursor: verdicts.add(cursor, said))
-
-
-def verdict(battle, first, second, outcome):
-    return Verdict(new_id(), battle.id, JUDGE, first, second, Outcome(outcome), "raw")
+                judge(batch, JUDGE, battle, 0, 1, "first" if first else "second")

@@ -44,13 +44,17 @@ def declare(cursor: Cursor, metric: str, *, source: Source, higher_is_better: bo
 _FROM = {"benchmark": "a benchmark", "import": "an import"}
 
 
+_OF_A_SCORE = ("turn", "place", "metric", "score", "answer")
+
+
 def add(cursor: Cursor, battle: str, marks: Sequence[Score]) -> None:
     """Write the scores of a battle's replies that are not there yet."""
     if marks:
-        cursor.executemany(
+        cursor.execute(
             "insert into scores (battle, turn, place, metric, score, answer) "
-            "values (?, ?, ?, ?, ?, ?) on conflict do nothing",
-            [[battle, m.turn, m.place, m.metric, m.score, m.answer] for m in marks],
+            "select ?, unnest(?), unnest(?), unnest(?), unnest(?::double[]), unnest(?::text[]) "
+            "on conflict do nothing",
+            [battle, *([getattr(m, column) for m in marks] for column in _OF_A_SCORE)],
         )
 
 

@@ -1,0 +1,190 @@
+"""The tabs that read what is stored, in Chromium: Audit, Risk and Experiments."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+import pytest
+
+from coupled_arena.store.database import Store
+from coupled_arena.ui.tabs.risk import _FIGURES
+from tests.batches import at_once
+from tests.store.conftest import make_battle
+from tests.ui.server import EQUAL_MODELS, serving
+from tests.ui.test_audit import fill as fill_judged
+from tests.ui.test_browser import open_tab
+from tests.ui.test_experiments_tab import fill as fill_judged_with_ties
+from tests.ui.test_risk import fill as fill_scored
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """An app whose store has sixty comparisons of one pair with a vote and a verdict."""
+    folder = tmp_path_factory.mktemp("tabs")
+    with Store.open(folder / "arena.duckdb") as store:
+        with at_once(store) as batch:
+            fill_judged(batch, ("left", "right"), "gpt")
+            fill_judged_with_ties(batch, 20)
+            # As `benchmark` stores them: 21 models that nobody compares, 253 pairs with the others.
+            batch.add_battle(make_battle(*(f"bench-{i:02}" for i in range(21)), replies=()))
+        fill_scored(store)
+    with serving(folder, EQUAL_MODELS) as running:
+        yield running
+
+
+def rows_of(download):
+    with download.value.path().open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_tab_audit(site, visit):
+    page = visit(site.url)
+    open_tab(page, "Audit")
+    page.wait_for_selector("#audit-said .headline >> text=10 human votes with gpt are worth")
+    for name in ("bias", "efficiency", "agreement", "powered"):
+        page.wait_for_selector(f"#audit-{name} .js-plotly-plot .main-svg")
+    assert page.locator("#audit-table tbody tr").count() == 2
+    page.locator("#audit-ties").get_by_text("Ties left out").click()
+    page.wait_for_function(
+        "document.querySelector('#audit-bias').textContent.includes('ties dropped')"
+    )
+    with page.expect_download() as download:
+        page.click("#audit-efficiency-foot [data-kind=csv]")
+    assert {row["model"] for row in rows_of(download)} == {"left", "right"}
+    page.wait_for_selector("#plan >> text=A 95% interval of width 0.05")
+    price = page.get_by_label("Price of a verdict")
+    price.fill("0.01")
+    price.press("Tab")
+    page.wait_for_selector("#plan >> text=These verdicts cost")
+    width = page.get_by_label("Width of the interval")
+    width.fill("7")
+    width.press("Tab")
+    page.wait_for_selector("#plan >> text=The width of an interval lies between 0 and 1")
+    page.get_by_label("Aim").click()
+    page.get_by_role("option", name=re.compile("Separate from")).last.click()
+    power = page.get_by_label("Probability to separate")
+    power.fill("0.9")
+    power.press("Tab")
+    page.wait_for_selector("#plan >> text=on the leaderboard of 2 models")
+    page.wait_for_selector("#plan >> text=with probability 0.9")
+    power.fill("2")
+    power.press("Tab")
+    page.wait_for_selector("#plan >> text=The power lies between alpha and 1")
+
+
+def test_the_tab_risk(site, visit, tmp_path):
+    page = visit(site.url)
+    open_tab(page, "Risk")
+    risk_of_the_replies_here(page)
+    risk_of_a_file(page, tmp_path / "scores.csv")
+
+
+def risk_of_the_replies_here(page):
+    page.click("#risk-stored")
+    page.wait_for_selector("#risk-said .headline >> text=left ranks ahead of every other model")
+    assert "least badly" not in page.inner_text("#risk-said")  # length is among the metrics
+    assert page.locator("#risk-table tbody tr").count() == 2
+    page.click("#risk-which button")
+    page.locator("#risk-stored-metrics input").click()
+    page.get_by_role("option", name="quiz").click()
+    page.keyboard.press("Escape")
+    page.click("#risk-stored")
+    page.wait_for_function("document.querySelector('#risk-tail').textContent.includes('uiz')")
+    page.wait_for_selector("#risk-said >> text=40 prompts")
+
+
+def risk_of_a_file(page, path):
+    rng = np.random.default_rng(8)
+    rows = (
+        f"{model},q{q},{shift + rng.normal():.4f},{rng.random():.4f}\n"
+        for model, shift in (("left", 1.0), ("right", 0.0))
+        for q in range(60)
+    )
+    path.write_text("model,prompt,truth,poison\n" + "".join(rows))
+    page.set_input_files("#risk-file input[type=file]", str(path))
+    page.wait_for_selector("#risk-said >> text=60 prompts")
+    for name in _FIGURES:
+        page.wait_for_selector(f"#risk-{name} .js-plotly-plot .main-svg")
+    assert page.locator("#risk-table tbody tr").count() == 2
+    assert "independent copula" in page.inner_text("#risk-tail")
+    page.locator("#weight-1 input[type=number]").fill("0")
+    page.locator("#weight-1 input[type=number]").press("Tab")
+    page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
+    page.locator("#risk-view input").click()
+    page.get_by_role("option", name="truth").click()
+    page.wait_for_function(
+        "document.querySelector('#risk-tail').textContent.includes('Truth')"
+        " || document.querySelector('#risk-tail').textContent.includes('truth')"
+    )
+    with page.expect_download() as download:
+        page.click("#risk-radar-foot [data-kind=csv]")
+    assert {row["model"] for row in rows_of(download)} == {"left", "right"}
+    page.locator("#risk-file").get_by_label("Clear").click()
+    path.write_text("model,prompt\n")
+    page.set_input_files("#risk-file input[type=file]", str(path))
+    page.wait_for_selector("text=The first line of scores.csv must name the columns")
+
+
+def test_the_tab_experiments(site, visit):
+    page = visit(site.url)
+    open_tab(page, "Experiments")
+    page.wait_for_function("document.querySelector('#experiment-judge input')?.value === 'gpt'")
+    what_is_offered_can_be_run(page)
+    what_cannot_be_drawn_is_told(page)
+    an_experiment_shows_its_figures(page)
+    an_experiment_can_be_stopped(page)
+
+
+def run_experiment(page, votes, total, repeats):
+    page.get_by_label("Votes that are kept").fill(votes)
+    page.get_by_label("Comparisons of each subset").fill(total)
+    page.locator("input[aria-label*='Repeats'][type=number]").fill(repeats)
+    page.click("#run-experiment")
+
+
+def what_is_offered_can_be_run(page):
+    """Sixty comparisons of the one pair that has votes: four fifths, and of these one in five."""
+    page.wait_for_function(
+        "[...document.querySelectorAll('textarea,input')].some(x => x.value === '9')"
+    )
+    assert page.get_by_label("Votes that are kept").input_value() == "9"
+    assert page.get_by_label("Comparisons of each subset").input_value() == "48"
+    page.click("#run-experiment")
+    page.locator("#experiment-said").get_by_text(re.compile(r"^100 repeats\.")).wait_for()
+    assert "bench" not in page.inner_text("#experiment-positions")
+
+
+def what_cannot_be_drawn_is_told(page):
+    for votes, total, message in (
+        ("ten", "40", "are not whole numbers"),
+        ("10", "4000", "comparisons"),
+        ("50", "40", "cannot keep their vote"),
+    ):
+        run_experiment(page, votes, total, "100")
+        page.wait_for_selector(f".toast-body:has-text('{message}')")
+
+
+def an_experiment_shows_its_figures(page):
+    run_experiment(page, "10, 20", "40", "20")
+    page.locator("#experiment-said").get_by_text(re.compile(r"^20 repeats\.")).wait_for()
+    for name in ("trade-off", "votes", "positions", "rank-sets"):
+        page.wait_for_selector(f"#experiment-{name} .main-svg")
+    page.locator("#experiment-trade-off").get_by_text("10 of 40 votes").first.wait_for()
+    with page.expect_download() as download:
+        page.click("#experiment-rank-sets-foot [data-kind=csv]")
+    rows = [row for row in rows_of(download) if row["ranking"] == "baseline"]
+    shares = sum(float(row["probability"]) for row in rows)
+    assert shares == pytest.approx(2 * 7)  # of both models at seven error levels
+
+
+def an_experiment_can_be_stopped(page):
+    page.get_by_label("As many in every pair").check()
+    run_experiment(page, "5 10 20 30", "40", "1000")  # tens of seconds, if it is let
+    page.wait_for_selector("#experiment-said .progress-text, .progress-level, .eta-bar")
+    page.click("#stop-experiment")
+    page.wait_for_function(
+        "/Stopped after [0-9]+ of 1000/.test("
+        "document.querySelector('#experiment-said').textContent)"
+    )

@@ -248,8 +248,7 @@ def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageMo
 def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> None:
     from coupled_arena.generation.fingerprint import strangers
 
-    parents = {spec.name: spec.like for spec in catalog.models}
-    for line in strangers({name: model.perplexity for name, model in models.items()}, parents):
+    for line in strangers(catalog, models.values()):
         _log.warning("%s", line)
 
 
@@ -268,7 +267,13 @@ def load(spec: ModelSpec, cache: Path) -> LanguageModel:
     started = time.perf_counter()
     _log.info("Loading %s", spec.name)
     model = load_model(spec, cache)
-    _log.info("Loaded %s in %.1f s", spec.name, time.perf_counter() - started)
+    try:
+        weights = model.fingerprint
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"Model {spec.name!r} cannot read a plain text: {reason}.") from error
+    seconds = time.perf_counter() - started
+    _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, weights.perplexity)
     return model
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +14,9 @@ from coupled_arena.core.errors import ModelError
 from coupled_arena.core.settings import load_settings, presets
 
 if TYPE_CHECKING:
+    from coupled_arena.generation.fingerprint import Fingerprint
     from coupled_arena.generation.language_model import LanguageModel
+    from coupled_arena.generation.vocabulary import Vocabulary
 
 models_app = typer.Typer(help="List the configured models, fetch their weights, or check them.")
 
@@ -36,6 +41,7 @@ def models(
             "source": spec.source,
             "quantization": spec.quantization,
             "dtype": spec.dtype,
+            "server": spec.server,
             "ready": is_ready(spec, settings.cache),
             "enabled": spec in catalog.enabled,
         }
@@ -57,7 +63,10 @@ def fetch(
     settings = load_settings(config, preset=preset)
     from coupled_arena.generation.weights import fetch as fetch_weights
 
-    folder = fetch_weights(settings.catalog[name], settings.cache)
+    spec = settings.catalog[name]
+    if spec.server:
+        raise ModelError(f"Model {name!r} is on the server {spec.server}: nothing is fetched.")
+    folder = fetch_weights(spec, settings.cache)
     typer.echo(f"{name} is ready in {folder}", err=True)
 
 
@@ -81,15 +90,16 @@ def check(
     from coupled_arena.generation.fingerprint import strangers
     from coupled_arena.services import load
 
-    rows: list[dict[str, Any]] = []
+    checked: list[Checked] = []
     problems = list(catalog.problems)
     for spec in specs:
         try:
-            rows.append(_row(load(spec, settings.cache)))
+            checked.append(Checked.of(load(spec, settings.cache)))
         except ModelError as error:
             problems.append(str(error))
-    parents = {spec.name: spec.like for spec in catalog.models}
-    problems += strangers({row["name"]: row["perplexity"] for row in rows}, parents)
+        gc.collect()  # what accelerate hooks into a model holds it in circles
+    problems += strangers(catalog, checked)
+    rows = [each.row() for each in checked]
     show({"models": rows, "problems": problems}, as_json, lambda: _checked(rows))
     for problem in problems:
         typer.echo(problem, err=True)
@@ -97,33 +107,53 @@ def check(
         raise typer.Exit(1)
 
 
-def _row(model: LanguageModel) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": model.name, "perplexity": model.perplexity}
-    weights = getattr(model, "fingerprint", None)  # a server keeps them to itself
-    if weights:
-        row |= {
-            "fingerprint": weights.digest,
-            "bytes_per_weight": weights.bytes_per_weight,
-            "layers": dict(weights.layers),
+@dataclass(frozen=True)
+class Checked:
+    """What is kept of a model that was loaded and let go."""
+
+    name: str
+    perplexity: float
+    vocabulary: Vocabulary
+    fingerprint: Fingerprint | None
+
+    @classmethod
+    def of(cls, model: LanguageModel) -> Checked:
+        """Keep what a model says of itself."""
+        weights = getattr(model, "fingerprint", None)  # a server keeps them to itself
+        return cls(model.name, model.perplexity, model.vocabulary, weights)
+
+    def row(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        finite = math.isfinite(self.perplexity)
+        row = {"name": self.name, "perplexity": self.perplexity if finite else None}
+        if self.fingerprint is None:
+            return row
+        return row | {
+            "fingerprint": self.fingerprint.digest or None,
+            "bytes_per_weight": self.fingerprint.bytes_per_weight,
+            "layers": dict(self.fingerprint.layers),
         }
-    return row
 
 
 def _checked(rows: list[dict[str, Any]]) -> str:
     head = f"{'model':<28} {'perplexity':>10} {'bytes/weight':>12}  {'fingerprint':<16}  layers"
-    lines = [
-        f"{row['name']:<28} {row['perplexity']:>10.4g} {row.get('bytes_per_weight', 0):>12.2f}  "
-        f"{row.get('fingerprint', '-'):<16}  "
-        + ", ".join(f"{count} {kind}" for kind, count in row.get("layers", {}).items())
-        for row in rows
-    ]
-    return "\n".join([head, *lines])
+    return "\n".join([head, *map(_checked_line, rows)])
+
+
+def _checked_line(row: dict[str, Any]) -> str:
+    perplexity, size = (
+        "-" if row.get(key) is None else f"{row[key]:.4g}"
+        for key in ("perplexity", "bytes_per_weight")
+    )
+    layers = ", ".join(f"{count} {kind}" for kind, count in row.get("layers", {}).items())
+    digest = row.get("fingerprint") or "-"
+    return f"{row['name']:<28} {perplexity:>10} {size:>12}  {digest:<16}  {layers}".rstrip()
 
 
 def _models_table(rows: list[dict[str, Any]]) -> str:
     lines = [
         f"{row['name']:<28} {row['quantization']:<13} {row['dtype']:<9} "
-        f"{'ready' if row['ready'] else 'to fetch':<9} "
+        f"{'served' if row['server'] else 'ready' if row['ready'] else 'to fetch':<9} "
         f"{'' if row['enabled'] else 'disabled':<9} {row['source']}"
         for row in rows
     ]

@@ -35,6 +35,8 @@ class ModelSpec:
         such a model decodes each battle by itself.
     server : str
         Address of the vLLM server that holds the model; the source then names its tokenizer.
+    served_as : str
+        What the server calls the model, where that is not its source.
     server_key_variable : str
         Environment variable that holds the server's key, where it asks for one.
     like : str
@@ -58,6 +60,7 @@ class ModelSpec:
     chat_template_options: dict[str, Any] = Field(default_factory=dict)
     system_prompt: str | None = None
     server: str | None = Field(default=None, pattern=r"^https?://[^/\s]+(/[^\s]*[^/\s])?/?$")
+    served_as: str = ""
     server_key_variable: str = ""
     stop_tokens: tuple[str, ...] = ()
     like: str | None = None
@@ -71,6 +74,8 @@ class ModelSpec:
             raise ValueError("name exactly one source: hub, folder, gguf or wheel")
         if self.wheel and not (self.file and self.sha256):
             raise ValueError("a wheel needs the file inside it and that file's sha256")
+        if self.server and (self.quantization != "none" or self.llm_int8_threshold):
+            raise ValueError("a server decides how it quantizes: leave quantization out")
         return self
 
     @property
@@ -141,11 +146,18 @@ def read_catalog(entries: Iterable[Mapping[str, Any]], base: Path) -> Catalog:
     return Catalog(tuple(models), tuple(problems))
 
 
+_OTHER_WEIGHTS = {"hub", "revision", "folder", "gguf", "wheel", "quantization", "dtype"}
+_OF_A_SERVER = {"server", "served_as", "server_key_variable"}
+
+
 def _inherit(entry: Mapping[str, Any], raw: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     parent = entry.get("like")
     if parent is not None and str(parent) not in raw:
         raise SettingsError(f"like = {parent!r} names no earlier entry.")
-    return {**raw.get(str(parent), {}), "like": parent, **entry}
+    inherited = raw.get(str(parent), {})
+    if _OTHER_WEIGHTS & entry.keys():  # the parent's server holds the parent
+        inherited = {key: inherited[key] for key in inherited.keys() - _OF_A_SERVER}
+    return {**inherited, "like": parent, **entry}
 
 
 def _check(entry: dict[str, Any], base: Path) -> ModelSpec:

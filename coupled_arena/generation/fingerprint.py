@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ from typing import Any
 import torch
 from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
+from coupled_arena.core.catalog import Catalog
 from coupled_arena.core.settings import resource
+from coupled_arena.generation.language_model import LanguageModel
 
 _THREADS = 4  # hashing one tensor holds no lock
 _FAR = 1.5
@@ -33,7 +36,8 @@ class Fingerprint:
     digest : str
         16 hex digits over names, types, shapes and bytes of all tensors, as they lie in memory,
         the kinds of layers, and how the configuration says that they compute. Where the library
-        packs weights in another layout, on another device, it differs.
+        packs weights in another layout, on another device, it differs. Empty where some of them
+        are offloaded, and not in memory.
     bytes_per_weight : float
         Bytes of all tensors for each weight that the architecture has: 4 in float32, a little
         over 1 in 8 bits. Embeddings, scales and what is kept in full precision count.
@@ -50,11 +54,12 @@ class Fingerprint:
 
     def facts(self) -> dict[str, str]:
         """Return it for the record of a battle."""
-        return {
+        facts = {
             "fingerprint": self.digest,
             "bytes per weight": f"{self.bytes_per_weight:.2f}",
             "perplexity": f"{self.perplexity:.3g}",
         }
+        return {name: value for name, value in facts.items() if value}
 
 
 def smoke_text() -> str:
@@ -68,56 +73,78 @@ def fingerprint(network: Any, tokenizer: Any) -> Fingerprint:
     kinds = Counter(
         type(module).__name__
         for module in network.modules()
-        if next(module.parameters(recurse=False), None) is not None
+        if any(True for of in (module.parameters, module.buffers) for _ in of(recurse=False))
     )
     layers = dict(sorted(kinds.items()))
     packing = getattr(network.config, "quantization_config", None)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        hashes = list(pool.map(_tensor_hash, tensors, tensors.values()))
-    described = "\n".join([*hashes, str(layers), repr(packing)])
     stored = sum(tensor.nbytes for tensor in tensors.values()) / _weights(network)
-    digest = hashlib.sha256(described.encode()).hexdigest()[:16]
+    digest = ""
+    if not any(tensor.is_meta for tensor in tensors.values()):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            hashes = list(pool.map(_tensor_hash, tensors, tensors.values()))
+        described = "\n".join([*hashes, str(layers), repr(packing)])
+        digest = hashlib.sha256(described.encode()).hexdigest()[:16]
     return Fingerprint(digest, stored, layers, perplexity(network, tokenizer))
 
 
 @torch.inference_mode()
 def perplexity(network: Any, tokenizer: Any) -> float:
     """Return exp of the mean negative log-probability of the text's tokens but the first."""
-    ids = tokenizer(smoke_text(), return_tensors="pt").input_ids.to(network.device)
+    longest = network.config.get_text_config().max_position_embeddings
+    ids = tokenizer(smoke_text(), return_tensors="pt").input_ids[:, :longest].to(network.device)
     logits = network(input_ids=ids, use_cache=False).logits[0, :-1].double()
     chosen = logits.log_softmax(1).gather(1, ids[0, 1:, None])
-    return math.exp(-float(chosen.mean()))
+    return of_surprise(-float(chosen.mean()))
 
 
-def strangers(perplexities: Mapping[str, float], parents: Mapping[str, str | None]) -> list[str]:
-    """Return a line for each model that reads too unlike its parent to be a variant of it.
+def of_surprise(mean: float) -> float:
+    """Return the perplexity of a mean negative log-probability; infinite beyond 1e308."""
+    return math.exp(mean) if mean < math.log(sys.float_info.max) else math.inf
 
-    Quantization to 4 bits costs some percent, of a very small model a fifth.
 
-    Parameters
-    ----------
-    perplexities : mapping of str to float
-        By the model's name.
-    parents : mapping of str to (str or None)
-        The model that each is a variant of.
+def strangers(catalog: Catalog, models: Iterable[LanguageModel]) -> list[str]:
+    """Return a line for each model that cannot read, or reads unlike what it is a variant of.
+
+    Quantization to 4 bits costs some percent, of a very small model a fifth. Models with another
+    vocabulary than their parent's count other tokens, and are not compared.
     """
-    return [
-        f"{name} has perplexity {own:.3g} on a plain text, and {parent}, which it is like, "
-        f"{perplexities[parent]:.3g}: check that these are the weights that were meant."
-        for name, own in perplexities.items()
-        if (parent := parents.get(name)) in perplexities
-        and not 1 / _FAR < own / perplexities[parent] < _FAR
-    ]
+    known = {model.name: model for model in models}
+    told: list[str] = []
+    for name, model in known.items():
+        own, parent = model.perplexity, known.get(catalog[name].like or "")
+        if not math.isfinite(own):
+            told.append(f"{name} cannot read a plain text: its perplexity is {own}.")
+            continue
+        alike = parent and parent.vocabulary.fingerprint == model.vocabulary.fingerprint
+        comparable = parent and alike and math.isfinite(parent.perplexity)
+        if parent and comparable and not 1 / _FAR < own / parent.perplexity < _FAR:
+            told.append(
+                f"{name} has perplexity {own:.3g} on a plain text, and {parent.name}, which it is "
+                f"like, {parent.perplexity:.3g}: check that these are the weights meant."
+            )
+    return told
 
 
 def _tensors(network: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield all tensors that hold the weights; those two modules share once."""
-    seen: set[int] = set()
-    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
+    seen: set[int | str] = set()
+    named = (*network.named_parameters(), *network.named_buffers(), *_scales_of_int8(network))
+    for name, tensor in named:
         for part, values in _parts(name, tensor):
-            if values.device.type != "meta" and values.data_ptr() not in seen:
-                seen.add(values.data_ptr())
+            place = part if values.is_meta else values.data_ptr()
+            if place not in seen:
+                seen.add(place)
                 yield part, values
+
+
+def _scales_of_int8(network: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield those of LLM.int8, which the first product moves from the weight to its layer."""
+    for name, module in network.named_modules():
+        held = getattr(getattr(module, "weight", None), "SCB", None)
+        moved = getattr(getattr(module, "state", None), "SCB", None)
+        scales = moved if held is None else held
+        if isinstance(scales, torch.Tensor):
+            yield f"{name}.weight.SCB", scales
 
 
 def _parts(name: str, tensor: Any) -> Iterator[tuple[str, torch.Tensor]]:
@@ -127,10 +154,19 @@ def _parts(name: str, tensor: Any) -> Iterator[tuple[str, torch.Tensor]]:
             yield from _parts(f"{name}.{part}", getattr(tensor, part))
         return
     yield name, tensor
-    state = getattr(tensor, "quant_state", None)  # of 4 bits in bitsandbytes
-    if state is not None:
-        scales = {"absmax": state.absmax, "code": state.code}
-        yield from ((f"{name}.{part}", scale) for part, scale in scales.items())
+    # Scales of bitsandbytes' 4 bits, which may be quantized a second time.
+    state = getattr(tensor, "quant_state", None)
+    nested = getattr(state, "state2", None)
+    scales = {
+        "absmax": getattr(state, "absmax", None),
+        "code": getattr(state, "code", None),
+        "offset": getattr(state, "offset", None),
+        "absmax2": getattr(nested, "absmax", None),
+        "code2": getattr(nested, "code", None),
+    }
+    for part, scale in scales.items():
+        if isinstance(scale, torch.Tensor):
+            yield f"{name}.{part}", scale
 
 
 def _tensor_hash(name: str, tensor: torch.Tensor) -> str:

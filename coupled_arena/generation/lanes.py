@@ -150,12 +150,12 @@ class ServedLane:
     @staticmethod
     def _take(line: Line, stream: Stream, fail: Fail) -> None:
         stopped = stream.stopped  # asked before the tokens: there are none after it
-        for token in stream.tokens_after(len(line.tokens)):
-            if not line.finish:
-                line.take(token)
-        if stopped:
-            line.end(Finish.STOP)
         try:
+            for token in stream.tokens_after(len(line.tokens)):
+                if not line.finish:
+                    line.take(token)
+            if stopped:
+                line.end(Finish.STOP)
             stream.check()
         except Exception as error:  # noqa: BLE001 - a server may fail in any way
             if not line.finish:

@@ -123,7 +123,7 @@ class LockstepEngine:
         """Step a lane; what fails in it costs the battles whose replies it has not finished."""
         lines = list(lane.lines)
         try:
-            lane.step(lambda line, error: self._lose(lane.model, self._battles_of([line]), error))
+            lane.step(lambda line, error: self._drop(lane.model, self._battles_of([line]), error))
         except Exception as error:  # noqa: BLE001 - as above
             lane.close()
             unfinished = [line for line in lines if not line.finish]
@@ -134,6 +134,9 @@ class LockstepEngine:
 
     def _lose(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
         self.failures += 1
+        self._drop(model, battles, error)
+
+    def _drop(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
         _log.error("%s failed; battles lost: %d", model.name, len(battles), exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))

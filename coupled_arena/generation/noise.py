@@ -105,7 +105,8 @@ class GumbelCache:
         if missing:
             table = torch.tensor([(signed(seed), turn, block) for seed, turn, block in missing])
             made = gumbel_blocks(table[:, 0], table[:, 1], table[:, 2], self._keys)
-            self._blocks.update(zip(missing, made, strict=True))
+            # Each by itself: a view would keep all that were made together.
+            self._blocks.update((w, block.clone()) for w, block in zip(missing, made, strict=True))
         return torch.stack(
             [self._blocks[w][s[2] % 4] for w, s in zip(wanted, sequences, strict=True)]
         )

@@ -7,7 +7,6 @@ believed it proves it, by `served_draw.proof`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,22 @@ from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.checkpoints import UNREADABLE, reason_of
-from coupled_arena.generation.fingerprint import smoke_text
+from coupled_arena.generation.fingerprint import of_surprise, smoke_text
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.prompt_encoding import Message
-from coupled_arena.generation.served_draw import ARGUMENT, NOISE_VERSION, ServedDraw, proof
+from coupled_arena.generation.served_draw import (
+    PROOF,
+    ServedDraw,
+    objection,
+    proof,
+    proof_request,
+)
 from coupled_arena.generation.served_stream import ServedStream, Server
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
 
 _PATIENCE = 60.0  # seconds for an answer about itself: a server that is busy answers late
-_PROOF = ServedDraw(
-    seed=0x0123456789ABCDEF, turn=3, temperature=0.7, top_k=40, top_p=0.9, stops=(), proof=True
-)
 
 
 class RemoteModel:
@@ -99,22 +101,43 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
         The tokenizer cannot be had, no server answers, or it would not be coupled.
     """
     url = (spec.server or "").rstrip("/")
+    if spec.server_key_variable and not spec.server_key:
+        raise _refusal(spec, f"the variable {spec.server_key_variable} holds no key")
     with openai.OpenAI(
         api_key=spec.server_key or "none", base_url=f"{url}/v1", timeout=_PATIENCE, max_retries=1
     ) as client:
         try:
             served = _served_model(client, spec)
             tokenizer, tokenization = _tokenization(spec, cache, served.get("max_model_len"))
-            _check_proof(client, spec, served["id"], tokenization.vocabulary)
-            perplexity = _perplexity(client, spec, served["id"], tokenizer(smoke_text()).input_ids)
-            version = client.with_options(base_url=url).get("/version", cast_to=object)
+            server = Server(
+                spec.name,
+                url,
+                spec.server_key,
+                str(served["id"]),
+                _release(client, url),
+                _proven(client, spec, served["id"], tokenization.vocabulary),
+            )
+            ids = tokenizer(smoke_text()).input_ids[: tokenization.context_length - 1]
+            perplexity = _perplexity(client, spec, server.model, ids)
         except openai.OpenAIError as error:
             raise _refusal(spec, f"it says: {reason_of(error)}") from error
-    known: Any = version
-    server = Server(
-        spec.name, url, spec.server_key, str(served["id"]), str(known.get("version", ""))
-    )
     return RemoteModel(spec, tokenization, server, perplexity)
+
+
+def _release(client: openai.OpenAI, url: str) -> str:
+    told: Any = client.with_options(base_url=url).get("/version", cast_to=object)
+    return str(told.get("version", ""))
+
+
+def _proven(
+    client: openai.OpenAI, spec: ModelSpec, served: str, vocabulary: Vocabulary
+) -> list[int]:
+    """Ask for the proof, and return the tokens that it consists of."""
+    expected = proof(vocabulary, GumbelCache(from_numpy(vocabulary.keys)), PROOF)
+    asked = proof_request(PROOF, len(expected))
+    if why := objection(client.completions.create(model=served, **asked), expected):
+        raise _refusal(spec, why)
+    return expected
 
 
 def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
@@ -125,13 +148,14 @@ def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
             f"Model {spec.name!r}: no server answers at {spec.server}. Start it there, or correct "
             "the address."
         ) from error
-    wanted = spec.hub or ""
+    wanted = {spec.served_as} if spec.served_as else {spec.hub, str(spec.folder)}
     for model in served:
-        if wanted in (model["id"], model.get("root")):
+        if {model["id"], model.get("root")} & wanted:
             return model
-    if not served:
-        raise _refusal(spec, "it serves no model")
-    return served[0]
+    names = ", ".join(str(model["id"]) for model in served) or "nothing"
+    raise _refusal(
+        spec, f"it serves {names}. If that is this model by another name, say so with served_as"
+    )
 
 
 def _tokenization(
@@ -140,6 +164,8 @@ def _tokenization(
     folder = local_folder(spec, cache)
     where = str(folder or spec.hub)
     options: dict[str, Any] = {} if folder else {"revision": spec.revision}
+    if spec.hub and spec.gguf:
+        options["gguf_file"] = spec.gguf
     try:
         tokenizer = AutoTokenizer.from_pretrained(where, **options)
         config = AutoConfig.from_pretrained(where, **options).get_text_config()
@@ -170,46 +196,7 @@ def _perplexity(client: openai.OpenAI, spec: ModelSpec, served: str, ids: list[i
     if len(given) != len(ids) - 1:
         raise _refusal(spec, "it does not tell how it reads a text (prompt_logprobs)")
     chosen = [entry[str(token)]["logprob"] for entry, token in zip(given, ids[1:], strict=True)]
-    return math.exp(-sum(chosen) / len(chosen))
-
-
-def _check_proof(
-    client: openai.OpenAI, spec: ModelSpec, served: str, vocabulary: Vocabulary
-) -> None:
-    noise = GumbelCache(from_numpy(vocabulary.keys))
-    expected = proof(vocabulary, noise, _PROOF)
-    try:
-        completion = client.completions.create(
-            model=served,
-            prompt=[0],
-            max_tokens=len(expected),
-            temperature=0,
-            extra_body={
-                "ignore_eos": True,
-                "return_token_ids": True,
-                "vllm_xargs": {ARGUMENT: _PROOF.to_argument()},
-            },
-        )
-    except openai.BadRequestError as error:
-        raise _refusal(spec, f"it says: {reason_of(error)}") from error
-    choice = completion.choices[0] if completion.choices else None
-    given = ((choice.model_extra or {}).get("token_ids") if choice else None) or []
-    marks = len(vocabulary.fingerprint)
-    if len(given) != len(expected) or given[marks] != NOISE_VERSION or max(given[:marks]) > 15:
-        raise _refusal(
-            spec,
-            "it does not draw with this noise. Start vLLM with --logits-processors "
-            "coupled_arena.generation.vllm_plugin:CoupledNoise",
-        )
-    if given[:marks] != expected[:marks]:
-        theirs = "".join(f"{digit:x}" for digit in given[:marks])
-        raise _refusal(
-            spec,
-            f"its vocabulary is another one ({theirs}, not {vocabulary.fingerprint}): name the "
-            "checkpoint that it serves",
-        )
-    if given != expected:
-        raise _refusal(spec, "it draws other tokens from known logits: install the same version")
+    return of_surprise(-sum(chosen) / len(chosen))
 
 
 def _refusal(spec: ModelSpec, why: str) -> ModelError:

@@ -129,6 +129,5 @@ class Running:
     def fail(self, error: ArenaError) -> None:
         """End the turn for a reason that is not the model's."""
         self.error = error
-        for line in self.lines:
-            line.end(Finish.CANCELLED)
+        self.cancel()
         self.publish()

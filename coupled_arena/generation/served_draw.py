@@ -8,6 +8,7 @@ noise answers the proof with other tokens.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,9 +19,12 @@ from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
 from coupled_arena.generation.vocabulary import Vocabulary
 
+PLUGIN = "coupled_arena.generation.vllm_plugin:CoupledNoise"
 ARGUMENT = "coupled_arena"  # the name among a request's extra arguments
 NOISE_VERSION = 1
-_PROOFS = 8  # drawn tokens
+_MOST_STOPS = 1000
+_DIGITS = 16  # of a vocabulary's fingerprint
+_DRAWN = 6  # tokens of a proof, with either setting
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,15 @@ class ServedDraw:
             fields = json.loads(text)
             if (version := fields.pop("noise")) != NOISE_VERSION:
                 raise ValueError(f"noise version {version} is asked for, {NOISE_VERSION} is here")
-            seed, stops = int(fields["seed"], 16), tuple(int(stop) for stop in fields["stops"])
-            read = cls(**{**fields, "seed": seed, "stops": stops})
+            fields["seed"] = int(fields["seed"], 16)
+            fields["stops"] = tuple(fields["stops"])
+            fields |= {name: float(fields[name]) for name in ("temperature", "top_p")}
+            read = cls(**fields)
             read._check()
-        except (TypeError, KeyError, AttributeError, ValueError) as error:
+        except (
+            *(TypeError, KeyError, AttributeError, ValueError),
+            *(OverflowError, RecursionError),
+        ) as error:
             raise ValueError(f"{ARGUMENT}: {error}") from error
         return read
 
@@ -81,9 +90,15 @@ class ServedDraw:
         """Refuse what would break off the answers of everybody else in the batch."""
         counts = (self.turn, self.position, self.top_k, *self.stops)
         whole = all(type(count) is int and 0 <= count < 2**31 for count in counts)
-        filters = self.temperature >= 0 and 0 < self.top_p <= 1
-        if not (whole and filters and 0 <= self.seed < 2**64 and type(self.proof) is bool):
+        warm = self.temperature == 0 or 1e-6 <= self.temperature <= 1e6
+        few = 0 < self.top_p <= 1 and len(self.stops) <= _MOST_STOPS
+        if not (whole and warm and few and 0 <= self.seed < 2**64 and type(self.proof) is bool):
             raise ValueError("a number in it is out of range")
+
+
+PROOF = ServedDraw(
+    seed=0x0123456789ABCDEF, turn=3, temperature=0.7, top_k=40, top_p=0.9, stops=(), proof=True
+)
 
 
 def drawn_ids(
@@ -104,25 +119,65 @@ def drawn_ids(
     Returns
     -------
     int64 tensor, shape (n,)
-        Ids; the first of the stops stands for the end of the answer.
+        Ids; the first of the stops stands for the end of the answer. Any id at all where no
+        outcome is possible, for an error would end the answers of everybody in the batch.
     """
-    known = [stop for stop in asked.stops if stop < logits.shape[1]]
+    width = logits.shape[1]
+    known = [stop for stop in asked.stops if stop < width]
     stops = torch.tensor(known, dtype=torch.int64, device=logits.device)
-    scores = outcome_scores(logits, stops, asked.sampling)
+    logits = torch.nan_to_num(logits.double(), nan=-torch.inf, neginf=-torch.inf)
+    hopeless = (logits == -torch.inf).all(dim=1, keepdim=True)
+    scores = outcome_scores(logits.masked_fill(hopeless, 0.0), stops, asked.sampling)
     drawn = draw_at(scores, noise, sequences) if asked.temperature else draw(scores, None)
-    return drawn.masked_fill(drawn == logits.shape[1], min(known, default=0))
+    return drawn.masked_fill(drawn >= width, min(known, default=0))
 
 
 def proof(vocabulary: Vocabulary, noise: GumbelCache, asked: ServedDraw) -> list[int]:
     """Return the tokens that only a server with this noise and this vocabulary answers.
 
     16 digits of the vocabulary's fingerprint and the noise's version, as ids; then tokens drawn
-    with the filters that were asked for from logits that depend on nothing but the id.
+    from logits that depend on nothing but the id, all of them different: with the filters that
+    were asked for, and from the whole law, late in an answer that one of its likeliest ends.
     """
     digits = [int(digit, 16) for digit in vocabulary.fingerprint]
     ids = torch.arange(vocabulary.end, dtype=torch.float64, device=noise.device)
-    logits = -(ids % 97) / 8
-    unending = replace(asked, stops=())
-    sequences = [(asked.seed, asked.turn, place) for place in range(_PROOFS)]
-    drawn = drawn_ids(logits.expand(_PROOFS, -1), noise, unending, sequences)
-    return [*digits, NOISE_VERSION, *drawn.tolist()]
+    logits = (ids * 2_654_435_761 % 2**32 / 2**28).expand(_DRAWN, -1)
+    likeliest = logits[0].topk(3).indices.tolist()
+    whole = replace(asked, temperature=1.0, top_k=0, top_p=1.0, stops=tuple(likeliest))
+    drawn: list[int] = []
+    for setting, begin in ((replace(asked, stops=()), 0), (whole, 1000)):
+        places = [(asked.seed, asked.turn, begin + place) for place in range(_DRAWN)]
+        drawn += drawn_ids(logits, noise, setting, places).tolist()
+    return [*digits, NOISE_VERSION, *drawn]
+
+
+def proof_request(asked: ServedDraw, tokens: int) -> dict[str, Any]:
+    """Return what a server is asked for a proof of so many tokens, but for the model's name."""
+    return {
+        "prompt": [0],
+        "max_tokens": tokens,
+        "temperature": 0,
+        "extra_body": {
+            "ignore_eos": True,
+            "return_token_ids": True,
+            "vllm_xargs": {ARGUMENT: asked.to_argument()},
+        },
+    }
+
+
+def objection(completion: Any, expected: Sequence[int]) -> str | None:
+    """Return why a server's answer proves nothing; None where it is the one expected."""
+    choice = completion.choices[0] if completion.choices else None
+    given = list((choice.model_extra or {}).get("token_ids") or ()) if choice else []
+    marks = _DIGITS
+    if len(given) != len(expected) or given[marks] != NOISE_VERSION or max(given[:marks]) > 15:
+        return f"it does not draw with this noise. Start vLLM with --logits-processors {PLUGIN}"
+    if given[:marks] != expected[:marks]:
+        theirs, ours = ("".join(f"{d:x}" for d in of[:marks]) for of in (given, list(expected)))
+        return (
+            f"its vocabulary is another one ({theirs}, not {ours}): name the checkpoint that it "
+            "serves"
+        )
+    if given != list(expected):
+        return "it draws other tokens from known logits: install the same version"
+    return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -14,16 +16,23 @@ import openai
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation import arrivals
 from coupled_arena.generation.checkpoints import reason_of
-from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw
+from coupled_arena.generation.served_draw import (
+    ARGUMENT,
+    PROOF,
+    ServedDraw,
+    objection,
+    proof_request,
+)
 
 _SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
 _PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
 _BUSY = {408, 409, 429}
+_PROVEN = 300.0  # seconds for which a proof is believed, while no connection breaks
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
-    """Where a model is served.
+    """Where a model is served, and whether it still proves that it is coupled.
 
     Attributes
     ----------
@@ -31,13 +40,37 @@ class Server:
         The model's name in the catalog, for messages.
     model : str
         Its name on the server.
+    expected : list of int
+        The tokens of its proof.
     """
 
     name: str
     url: str
-    key: str
+    key: str = field(repr=False)
     model: str
     version: str
+    expected: list[int] = field(repr=False)
+    proven: float = field(default_factory=time.monotonic, repr=False)
+
+    async def prove(self) -> None:
+        """Ask for the proof again, unless it is fresh: another server may stand there by now.
+
+        Raises
+        ------
+        ModelError
+            It proves nothing any more.
+        """
+        if time.monotonic() - self.proven < _PROVEN:
+            return
+        asked = proof_request(PROOF, len(self.expected))
+        answer = await client(self.url, self.key).completions.create(model=self.model, **asked)
+        if why := objection(answer, self.expected):
+            raise ModelError(f"The server of {self.name} has changed: {why}.")
+        self.proven = time.monotonic()
+
+    def doubt(self) -> None:
+        """Ask for the proof before the next reply."""
+        self.proven = -math.inf
 
 
 class _BrokenOffError(Exception):
@@ -94,10 +127,12 @@ class ServedStream:
         while True:
             had = len(self._tokens)
             try:
+                await self._server.prove()
                 await self._request()
                 return
             except (openai.APIError, _BrokenOffError) as error:
                 failure = error
+            self._server.doubt()
             if len(self._tokens) > had:
                 pauses = iter(_PAUSES)
             pause = None if _is_final(failure) else next(pauses, None)
@@ -109,23 +144,22 @@ class ServedStream:
         """Ask for the tokens that are missing, and take them in."""
         stops = self._asked.stops
         position = len(self._tokens)
-        if position >= self._limit:
-            return
-        async for tokens, finish in self._pieces(position):
-            ended = finish == "stop" and bool(stops)
-            if ended and tokens and tokens[-1] == min(stops):
-                tokens = tokens[:-1]
-            self._tokens += tokens
-            self._stopped = ended
-            arrivals.announce()
-            if finish:
-                return
-        raise _BrokenOffError("the answer broke off")
+        finish = None
+        if position < self._limit:
+            async for tokens, finish in self._pieces(position):
+                ended = finish == "stop" and bool(stops)
+                if ended and tokens and tokens[-1] == min(stops):
+                    tokens = tokens[:-1]
+                self._tokens += tokens
+                self._stopped = ended
+                arrivals.announce()
+        # A server that is told to end aborts what it writes, and one may have a limit of its own.
+        if not self._stopped and len(self._tokens) < self._limit:
+            raise _BrokenOffError(f"the answer broke off ({finish or 'connection closed'})")
 
     async def _pieces(self, position: int) -> AsyncIterator[tuple[list[int], str | None]]:
-        client = _client(self._server.url, self._server.key)
         stops = self._asked.stops
-        stream = await client.completions.create(
+        stream = await client(self._server.url, self._server.key).completions.create(
             model=self._server.model,
             prompt=[*self._prompt, *self._tokens],
             max_tokens=self._limit - position,
@@ -146,7 +180,8 @@ class ServedStream:
                     yield list(extra.get("token_ids") or ()), choice.finish_reason
 
     def _lost(self, error: Exception) -> ModelError:
-        return ModelError(f"The server of {self._server.name} was lost ({reason_of(error)}).")
+        how = "refused the question" if _is_final(error) else "was lost"
+        return ModelError(f"The server of {self._server.name} {how} ({reason_of(error)}).")
 
 
 def _is_final(error: Exception) -> bool:
@@ -164,7 +199,8 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 
 
 @cache
-def _client(url: str, key: str) -> openai.AsyncOpenAI:
+def client(url: str, key: str) -> openai.AsyncOpenAI:
+    """Return the client of a server, one for all streams, for use on the event loop."""
     return openai.AsyncOpenAI(
         api_key=key or "none",
         base_url=f"{url}/v1",

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import torch
+from transformers.models.auto.tokenization_auto import AutoTokenizer
 from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingImports]
     BatchUpdate,
     LogitsProcessor,
@@ -25,7 +25,9 @@ from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingIm
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
 from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
-from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
+from coupled_arena.generation.vocabulary import read_tokenizer
+
+_AT_ONCE = 16  # rows whose weights and noise are in memory together, in float64
 
 
 @dataclass
@@ -50,8 +52,16 @@ class CoupledNoise(LogitsProcessor):
         _asked(sampling_params)
 
     def __init__(self, vllm_config: Any, device: torch.device, _: bool) -> None:
-        self._config = vllm_config.model_config
-        self._device = device
+        config = vllm_config.model_config
+        # Not vLLM's own tokenizer, which for some models is of another library; and now, for a
+        # vocabulary that cannot be coupled is better told at the start.
+        tokenizer = AutoTokenizer.from_pretrained(
+            config.tokenizer,
+            revision=config.tokenizer_revision,
+            trust_remote_code=config.trust_remote_code,
+        )
+        self._vocabulary = read_tokenizer(tokenizer, config.get_vocab_size(), ())
+        self._noise = GumbelCache(torch.from_numpy(self._vocabulary.keys).to(device))
         self._rows: dict[int, _Row] = {}
 
     def is_argmax_invariant(self) -> bool:
@@ -67,11 +77,13 @@ class CoupledNoise(LogitsProcessor):
         alike: dict[ServedDraw, list[int]] = defaultdict(list)
         for index, row in self._rows.items():
             alike[replace(row.draw, seed=0, turn=0, position=0)].append(index)
-        for asked, indices in alike.items():
-            chosen = torch.tensor(indices, device=logits.device)
-            ids = self._ids(logits[chosen], asked, [self._rows[index] for index in indices])
-            logits[chosen] = float("-inf")
-            logits[chosen, ids] = 0.0
+        for asked, all_of_them in alike.items():
+            for begin in range(0, len(all_of_them), _AT_ONCE):
+                indices = all_of_them[begin : begin + _AT_ONCE]
+                chosen = torch.tensor(indices, device=logits.device)
+                ids = self._ids(logits[chosen], asked, [self._rows[index] for index in indices])
+                logits[chosen] = float("-inf")
+                logits[chosen, ids] = 0.0
         places = [row.place for row in self._rows.values()]
         self._noise.forget({(s, turn, at // POSITIONS_PER_BLOCK) for s, turn, at in places})
         return logits
@@ -86,19 +98,6 @@ class CoupledNoise(LogitsProcessor):
             return torch.tensor(said, device=logits.device)
         width = self._vocabulary.end  # vLLM may pad the rows beyond it
         return drawn_ids(logits[:, :width], self._noise, asked, [row.place for row in rows])
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        from vllm.tokenizers import (  # pyright: ignore[reportMissingImports]
-            cached_tokenizer_from_config,
-        )
-
-        tokenizer = cached_tokenizer_from_config(self._config)
-        return read_tokenizer(tokenizer, self._config.get_vocab_size(), ())
-
-    @cached_property
-    def _noise(self) -> GumbelCache:
-        return GumbelCache(torch.from_numpy(self._vocabulary.keys).to(self._device))
 
 
 def _asked(sampling_params: Any) -> ServedDraw | None:

@@ -34,6 +34,8 @@ class ModelServer:
         Whether it draws with the noise that it is told of.
     breaks_after : int
         Tokens after which each connection is cut, 0 for never.
+    breaks_with : str
+        Reason with which the answer is ended then, in place of a broken connection.
     refuses : bool
         Whether each question is answered with an error.
     gate : threading.Event
@@ -46,6 +48,8 @@ class ModelServer:
     length: int = 2048
     vocabulary: object = None
     breaks_after: int = 0
+    breaks_with: str = ""
+    name: str = "served"
     refuses: bool = False
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
@@ -73,7 +77,7 @@ class ModelServer:
     async def _models(self, request):
         if not self._allowed(request):
             return JSONResponse({"error": {"message": "Unauthorized"}}, 401)
-        served = {"id": "served", "object": "model", "max_model_len": self.length}
+        served = {"id": self.name, "object": "model", "max_model_len": self.length}
         return JSONResponse({"object": "list", "data": [served]})
 
     async def _version(self, _):
@@ -105,11 +109,15 @@ class ModelServer:
         try:
             written = 0
             async for token, finish in self._tokens(asked):
-                choice = {"index": 0, "text": "", "finish_reason": finish, "token_ids": [token]}
-                yield f"data: {json.dumps(_completion(choice))}\n\n"
                 written += 1
-                if self.breaks_after and written == self.breaks_after and not finish:
+                breaks = written == self.breaks_after and not finish
+                reason = self.breaks_with or None if breaks else finish
+                choice = {"index": 0, "text": "", "finish_reason": reason, "token_ids": [token]}
+                yield f"data: {json.dumps(_completion(choice))}\n\n"
+                if breaks and not self.breaks_with:
                     raise ConnectionError("pulled out")
+                if breaks:
+                    break
             yield "data: [DONE]\n\n"
         finally:
             self.writing -= 1

@@ -16,7 +16,13 @@ from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.remote import connect
 from coupled_arena.generation.running import Contender, Request
-from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw
+from coupled_arena.generation.served_draw import (
+    ARGUMENT,
+    PROOF,
+    ServedDraw,
+    drawn_ids,
+    proof,
+)
 from coupled_arena.generation.vocabulary import make_vocabulary
 from tests.generation.model_server import ModelServer, running
 from tests.patience import until
@@ -39,6 +45,7 @@ def folder(tmp_path_factory):
 
 
 def spec_of(folder, name, **more):
+    more = {"served_as": "served", **more} if "server" in more else more
     return ModelSpec(name=name, folder=folder / name, dtype="float32", device_map="cpu", **more)
 
 
@@ -122,6 +129,47 @@ def test_a_broken_connection_changes_no_word(serve, meet, local):
     assert len(server.requests) >= 30 // 4  # and the proof
 
 
+@pytest.mark.parametrize("reason", ["abort", "length"])
+def test_what_ends_before_its_end_is_asked_for_again(serve, meet, local, reason):
+    """As of a server that is told to end, or that has a shorter limit of its own."""
+    server = serve(breaks_after=11, breaks_with=reason)
+    asked = request_of(local[SERVED], QUESTIONS[0], FILTERS[0])
+    there = decode(LockstepEngine({SERVED: meet(server)}), [asked])[0]
+    assert there.lines[0].tokens == decode(LockstepEngine(local), [asked])[0].lines[0].tokens
+    assert len([each for each in server.requests if each.get("stream")]) == 3
+
+
+def test_another_server_in_its_place_is_noticed(serve, meet):
+    """Whatever breaks the connection, the server proves itself anew before it is asked again."""
+    server = serve()
+    remote = meet(server)
+    server.breaks_after, server.plugin = 3, False
+    engine = LockstepEngine({SERVED: remote})
+    battle = engine.prepare(request_of(remote, "Why?", FILTERS[0]))
+    engine.add(battle)
+    until(lambda: engine.step() or battle.done.is_set())
+    assert f"The server of {SERVED} has changed: it does not draw with" in str(battle.error)
+    assert engine.failures == 0  # of this process
+
+
+def test_a_failed_battle_shows_no_more_than_was_seen(serve, meet, local, monkeypatch):
+    monkeypatch.setattr("coupled_arena.generation.served_stream._PAUSES", ())
+    server = serve()
+    remote = meet(server)
+    server.gate.clear()
+    engine = LockstepEngine({**local, SERVED: remote})
+    battle = engine.prepare(request_of(remote, "Why?", FILTERS[0], names=(HERE, SERVED)))
+    engine.add(battle)
+    for _ in range(8):
+        engine.step()
+    assert len(battle.lines[0].tokens) == 8
+    server.breaks_after = 1
+    server.gate.set()
+    until(lambda: engine.step() or battle.done.is_set())
+    assert battle.error
+    assert len({len(line.tokens) for line in battle.lines}) == 1
+
+
 def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch):
     monkeypatch.setattr("coupled_arena.generation.served_stream._PAUSES", (0.01,))
     server = serve()
@@ -199,6 +247,7 @@ def other_vocabulary(vocabulary):
         (lambda v: {"alter": lambda t: [*t[:16], 2, *t[17:]]}, "does not draw with this noise"),
         (lambda v: {"alter": lambda t: t[:4]}, "does not draw with this noise"),
         (lambda v: {"key": "sk-1"}, "Unauthorized"),
+        (lambda v: {"name": "other"}, "it serves other. If that is this model by another name"),
     ],
 )
 def test_a_server_that_would_not_be_coupled_is_refused(serve, meet, local, behaviour, told):
@@ -254,11 +303,44 @@ def test_a_draw_survives_its_argument():
         DRAW.to_argument().replace('"top_p": 0.9', '"top_p": 0'),
         DRAW.to_argument().replace('"position": 3', '"position": 3.5'),
         DRAW.to_argument().replace("0.7", "NaN"),
+        DRAW.to_argument().replace("0.7", "Infinity"),
+        DRAW.to_argument().replace("0.7", "1" + 400 * "0"),
+        DRAW.to_argument().replace("[0, 2]", str(list(range(2000)))),
+        100_000 * "[",
     ],
 )
 def test_rubbish_is_refused_before_it_reaches_a_batch(argument):
     with pytest.raises(ValueError, match=ARGUMENT):
         ServedDraw.from_argument(argument)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf"), float("inf")])
+@pytest.mark.parametrize("whole", [True, False])
+def test_bad_logits_harm_nobody(local, bad, whole):
+    """An overflow in a row must not end the answers of the others."""
+    from torch import from_numpy, full, zeros
+
+    vocabulary = local[SERVED].vocabulary
+    noise = GumbelCache(from_numpy(vocabulary.keys))
+    logits = zeros(2, vocabulary.end)
+    logits[1] = full((vocabulary.end,), bad) if whole else logits[1]
+    logits[1, 5] = bad
+    for asked in (DRAW, replace(DRAW, top_p=1.0, top_k=0), replace(DRAW, temperature=0.0)):
+        places = [(asked.seed, asked.turn, at) for at in (3, 4)]
+        both = drawn_ids(logits, noise, asked, places)
+        assert both[0] == drawn_ids(logits[:1], noise, asked, places[:1])[0]
+        assert 0 <= both[1] < vocabulary.end
+
+
+def test_a_proof_depends_on_its_filters(local):
+    from torch import from_numpy
+
+    vocabulary = local[SERVED].vocabulary
+    noise = GumbelCache(from_numpy(vocabulary.keys))
+    told = {tuple(proof(vocabulary, noise, PROOF))}
+    for change in ({"top_k": 0}, {"top_p": 0.1}, {"temperature": 0.2}, {"seed": 1}, {"turn": 0}):
+        told.add(tuple(proof(vocabulary, noise, replace(PROOF, **change))))
+    assert len(told) == 6
 
 
 def test_noise_without_numba_is_the_same(monkeypatch, local):

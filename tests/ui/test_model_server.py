@@ -22,6 +22,7 @@ dtype = "float32"
 name = "{served}"
 folder = "{served}"
 server = "{url}"
+served_as = "served"
 """
 
 

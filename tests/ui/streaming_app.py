@@ -19,13 +19,11 @@ from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.round_panel import round_panel
 
 TICK = 0.1  # seconds
-HASTY = 30  # ticks; after them the buttons would leave the screen
 KINDS = {
-    "2": {"size": 2, "same": False, "extra": 0},
-    "2-hasty": {"size": 2, "same": False, "extra": 9},  # words each tick: about a line
-    "3": {"size": 3, "same": False, "extra": 0},
-    "2-same": {"size": 2, "same": True, "extra": 0},
-    "3-same": {"size": 3, "same": True, "extra": 0},
+    "2": {"size": 2, "same": False},
+    "3": {"size": 3, "same": False},
+    "2-same": {"size": 2, "same": True},
+    "3-same": {"size": 3, "same": True},
 }
 WORDS = ("the", "whale", "sang", "and", "the", "keeper", "lit", "his", "lamp", "while", "rain")
 
@@ -41,8 +39,7 @@ def told() -> str:
 
 def answers(tick: int) -> tuple[str, str]:
     """Return two answers of so many words that part ways at once, one longer than the other."""
-    words = tick + current["extra"] * min(tick, HASTY)
-    left = " ".join(WORDS[word % len(WORDS)] for word in range(words))
+    left = " ".join(WORDS[word % len(WORDS)] for word in range(tick))
     return f"Once {left}", f"Then {left} and more"
 
 

@@ -83,7 +83,7 @@ def press(page, label, milliseconds):
 # Were every tenth press lost, thirty would all count once in twenty-four times.
 @pytest.mark.parametrize("presses", [30, pytest.param(100, marks=pytest.mark.slow)])
 def test_presses_while_answers_stream_all_count(begin, presses):
-    page = begin("2-hasty")
+    page = begin("2")
     page.evaluate(NOTE_PRESSES)
     for n in range(presses):
         before = page.evaluate(COMMITMENT)

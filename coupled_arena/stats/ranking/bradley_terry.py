@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import evalica
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.intervals import check_alpha
@@ -85,10 +86,8 @@ def _comparable(table: IntArray) -> bool:
     """Whether the maximum of the likelihood is at finite scores (Ford, 1957)."""
     tied = table[..., 2:].sum(2)
     not_lost = table[..., 0] + table[..., 1].T + tied + tied.T
-    reached = (not_lost > 0) | np.eye(len(table), dtype=np.bool_)
-    for _ in range(len(table).bit_length()):  # paths become twice as long each time
-        reached = reached @ reached
-    return len(table) > 1 and bool(reached.all())
+    pieces, _ = connected_components(not_lost > 0, directed=True, connection="strong")
+    return len(table) > 1 and pieces == 1
 
 
 def _fit(table: IntArray) -> FloatArray:

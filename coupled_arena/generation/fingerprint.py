@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
 from coupled_arena.core.catalog import Catalog
 from coupled_arena.core.settings import resource
-from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.vocabulary import Vocabulary
 
 _THREADS = 4  # hashing one tensor holds no lock
 _FAR = 1.5
@@ -60,6 +60,25 @@ class Fingerprint:
             "perplexity": f"{self.perplexity:.3g}",
         }
         return {name: value for name, value in facts.items() if value}
+
+
+class Reader(Protocol):
+    """What is known of a model that has read the text."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the catalog."""
+        ...
+
+    @property
+    def perplexity(self) -> float:
+        """Of the text, per token."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that it was counted in."""
+        ...
 
 
 def smoke_text() -> str:
@@ -102,7 +121,7 @@ def of_surprise(mean: float) -> float:
     return math.exp(mean) if mean < math.log(sys.float_info.max) else math.inf
 
 
-def strangers(catalog: Catalog, models: Iterable[LanguageModel]) -> list[str]:
+def strangers(catalog: Catalog, models: Iterable[Reader]) -> list[str]:
     """Return a line for each model that cannot read, or reads unlike what it is a variant of.
 
     Quantization to 4 bits costs some percent, of a very small model a fifth. Models with another
@@ -172,7 +191,7 @@ def _parts(name: str, tensor: Any) -> Iterator[tuple[str, torch.Tensor]]:
 def _tensor_hash(name: str, tensor: torch.Tensor) -> str:
     plain = tensor.detach().cpu().contiguous()
     content = plain.reshape(-1).view(torch.uint8).numpy()
-    digest = hashlib.sha256(content).hexdigest() if plain.numel() else ""
+    digest = hashlib.sha256(content.data).hexdigest() if plain.numel() else ""
     return f"{name} {plain.dtype} {tuple(plain.shape)} {digest}"
 
 

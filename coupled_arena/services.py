@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.catalog import Catalog, ModelSpec
 from coupled_arena.core.errors import JudgeError, ModelError, SettingsError
 from coupled_arena.core.settings import JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
-    from coupled_arena.generation.huggingface import HuggingFaceModel
+    from coupled_arena.generation.language_model import LanguageModel
     from coupled_arena.judging.judge import Judge
 
 _log = logging.getLogger(__name__)
@@ -216,17 +216,18 @@ def _live_judge(
         live.close()
 
 
-def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:
+def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
     """Load all enabled models; one that fails is named in the log and left out."""
     catalog = settings.catalog
     for problem in catalog.problems:
         _log.warning("Left out of the catalog: %s", problem)
-    models: dict[str, HuggingFaceModel] = {}
+    models: dict[str, LanguageModel] = {}
     for spec in catalog.enabled:
         try:
-            models[spec.name] = _load(spec, settings.cache)
+            models[spec.name] = load(spec, settings.cache)
         except ModelError as error:
             _log.warning("Left out: %s", error)
+    _say_strangers(catalog, models)
     if len(models) < settings.battle.models_at_once:
         raise SettingsError(
             f"Only {len(models)} of the enabled models can be used, and a battle needs "
@@ -235,18 +236,55 @@ def load_enabled(settings: Settings) -> dict[str, HuggingFaceModel]:
     return models
 
 
-def load_named(settings: Settings, names: Iterable[str]) -> dict[str, HuggingFaceModel]:
+def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageModel]:
     """Load models by name, each of which must work."""
     catalog = settings.catalog
     specs = [catalog[name] for name in dict.fromkeys(names)]
-    return {spec.name: _load(spec, settings.cache) for spec in specs}
+    models = {spec.name: load(spec, settings.cache) for spec in specs}
+    _say_strangers(catalog, models)
+    return models
 
 
-def _load(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> None:
+    from coupled_arena.generation.fingerprint import strangers
+
+    for line in strangers(catalog, models.values()):
+        _log.warning("%s", line)
+
+
+def load(spec: ModelSpec, cache: Path) -> LanguageModel:
+    """Load one model, or find its server.
+
+    Raises
+    ------
+    ModelError
+        It cannot take part.
+    """
+    if spec.server:
+        return _connect(spec, cache)
     from coupled_arena.generation.huggingface import load_model
 
     started = time.perf_counter()
     _log.info("Loading %s", spec.name)
     model = load_model(spec, cache)
-    _log.info("Loaded %s in %.1f s", spec.name, time.perf_counter() - started)
+    try:
+        weights = model.fingerprint
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"Model {spec.name!r} cannot read a plain text: {reason}.") from error
+    seconds = time.perf_counter() - started
+    _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, weights.perplexity)
+    return model
+
+
+def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
+    if find_spec("openai") is None:
+        raise ModelError(
+            f"Model {spec.name!r} is on a server, which needs a further package: "
+            "pip install 'coupled-arena[server]'."
+        )
+    from coupled_arena.generation.remote import connect
+
+    model = connect(spec, cache)
+    _log.info("%s is served at %s", spec.name, spec.server)
     return model

@@ -128,7 +128,7 @@ def test_only_settings_reads_the_environment():
     assert readers <= {"core", "cli"}  # cli sets what Gradio reads at import
 
 
-def test_only_the_judge_talks_to_an_api():
+def test_few_talk_to_a_server():
     clients = {"openai", "httpx", "requests", "aiohttp", "socket"}
     talkers = {
         str(path.relative_to(PACKAGE))
@@ -136,6 +136,8 @@ def test_only_the_judge_talks_to_an_api():
         if clients & {name.split(".")[0] for name in imported(path)}
     }
     assert talkers == {
+        "generation/remote.py",
+        "generation/served_stream.py",
         "judging/judge.py",
         "judging/retry.py",  # reads the client's errors
         "ui/server.py",  # listens

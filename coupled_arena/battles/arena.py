@@ -252,13 +252,13 @@ class Arena:
     def _settle(self, current: Round) -> None:
         """Stop the running turn if it is not done, store it, and tie identical answers."""
         with current.changing:
-            if not current.state.pending:
+            if not current.state.pending or current.state.error:
                 return
             prompt, running = current.state.pending
             running.cancelled.set()
             running.done.wait()
             if running.error:
-                current.change(pending=None, error=_BROKEN)
+                current.change(error=_BROKEN)  # what has been said stays in sight
                 self._rounds.drop(current)
                 return
             battle = with_turn(current.state.battle, prompt, running, self.models)

@@ -28,7 +28,7 @@ class Replay:
     score_gap : float or None
         By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
         another batch shape, device or library version; a larger one is another model or text.
-        None where the stored token could not be drawn at all.
+        None where the stored token could not be drawn at all, or the logits stay on a server.
     """
 
     battle: str

@@ -40,7 +40,7 @@ class RoundState:
         return RoundView(
             size=len(self.battle.models),
             turns=tuple(turns),
-            running=self.pending is not None,
+            running=self.pending is not None and self.error is None,
             commitment=commitment_of(self.battle),
             reveal=self.reveal,
             error=self.error,

@@ -271,7 +271,7 @@ def _replay_text(result: Any) -> str:
     if result.identical:
         return f"{result.battle}: identical"
     gap = (
-        "the stored token cannot be drawn there"
+        "the stored token cannot be drawn there, or a server holds the model"
         if result.score_gap is None
         else f"the token drawn now beats the stored one by {result.score_gap:.3g}"
     )

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,13 +17,14 @@ from coupled_arena.cli.experiments import resample, simulate
 from coupled_arena.cli.generation import benchmark, generate, replay_battle
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.leaderboard import leaderboard
+from coupled_arena.cli.models import models_app
 from coupled_arena.cli.report import report
 from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
-from coupled_arena.cli.shared import Config, Db, Json, Preset, show
+from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.interrupts import termination_as_interrupt
-from coupled_arena.core.settings import load_settings, presets
+from coupled_arena.core.settings import load_settings
 
 app = typer.Typer(
     name="coupled-arena",
@@ -32,7 +33,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-models_app = typer.Typer(help="List the configured models, or fetch their weights.")
 app.add_typer(models_app, name="models")
 app.command("import")(import_)
 app.command("import-scores")(import_scores)
@@ -78,51 +78,6 @@ def serve(
         launch(services)
 
 
-@models_app.callback(invoke_without_command=True)
-def models(
-    context: typer.Context,
-    config: Config = None,
-    preset: Preset = None,
-    as_json: Json = False,
-) -> None:
-    """List the configured models and whether their weights are here."""
-    if context.invoked_subcommand:
-        return
-    settings = load_settings(config, preset=preset)
-    from coupled_arena.generation.weights import is_ready
-
-    catalog = settings.catalog
-    rows = [
-        {
-            "name": spec.name,
-            "source": spec.source,
-            "quantization": spec.quantization,
-            "dtype": spec.dtype,
-            "ready": is_ready(spec, settings.cache),
-            "enabled": spec in catalog.enabled,
-        }
-        for spec in catalog.models
-    ]
-    answer = {"models": rows, "presets": presets(), "problems": list(catalog.problems)}
-    show(answer, as_json, lambda: _models_table(rows))
-    for problem in catalog.problems:
-        typer.echo(problem, err=True)
-
-
-@models_app.command()
-def fetch(
-    name: Annotated[str, typer.Argument(help="Name of a model of the catalog.")],
-    config: Config = None,
-    preset: Preset = None,
-) -> None:
-    """Fetch a model's weights, so that it starts at once later."""
-    settings = load_settings(config, preset=preset)
-    from coupled_arena.generation.weights import fetch as fetch_weights
-
-    folder = fetch_weights(settings.catalog[name], settings.cache)
-    typer.echo(f"{name} is ready in {folder}", err=True)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 a clear one-line error, 2 wrong usage."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
@@ -133,13 +88,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ArenaError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(1)
-
-
-def _models_table(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        f"{row['name']:<28} {row['quantization']:<13} {row['dtype']:<9} "
-        f"{'ready' if row['ready'] else 'to fetch':<9} "
-        f"{'' if row['enabled'] else 'disabled':<9} {row['source']}"
-        for row in rows
-    ]
-    return "\n".join([*lines, f"Presets: {', '.join(presets())}"])

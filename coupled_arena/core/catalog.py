@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,14 @@ class ModelSpec:
     llm_int8_threshold : float
         Outlier threshold of LLM.int8. Above 0 a reply depends on its neighbours in the batch, so
         such a model decodes each battle by itself.
+    server : str
+        Address of the vLLM server that holds the model; the source then names its tokenizer.
+    served_as : str
+        What the server calls the model, where that is not its source.
+    server_key_variable : str
+        Environment variable that holds the server's key, where it asks for one.
+    like : str
+        The earlier entry that this one started from: a variant of it, or nearly so.
     stop_tokens : tuple of str
         Names of tokens that end an answer, besides those the model itself declares.
     """
@@ -50,7 +59,11 @@ class ModelSpec:
     llm_int8_threshold: float = Field(default=0.0, ge=0)
     chat_template_options: dict[str, Any] = Field(default_factory=dict)
     system_prompt: str | None = None
+    server: str | None = Field(default=None, pattern=r"^https?://[^/\s]+(/[^\s]*[^/\s])?/?$")
+    served_as: str = ""
+    server_key_variable: str = ""
     stop_tokens: tuple[str, ...] = ()
+    like: str | None = None
     enabled: bool = True
     archived: bool = False
 
@@ -61,7 +74,14 @@ class ModelSpec:
             raise ValueError("name exactly one source: hub, folder, gguf or wheel")
         if self.wheel and not (self.file and self.sha256):
             raise ValueError("a wheel needs the file inside it and that file's sha256")
+        if self.server and (self.quantization != "none" or self.llm_int8_threshold):
+            raise ValueError("a server decides how it quantizes: leave quantization out")
         return self
+
+    @property
+    def server_key(self) -> str:
+        """The server's key; empty where none is named, or the variable is not set."""
+        return os.environ.get(self.server_key_variable, "") if self.server_key_variable else ""
 
     @property
     def source(self) -> str:
@@ -126,13 +146,18 @@ def read_catalog(entries: Iterable[Mapping[str, Any]], base: Path) -> Catalog:
     return Catalog(tuple(models), tuple(problems))
 
 
+_OTHER_WEIGHTS = {"hub", "revision", "folder", "gguf", "wheel", "quantization", "dtype"}
+_OF_A_SERVER = {"server", "served_as", "server_key_variable"}
+
+
 def _inherit(entry: Mapping[str, Any], raw: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     parent = entry.get("like")
     if parent is not None and str(parent) not in raw:
         raise SettingsError(f"like = {parent!r} names no earlier entry.")
-    merged = {**raw.get(str(parent), {}), **entry}
-    merged.pop("like", None)
-    return merged
+    inherited = raw.get(str(parent), {})
+    if _OTHER_WEIGHTS & entry.keys():  # the parent's server holds the parent
+        inherited = {key: inherited[key] for key in inherited.keys() - _OF_A_SERVER}
+    return {**inherited, "like": parent, **entry}
 
 
 def _check(entry: dict[str, Any], base: Path) -> ModelSpec:

@@ -40,6 +40,11 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
     "torchao": {"torchao": "torchao"},
     "vptq": {"vptq": "vptq"},
 }
+# Formats whose packages are a part of this one, to be installed by that part's name.
+EXTRAS = {"compressed-tensors", "torchao"}
+# Formats whose package asks for other versions of NumPy or torch than this one, release after
+# release: it can be tried, and a model server needs none.
+SERVED = {"awq", "gptq"}
 # What a folder of somebody else's files may raise in the library that reads it.
 UNREADABLE = (
     *(OSError, ValueError, ImportError, RuntimeError, SafetensorError),
@@ -102,9 +107,11 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
     needed = PACKAGES.get(packed, {})
     absent = [package for module, package in needed.items() if find_spec(module) is None]
     if absent:
+        install = f"'coupled-arena[{packed}]'" if packed in EXTRAS else " ".join(absent)
+        install += ", or have vLLM serve it (docs/model-servers.md)" if packed in SERVED else ""
         raise checkpoint.error(
             f"its weights are quantized as {packed}{_in_brackets(_packed_tensors(checkpoint))}, "
-            f"which needs what is not installed: pip install {' '.join(absent)}."
+            f"which needs what is not installed: pip install {install}."
         )
     if packed not in AUTO_QUANTIZATION_CONFIG_MAPPING:
         raise checkpoint.error(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from transformers.cache_utils import DynamicCache
@@ -15,7 +15,6 @@ from transformers.utils.logging import disable_progress_bar
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError
 from coupled_arena.generation.attention import ROW_ATTENTION
 from coupled_arena.generation.checkpoints import (
     UNREADABLE,
@@ -27,8 +26,10 @@ from coupled_arena.generation.checkpoints import (
     packing_in_use,
     reason_of,
 )
-from coupled_arena.generation.prompt_encoding import Message, PromptEncoder
-from coupled_arena.generation.vocabulary import Vocabulary, read_tokenizer
+from coupled_arena.generation.fingerprint import Fingerprint, fingerprint
+from coupled_arena.generation.prompt_encoding import Message
+from coupled_arena.generation.tokenization import Tokenization
+from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
 
 version = cache(importlib.metadata.version)  # which reads a file, and every battle asks
@@ -58,15 +59,17 @@ class HuggingFaceModel:
         # Above 0 the columns that LLM.int8 keeps in 16 bits are chosen over the whole batch.
         self.batchable = not outlier_threshold(model)
         self._spec = spec
-        self._prompts = PromptEncoder(tokenizer, spec.chat_template_options)
         self._packing = packing
-        config = model.config.get_text_config()
-        self.context_length: int = config.max_position_embeddings
-        outputs = model.get_output_embeddings().weight.shape[0]
-        self.vocabulary: Vocabulary = read_tokenizer(
-            tokenizer, outputs, _stops(spec, model, tokenizer)
+        self._tokenizer = tokenizer
+        self._tokenization = Tokenization(
+            spec,
+            tokenizer,
+            model.generation_config,
+            outputs=model.get_output_embeddings().weight.shape[0],
+            context_length=model.config.get_text_config().max_position_embeddings,
         )
-        self._probe()
+        self.vocabulary: Vocabulary = self._tokenization.vocabulary
+        self.context_length: int = self._tokenization.context_length
 
     @property
     def device(self) -> torch.device:
@@ -92,42 +95,25 @@ class HuggingFaceModel:
         if threshold is not None:
             parts["llm_int8_threshold"] = f"{threshold:g}"
         parts |= {package: version(package) for package in packages_of(parts["quantization"])}
-        return {key: value for key, value in parts.items() if value}
+        return {key: value for key, value in parts.items() if value} | self.fingerprint.facts()
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Which weights these are; reads all of them the first time, and a text."""
+        return fingerprint(self.network, self._tokenizer)
+
+    @property
+    def perplexity(self) -> float:
+        """How much a plain text surprises it, per token."""
+        return self.fingerprint.perplexity
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the token ids of a conversation, ready for the next answer.
-
-        A last message of the assistant is the beginning of that answer. The model's own system
-        prompt gives way to one of the conversation.
-
-        Raises
-        ------
-        PromptLengthError
-            The conversation leaves no room for an answer in the model's context.
-        PromptError
-            The model's chat template refuses it.
-        """
-        if self._spec.system_prompt and messages[0]["role"] != "system":
-            messages = [{"role": "system", "content": self._spec.system_prompt}, *messages]
-        begun = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
-        ids = self._prompts.encode(messages[:-1] if begun else messages, begun)
-        if len(ids) >= self.context_length:
-            raise PromptLengthError(
-                f"The conversation has {len(ids):,} tokens and the models here read at most "
-                f"{self.context_length:,}: shorten it."
-            )
-        return tuple(ids)
+        """Return the token ids of a conversation; see `Tokenization.encode`."""
+        return self._tokenization.encode(messages)
 
     def start_batch(self) -> PaddedBatch:
         """Return an empty batch."""
         return PaddedBatch(self.network)
-
-    def _probe(self) -> None:
-        """Refuse a template that takes no question, say for the system prompt of the catalog."""
-        try:
-            self.encode([{"role": "user", "content": "Hello"}])
-        except PromptError as error:
-            raise ModelError(f"Model {self.name!r} can be asked nothing: {error}") from error
 
 
 class PaddedBatch:
@@ -284,16 +270,3 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
         # on processors with AVX512-BF16 it would multiply in bfloat16 instead.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
-
-
-def _stops(spec: ModelSpec, model: Any, tokenizer: Any) -> set[int]:
-    """Return the ids that end an answer: the model's, the tokenizer's and the catalog's."""
-    declared = getattr(model.generation_config, "eos_token_id", None)
-    stops = set(declared if isinstance(declared, list) else [declared])
-    stops.add(tokenizer.eos_token_id)
-    known = tokenizer.get_vocab()
-    for token in spec.stop_tokens:
-        if token not in known:
-            raise ModelError(f"Model {spec.name!r}: stop token {token!r} is not in its vocabulary.")
-        stops.add(known[token])
-    return cast(set[int], stops - {None})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import torch
 
+from coupled_arena.core.records import Sampling
 from coupled_arena.generation.vocabulary import Vocabulary
 
 
@@ -28,28 +29,80 @@ class Batch(Protocol):
         ...
 
 
+class Stream(Protocol):
+    """A reply that arrives token by token."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the model has ended its answer after the last token."""
+        ...
+
+    def tokens_after(self, taken: int) -> list[int]:
+        """Return what has arrived beyond the first few tokens."""
+        ...
+
+    def check(self) -> None:
+        """Raise what has broken the stream off, if it is broken off."""
+        ...
+
+    def close(self) -> None:
+        """Give up what has not arrived."""
+        ...
+
+
 class LanguageModel(Protocol):
-    """A model that can take part in battles."""
+    """A model that can take part in battles: a `LocalModel` or a `ServedModel`."""
 
     name: str
     vocabulary: Vocabulary
     context_length: int
-    batchable: bool
+
+    @property
+    def perplexity(self) -> float:
+        """How much a plain text surprises it, per token."""
+        ...
 
     @property
     def arithmetic(self) -> Mapping[str, str]:
         """What fixes the rounding of this model's numbers, for the record."""
         ...
 
+    def encode(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
+        """Return the token ids of a conversation, ready for the next answer."""
+        ...
+
+
+class LocalModel(LanguageModel, Protocol):
+    """A model whose logits are computed in this process.
+
+    Attributes
+    ----------
+    batchable : bool
+        Whether several battles may decode in one batch.
+    """
+
+    batchable: bool
+
     @property
     def device(self) -> torch.device:
         """Where the logits are computed."""
         ...
 
-    def encode(self, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
-        """Return the token ids of a conversation, ready for the next answer."""
-        ...
-
     def start_batch(self) -> Batch:
         """Return an empty batch."""
         ...
+
+
+class ServedModel(LanguageModel, Protocol):
+    """A model on a server, which draws its tokens with the same noise."""
+
+    def start_stream(
+        self, prompt: Sequence[int], seed: int, turn: int, sampling: Sampling, limit: int
+    ) -> Stream:
+        """Ask for a reply of at most so many tokens."""
+        ...
+
+
+def is_served(model: LanguageModel) -> TypeGuard[ServedModel]:
+    """Tell whether a server computes a model's replies."""
+    return hasattr(model, "start_stream")

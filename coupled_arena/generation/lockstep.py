@@ -10,64 +10,20 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 import torch
 
 from coupled_arena.core.errors import ArenaError, ModelError
-from coupled_arena.core.records import Finish, Sampling
-from coupled_arena.generation.language_model import LanguageModel
-from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
+from coupled_arena.generation import arrivals
+from coupled_arena.generation.lanes import Lane, LocalLane, ServedLane
+from coupled_arena.generation.language_model import LanguageModel, LocalModel, is_served
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
 from coupled_arena.generation.running import Line, Request, Running
-from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
 
 _log = logging.getLogger(__name__)
-
-
-class _Lane:
-    """The lines of one model that decode in one batch."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.model = model
-        self.lines: list[Line] = []
-        self._batch = model.start_batch()
-        self._stops = torch.tensor(
-            sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device
-        )
-
-    def admit(self, lines: list[Line]) -> None:
-        """Read the prompts of new lines."""
-        self._batch.add([line.contender.prompt for line in lines])
-        self.lines += lines
-
-    def step(self, noise: GumbelCache) -> None:
-        """Draw one token for every line, then compute the next logits of those that go on."""
-        self._drop_finished()  # cancelled since the last step
-        for sampling, rows in self._by_sampling().items():
-            chosen = [self.lines[row] for row in rows]
-            logits = self._batch.logits
-            if len(rows) < len(self.lines):
-                logits = logits[rows]
-            scores = outcome_scores(logits, self._stops, sampling)
-            places = [line.place for line in chosen]
-            drawn = draw_at(scores, noise, places) if sampling.temperature else draw(scores, None)
-            for line, outcome in zip(chosen, drawn.tolist(), strict=True):
-                line.take(outcome)
-        self._drop_finished()
-        if self.lines:
-            last = [line.tokens[-1] for line in self.lines]
-            self._batch.advance(torch.tensor(last, device=self.model.device))
-
-    def _by_sampling(self) -> dict[Sampling, list[int]]:
-        groups: dict[Sampling, list[int]] = defaultdict(list)
-        for row, line in enumerate(self.lines):
-            groups[line.sampling].append(row)
-        return groups
-
-    def _drop_finished(self) -> None:
-        rows = [row for row, line in enumerate(self.lines) if not line.finish]
-        if len(rows) < len(self.lines):
-            self.lines = [self.lines[row] for row in rows]
-            self._batch.keep(rows)
+_IDLE = 0.05  # seconds; who cancels is not heard of while a step waits
 
 
 class LockstepEngine:
@@ -89,7 +45,7 @@ class LockstepEngine:
         self.failures = 0
         self._waiting: list[Running] = []
         self._running: list[Running] = []
-        self._lanes: list[_Lane] = []
+        self._lanes: list[Lane] = []
         self._noise: dict[tuple[str, torch.device], GumbelCache] = {}
 
     @property
@@ -115,8 +71,9 @@ class LockstepEngine:
         self._admit()
         for running in self._running:
             if running.cancelled.is_set():
-                for line in running.lines:
-                    line.end(Finish.CANCELLED)
+                running.cancel()
+        if self._lanes and all(lane.waits for lane in self._lanes):
+            arrivals.wait(_IDLE)
         for lane in self._lanes:
             self._advance(lane)
         self._lanes = [lane for lane in self._lanes if lane.lines]
@@ -162,13 +119,13 @@ class LockstepEngine:
         for running in battles:
             self._read(model, [line for line in lines if line in running.lines])
 
-    def _advance(self, lane: _Lane) -> None:
+    def _advance(self, lane: Lane) -> None:
         """Step a lane; what fails in it costs the battles whose replies it has not finished."""
         lines = list(lane.lines)
         try:
-            lane.step(self._noise_of(lane.model))
+            lane.step(lambda line, error: self._drop(lane.model, self._battles_of([line]), error))
         except Exception as error:  # noqa: BLE001 - as above
-            lane.lines = []  # it may have drawn for some of them and not for others
+            lane.close()
             unfinished = [line for line in lines if not line.finish]
             self._lose(lane.model, self._battles_of(unfinished), error)
 
@@ -177,24 +134,33 @@ class LockstepEngine:
 
     def _lose(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
         self.failures += 1
+        self._drop(model, battles, error)
+
+    def _drop(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
         _log.error("%s failed; battles lost: %d", model.name, len(battles), exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))
 
     def _groups(self, model: LanguageModel, lines: list[Line]) -> Iterator[list[Line]]:
-        if model.batchable:
+        if getattr(model, "batchable", True):
             yield lines
         else:
             yield from ([line] for line in lines)
 
-    def _lane_for(self, model: LanguageModel) -> _Lane:
+    def _lane_for(self, model: LanguageModel) -> Lane:
         for lane in self._lanes:
-            if lane.model is model and model.batchable:
+            if lane.model is model and getattr(model, "batchable", True):
                 return lane
-        self._lanes.append(_Lane(model))
+        self._lanes.append(self._new_lane(model))
         return self._lanes[-1]
 
-    def _noise_of(self, model: LanguageModel) -> GumbelCache:
+    def _new_lane(self, model: LanguageModel) -> Lane:
+        if is_served(model):
+            return ServedLane(model)
+        local = cast(LocalModel, model)
+        return LocalLane(local, self._noise_of(local))
+
+    def _noise_of(self, model: LocalModel) -> GumbelCache:
         key = (model.vocabulary.fingerprint, model.device)
         if key not in self._noise:
             keys = torch.from_numpy(model.vocabulary.keys).to(model.device)

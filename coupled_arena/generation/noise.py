@@ -1,93 +1,22 @@
 """Gumbel noise as a pure function of (seed, turn, position, token key).
 
-The generator is Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as
-1, 2, 3", SC'11). Being counter based it has no state, so every model, device, batch order and
-process reads the same number without talking to another. One Philox block serves four positions.
-
-`philox` is written once, in operators that NumPy, torch and numba share, on int64: a 64-bit
-product wraps, and its low and high halves are taken with masks, so the words are the same bits
-in NumPy, on torch CPU, on CUDA and in the compiled loop that serves the CPU.
-
-Words are 32 bits wide, so an outcome whose probability is below about 2**-33 is under-drawn: the
-largest noise value is -log(-log(1 - 2**-33)) = 22.87. Rounding each of V uniforms to the middle
-of its cell of width 2**-32 moves the law of the drawn token by at most V * 2**-33 in total
-variation (1.8e-5 for V = 151,936): far below what 1e9 votes could see.
+The words are those of `coupled_arena.generation.philox`. They are 32 bits wide, so an outcome whose
+probability is below about 2**-33 is under-drawn: the largest noise value is
+-log(-log(1 - 2**-33)) = 22.87. Rounding each of V uniforms to the middle of its cell of width
+2**-32 moves the law of the drawn token by at most V * 2**-33 in total variation (1.8e-5 for
+V = 151,936): far below what 1e9 votes could see.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any
 
-import numba
 import numpy as np
 import torch
 
-Array = TypeVar("Array", bound=Any)  # np.ndarray or torch.Tensor of int64
-
-POSITIONS_PER_BLOCK = 4
-_ROUNDS = 10
-_MULTIPLIER_0, _MULTIPLIER_1 = 0xD2511F53, 0xCD9E8D57
-_WEYL_0, _WEYL_1 = 0x9E3779B9, 0xBB67AE85
-_LOW = 0xFFFFFFFF
-
-
-def philox(
-    counter: tuple[Array, Array, Array, Array], key: tuple[Array, Array]
-) -> tuple[Array, ...]:
-    """Return the four output words of Philox4x32-10.
-
-    Parameters
-    ----------
-    counter : four int64 arrays with values below 2**32, broadcastable against each other
-    key : two int64 arrays likewise
-
-    Returns
-    -------
-    tuple of four int64 arrays with values below 2**32
-    """
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for _ in range(_ROUNDS):
-        product_0, product_1 = c0 * _MULTIPLIER_0, c2 * _MULTIPLIER_1
-        high_0, high_1 = (product_0 >> 32) & _LOW, (product_1 >> 32) & _LOW
-        c0, c1, c2, c3 = high_1 ^ c1 ^ k0, product_1 & _LOW, high_0 ^ c3 ^ k1, product_0 & _LOW
-        k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
-    return c0, c1, c2, c3
-
-
-def noise_words(seeds: Array, turns: Array, blocks: Array, keys: Array) -> tuple[Array, ...]:
-    """Return the noise words of four consecutive positions for each sequence and token.
-
-    Parameters
-    ----------
-    seeds, turns, blocks : int64 arrays, shape (n,)
-        Seed as the signed view of its 64 bits, turn of the conversation, position // 4.
-    keys : int64 array, shape (v,)
-        Token keys as the signed views of their 64 bits (`coupled_arena.generation.vocabulary`).
-
-    Returns
-    -------
-    tuple of four int64 arrays, shape (n, v)
-        The words of positions 4 * block, ..., 4 * block + 3.
-    """
-    seeds, turns, blocks = seeds[:, None], turns[:, None], blocks[:, None]
-    counter = (blocks, (keys & _LOW)[None, :], ((keys >> 32) & _LOW)[None, :], turns)
-    return philox(counter, (seeds & _LOW, (seeds >> 32) & _LOW))
-
-
-_philox_scalar = numba.njit(philox)
-
-
-@numba.njit(nogil=True, cache=True)
-def _fill_words(seeds: Any, turns: Any, blocks: Any, keys: Any, words: Any) -> None:
-    for row in range(seeds.shape[0]):
-        key = (seeds[row] & _LOW, (seeds[row] >> 32) & _LOW)
-        for token in range(keys.shape[0]):
-            low, high = keys[token] & _LOW, (keys[token] >> 32) & _LOW
-            output = _philox_scalar((blocks[row], low, high, turns[row]), key)
-            for offset in range(POSITIONS_PER_BLOCK):
-                words[offset, row, token] = output[offset]
+from coupled_arena.generation.philox import LOW, POSITIONS_PER_BLOCK, noise_words, philox
 
 
 def gumbel(words: torch.Tensor) -> torch.Tensor:
@@ -106,13 +35,26 @@ def gumbel_blocks(
     -------
     float64 tensor, shape (n, 4, v)
     """
-    if keys.device.type != "cpu":
+    loop = _loop() if keys.device.type == "cpu" else None
+    if loop is None:
         device = keys.device
         made = noise_words(seeds.to(device), turns.to(device), blocks.to(device), keys)
         return gumbel(torch.stack(made, dim=1))
     words = np.empty((POSITIONS_PER_BLOCK, len(seeds), len(keys)), dtype=np.uint32)
-    _fill_words(seeds.numpy(), turns.numpy(), blocks.numpy(), keys.numpy(), words)
+    loop(seeds.numpy(), turns.numpy(), blocks.numpy(), keys.numpy(), words)
     return gumbel(torch.as_tensor(words).transpose(0, 1))
+
+
+@cache
+def _loop() -> Any:
+    """Return the compiled loop; None where numba is not installed, as beside a model server."""
+    try:
+        from coupled_arena.generation.noise_loop import fill_words
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        return None
+    return fill_words
 
 
 def gumbel_at(
@@ -129,8 +71,8 @@ def gumbel_at(
     -------
     float64 tensor, shape (m,)
     """
-    counter = (positions // POSITIONS_PER_BLOCK, keys & _LOW, (keys >> 32) & _LOW, turns)
-    words = torch.stack(philox(counter, (seeds & _LOW, (seeds >> 32) & _LOW)))
+    counter = (positions // POSITIONS_PER_BLOCK, keys & LOW, (keys >> 32) & LOW, turns)
+    words = torch.stack(philox(counter, (seeds & LOW, (seeds >> 32) & LOW)))
     return gumbel(words.gather(0, (positions % POSITIONS_PER_BLOCK)[None])[0])
 
 
@@ -153,6 +95,7 @@ class GumbelCache:
 
     def __init__(self, keys: torch.Tensor) -> None:
         self._keys = keys
+        self.device = keys.device
         self._blocks: dict[tuple[int, int, int], torch.Tensor] = {}
 
     def at(self, sequences: list[tuple[int, int, int]]) -> torch.Tensor:
@@ -162,7 +105,8 @@ class GumbelCache:
         if missing:
             table = torch.tensor([(signed(seed), turn, block) for seed, turn, block in missing])
             made = gumbel_blocks(table[:, 0], table[:, 1], table[:, 2], self._keys)
-            self._blocks.update(zip(missing, made, strict=True))
+            # Each by itself: a view would keep all that were made together.
+            self._blocks.update((w, block.clone()) for w, block in zip(missing, made, strict=True))
         return torch.stack(
             [self._blocks[w][s[2] % 4] for w, s in zip(wanted, sequences, strict=True)]
         )

@@ -41,6 +41,7 @@ class Line:
         self.tokens: list[int] = []
         self.text = ""
         self.finish: Finish | None = None
+        self._lengths: list[int] = []  # of the text, after each token
         self._vocabulary = model.vocabulary
         self._decoder = model.vocabulary.decoder()
 
@@ -56,8 +57,24 @@ class Line:
             return
         self.tokens.append(outcome)
         self.text += self._decoder.feed(outcome)
+        self._lengths.append(len(self.text))
         if len(self.tokens) >= self.limit:
             self.end(Finish.LENGTH)
+
+    def text_after(self, tokens: int) -> str:
+        """Return the text of the first so many tokens, all of it where there are no more."""
+        if tokens >= len(self.tokens):
+            return self.text
+        return self.text[: self._lengths[tokens - 1]] if tokens else ""
+
+    def cut(self, tokens: int) -> None:
+        """Stop the reply after so many tokens, unless it ended by itself before."""
+        if tokens < len(self.tokens):
+            del self.tokens[tokens:]
+            self.text = self._vocabulary.text(self.tokens)
+            self.finish = Finish.CANCELLED
+        else:
+            self.end(Finish.CANCELLED)
 
     def end(self, finish: Finish) -> None:
         """Close the reply, unless it is closed."""
@@ -72,7 +89,8 @@ class Running:
     Attributes
     ----------
     texts : tuple of str
-        All replies as of the last whole step: they grow together, whichever model is faster.
+        All replies as of the last whole step, to the same number of tokens: they grow together,
+        whichever model is faster.
     most_rows : int
         Most battles that decoded at the same time as this one, itself included.
     done : threading.Event
@@ -91,13 +109,25 @@ class Running:
 
     def publish(self) -> None:
         """Make the state after a whole step visible to readers."""
-        self.texts = tuple(line.text for line in self.lines)
+        common = self._common
+        self.texts = tuple(line.text_after(common) for line in self.lines)
         if all(line.finish for line in self.lines):
             self.done.set()
+
+    def cancel(self) -> None:
+        """End all replies with what its readers have seen of them."""
+        common = self._common
+        for line in self.lines:
+            line.cut(common)
+
+    @property
+    def _common(self) -> int:
+        """How many tokens may be shown: as many as the slowest unfinished reply has."""
+        longest = max(len(line.tokens) for line in self.lines)
+        return min((len(x.tokens) for x in self.lines if not x.finish), default=longest)
 
     def fail(self, error: ArenaError) -> None:
         """End the turn for a reason that is not the model's."""
         self.error = error
-        for line in self.lines:
-            line.end(Finish.CANCELLED)
+        self.cancel()
         self.publish()

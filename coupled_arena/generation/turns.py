@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import torch
 
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply
-from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.language_model import LanguageModel, LocalModel, is_served
 from coupled_arena.generation.noise import GumbelCache, model_seed
 from coupled_arena.generation.running import Contender, Request, Running
 from coupled_arena.generation.sampling import outcome_scores
@@ -103,9 +105,13 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
     """Return by how much the winning outcome beats another at one position of a stored reply.
 
     Computed in a batch of one, with log-weights and noise as in the draw; a gap of the size of
-    the arithmetic's rounding explains a difference, a larger one does not.
+    the arithmetic's rounding explains a difference, a larger one does not. NaN where a server
+    holds the model: its logits are not known here.
     """
     model = models[battle.models[reply.place]]
+    if is_served(model):
+        return math.nan
+    model = cast(LocalModel, model)
     question = battle.prompts[reply.turn]
     request = next_request(models, before_turn(battle, reply.turn), question)
     contender = request.contenders[reply.place]

@@ -260,6 +260,8 @@ def broken_off(arena, models):
     view = finish(arena, "eve", round_id)[-1]
     assert view.error
     assert not any(name in view.error for name in models)
+    assert not view.running
+    assert [turn.prompt for turn in view.turns] == [QUESTION.text]  # what the page goes on showing
     with pytest.raises(VoteError):
         arena.vote("eve", round_id, [1, 2])
 

@@ -77,8 +77,8 @@ def test_like_starts_from_an_earlier_entry():
     )
     assert catalog.problems == ()
     full, small, smaller = catalog.models
-    assert small == dataclasses.replace(full, name="small", quantization="bnb-4bit")
-    assert smaller == dataclasses.replace(small, name="smaller", dtype="bfloat16")
+    assert small == dataclasses.replace(full, name="small", like="full", quantization="bnb-4bit")
+    assert smaller == dataclasses.replace(small, name="smaller", like="small", dtype="bfloat16")
 
 
 def test_like_keeps_a_relative_folder_relative_to_the_same_base():

@@ -126,16 +126,18 @@ def test_a_format_without_its_package_is_refused(changed, tmp_path, capfd, quant
     assert refusal(capfd, wanted, tmp_path) == (
         "its weights are quantized as awq (model.layers.0.mlp.down_proj.qweight, "
         "model.layers.0.mlp.down_proj.qzeros, model.layers.0.mlp.gate_proj.qweight and 25 more), "
-        "which needs what is not installed: pip install gptqmodel."
+        "which needs what is not installed: pip install gptqmodel, or have vLLM serve it "
+        "(docs/model-servers.md)."
     )
 
 
 @pytest.mark.parametrize(
     ("method", "packages"),
     [
-        ("gptq", "gptqmodel optimum"),
-        ("compressed-tensors", "compressed-tensors"),
-        ("torchao", "torchao"),
+        ("gptq", "gptqmodel optimum, or have vLLM serve it (docs/model-servers.md)"),
+        ("compressed-tensors", "'coupled-arena[compressed-tensors]'"),
+        ("torchao", "'coupled-arena[torchao]'"),
+        ("aqlm", "aqlm"),
     ],
 )
 def test_every_format_names_its_packages(changed, tmp_path, capfd, method, packages, monkeypatch):
@@ -343,7 +345,7 @@ def test_the_command_line_says_so_and_stores_nothing(changed, call, tmp_path):
     )
     assert (code, out) == (1, "")
     assert err.splitlines()[-1].startswith(f"Error: Model 'tiny' does not load from {folder}: ")
-    assert err.splitlines()[-1].endswith("pip install gptqmodel.")
+    assert err.splitlines()[-1].endswith("have vLLM serve it (docs/model-servers.md).")
     assert [line for line in err.splitlines() if "Loading" not in line] == err.splitlines()[-1:]
     with Store.open(db) as store:
         assert store.version() == (0, 0, 0)

@@ -15,10 +15,9 @@ from coupled_arena.generation.noise import (
     gumbel,
     gumbel_blocks,
     model_seed,
-    noise_words,
-    philox,
     signed,
 )
+from coupled_arena.generation.philox import noise_words, philox
 from coupled_arena.generation.vocabulary import TEXT, token_key
 from tests.generation.chi_square import chi_square_p
 

@@ -1,0 +1,160 @@
+"""The commands that list the models of the catalog, fetch their weights and check them."""
+
+from __future__ import annotations
+
+import gc
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coupled_arena.cli.shared import Config, Json, Preset, show
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.settings import load_settings, presets
+
+if TYPE_CHECKING:
+    from coupled_arena.generation.fingerprint import Fingerprint
+    from coupled_arena.generation.language_model import LanguageModel
+    from coupled_arena.generation.vocabulary import Vocabulary
+
+models_app = typer.Typer(help="List the configured models, fetch their weights, or check them.")
+
+
+@models_app.callback(invoke_without_command=True)
+def models(
+    context: typer.Context,
+    config: Config = None,
+    preset: Preset = None,
+    as_json: Json = False,
+) -> None:
+    """List the configured models and whether their weights are here."""
+    if context.invoked_subcommand:
+        return
+    settings = load_settings(config, preset=preset)
+    from coupled_arena.generation.weights import is_ready
+
+    catalog = settings.catalog
+    rows = [
+        {
+            "name": spec.name,
+            "source": spec.source,
+            "quantization": spec.quantization,
+            "dtype": spec.dtype,
+            "server": spec.server,
+            "ready": is_ready(spec, settings.cache),
+            "enabled": spec in catalog.enabled,
+        }
+        for spec in catalog.models
+    ]
+    answer = {"models": rows, "presets": presets(), "problems": list(catalog.problems)}
+    show(answer, as_json, lambda: _models_table(rows))
+    for problem in catalog.problems:
+        typer.echo(problem, err=True)
+
+
+@models_app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="Name of a model of the catalog.")],
+    config: Config = None,
+    preset: Preset = None,
+) -> None:
+    """Fetch a model's weights, so that it starts at once later."""
+    settings = load_settings(config, preset=preset)
+    from coupled_arena.generation.weights import fetch as fetch_weights
+
+    spec = settings.catalog[name]
+    if spec.server:
+        raise ModelError(f"Model {name!r} is on the server {spec.server}: nothing is fetched.")
+    folder = fetch_weights(spec, settings.cache)
+    typer.echo(f"{name} is ready in {folder}", err=True)
+
+
+@models_app.command()
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models of the catalog; all enabled ones by default.")
+    ] = None,
+    config: Config = None,
+    preset: Preset = None,
+    as_json: Json = False,
+) -> None:
+    """Load models one after the other, and say which weights they are and whether they read.
+
+    The perplexity is that of a fixed plain text: a variant whose perplexity is far from that of
+    the model it is like was not unpacked as it was packed, or is another model.
+    """
+    settings = load_settings(config, preset=preset)
+    catalog = settings.catalog
+    specs = [catalog[name] for name in names] if names else list(catalog.enabled)
+    from coupled_arena.generation.fingerprint import strangers
+    from coupled_arena.services import load
+
+    checked: list[Checked] = []
+    problems = list(catalog.problems)
+    for spec in specs:
+        try:
+            checked.append(Checked.of(load(spec, settings.cache)))
+        except ModelError as error:
+            problems.append(str(error))
+        gc.collect()  # what accelerate hooks into a model holds it in circles
+    problems += strangers(catalog, checked)
+    rows = [each.row() for each in checked]
+    show({"models": rows, "problems": problems}, as_json, lambda: _checked(rows))
+    for problem in problems:
+        typer.echo(problem, err=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is kept of a model that was loaded and let go."""
+
+    name: str
+    perplexity: float
+    vocabulary: Vocabulary
+    fingerprint: Fingerprint | None
+
+    @classmethod
+    def of(cls, model: LanguageModel) -> Checked:
+        """Keep what a model says of itself."""
+        weights = getattr(model, "fingerprint", None)  # a server keeps them to itself
+        return cls(model.name, model.perplexity, model.vocabulary, weights)
+
+    def row(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        finite = math.isfinite(self.perplexity)
+        row = {"name": self.name, "perplexity": self.perplexity if finite else None}
+        if self.fingerprint is None:
+            return row
+        return row | {
+            "fingerprint": self.fingerprint.digest or None,
+            "bytes_per_weight": self.fingerprint.bytes_per_weight,
+            "layers": dict(self.fingerprint.layers),
+        }
+
+
+def _checked(rows: list[dict[str, Any]]) -> str:
+    head = f"{'model':<28} {'perplexity':>10} {'bytes/weight':>12}  {'fingerprint':<16}  layers"
+    return "\n".join([head, *map(_checked_line, rows)])
+
+
+def _checked_line(row: dict[str, Any]) -> str:
+    perplexity, size = (
+        "-" if row.get(key) is None else f"{row[key]:.4g}"
+        for key in ("perplexity", "bytes_per_weight")
+    )
+    layers = ", ".join(f"{count} {kind}" for kind, count in row.get("layers", {}).items())
+    digest = row.get("fingerprint") or "-"
+    return f"{row['name']:<28} {perplexity:>10} {size:>12}  {digest:<16}  {layers}".rstrip()
+
+
+def _models_table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        f"{row['name']:<28} {row['quantization']:<13} {row['dtype']:<9} "
+        f"{'served' if row['server'] else 'ready' if row['ready'] else 'to fetch':<9} "
+        f"{'' if row['enabled'] else 'disabled':<9} {row['source']}"
+        for row in rows
+    ]
+    return "\n".join([*lines, f"Presets: {', '.join(presets())}"])

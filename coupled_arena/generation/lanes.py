@@ -1,0 +1,162 @@
+"""Lanes of the engine: the replies of one model that are written together.
+
+A model in this process writes one token of each reply a step; a server writes at its own pace, and
+a step takes in what has arrived.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.language_model import LanguageModel, LocalModel, ServedModel, Stream
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.running import Line
+from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
+
+Fail = Callable[[Line, Exception], None]
+
+
+class Lane(Protocol):
+    """Replies of one model.
+
+    Attributes
+    ----------
+    waits : bool
+        Whether a step may have nothing to do but wait.
+    """
+
+    waits: bool
+
+    @property
+    def model(self) -> LanguageModel:
+        """Who writes them."""
+        ...
+
+    @property
+    def lines(self) -> list[Line]:
+        """The replies that are not finished."""
+        ...
+
+    def admit(self, lines: list[Line]) -> None:
+        """Take in new lines."""
+        ...
+
+    def step(self, fail: Fail) -> None:
+        """Advance all lines; tell of those that cannot go on."""
+        ...
+
+    def close(self) -> None:
+        """Drop all lines."""
+        ...
+
+
+class LocalLane:
+    """Replies that are decoded here, in one batch."""
+
+    waits = False
+
+    def __init__(self, model: LocalModel, noise: GumbelCache) -> None:
+        self.model = model
+        self.lines: list[Line] = []
+        self._noise = noise
+        self._batch = model.start_batch()
+        self._stops = torch.tensor(
+            sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device
+        )
+
+    def admit(self, lines: list[Line]) -> None:
+        """Read the prompts of new lines."""
+        self._batch.add([line.contender.prompt for line in lines])
+        self.lines += lines
+
+    def step(self, fail: Fail) -> None:  # noqa: ARG002 - one line cannot fail alone
+        """Draw one token for every line, then compute the next logits of those that go on."""
+        self._drop_finished()  # cancelled since the last step
+        for sampling, rows in self._by_sampling().items():
+            chosen = [self.lines[row] for row in rows]
+            logits = self._batch.logits
+            if len(rows) < len(self.lines):
+                logits = logits[rows]
+            scores = outcome_scores(logits, self._stops, sampling)
+            places = [line.place for line in chosen]
+            drawn = (
+                draw_at(scores, self._noise, places) if sampling.temperature else draw(scores, None)
+            )
+            for line, outcome in zip(chosen, drawn.tolist(), strict=True):
+                line.take(outcome)
+        self._drop_finished()
+        if self.lines:
+            last = [line.tokens[-1] for line in self.lines]
+            self._batch.advance(torch.tensor(last, device=self.model.device))
+
+    def close(self) -> None:
+        """Drop all lines."""
+        self.lines = []  # a failed step may have drawn for some of them and not for others
+
+    def _by_sampling(self) -> dict[Sampling, list[int]]:
+        groups: dict[Sampling, list[int]] = defaultdict(list)
+        for row, line in enumerate(self.lines):
+            groups[line.sampling].append(row)
+        return groups
+
+    def _drop_finished(self) -> None:
+        rows = [row for row, line in enumerate(self.lines) if not line.finish]
+        if len(rows) < len(self.lines):
+            self.lines = [self.lines[row] for row in rows]
+            self._batch.keep(rows)
+
+
+class ServedLane:
+    """Replies that a server writes."""
+
+    waits = True
+
+    def __init__(self, model: ServedModel) -> None:
+        self.model = model
+        self._streams: dict[Line, Stream] = {}
+
+    @property
+    def lines(self) -> list[Line]:
+        """The replies that are not finished."""
+        return list(self._streams)
+
+    def admit(self, lines: list[Line]) -> None:
+        """Ask the server for new replies."""
+        for line in lines:
+            self._streams[line] = self.model.start_stream(
+                line.contender.prompt, line.contender.seed, line.turn, line.sampling, line.limit
+            )
+
+    def step(self, fail: Fail) -> None:
+        """Take in the tokens that have arrived."""
+        for line, stream in list(self._streams.items()):
+            if not line.finish:
+                self._take(line, stream, fail)
+            if line.finish:
+                stream.close()
+                del self._streams[line]
+
+    def close(self) -> None:
+        """Drop all lines."""
+        for stream in self._streams.values():
+            stream.close()
+        self._streams = {}
+
+    @staticmethod
+    def _take(line: Line, stream: Stream, fail: Fail) -> None:
+        stopped = stream.stopped  # asked before the tokens: there are none after it
+        try:
+            for token in stream.tokens_after(len(line.tokens)):
+                if not line.finish:
+                    line.take(token)
+            if stopped:
+                line.end(Finish.STOP)
+            stream.check()
+        except Exception as error:  # noqa: BLE001 - a server may fail in any way
+            if not line.finish:
+                fail(line, error)

@@ -1,0 +1,205 @@
+"""Models that vLLM servers hold: each on a device or machine of its own, and coupled all the same.
+
+The noise is a function of seed, turn, position and token, so nothing is shipped: the server draws
+with the same numbers (`vllm_plugin`) that a model in this process draws with. Before a server is
+believed it proves it, by `served_draw.proof`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import openai
+from torch import from_numpy
+from transformers.generation.configuration_utils import GenerationConfig
+from transformers.models.auto.configuration_auto import AutoConfig
+from transformers.models.auto.tokenization_auto import AutoTokenizer
+
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.records import Sampling
+from coupled_arena.generation.checkpoints import UNREADABLE, reason_of
+from coupled_arena.generation.fingerprint import of_surprise, smoke_text
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.prompt_encoding import Message
+from coupled_arena.generation.served_draw import (
+    PROOF,
+    ServedDraw,
+    objection,
+    proof,
+    proof_request,
+)
+from coupled_arena.generation.served_stream import ServedStream, Server
+from coupled_arena.generation.tokenization import Tokenization
+from coupled_arena.generation.vocabulary import Vocabulary
+from coupled_arena.generation.weights import local_folder
+
+_PATIENCE = 60.0  # seconds for an answer about itself: a server that is busy answers late
+
+
+class RemoteModel:
+    """One model on a vLLM server.
+
+    Attributes
+    ----------
+    name : str
+    vocabulary : Vocabulary
+    context_length : int
+        Most tokens of prompt and reply together.
+    perplexity : float
+        How much a plain text surprises it, per token.
+    """
+
+    def __init__(
+        self, spec: ModelSpec, tokenization: Tokenization, server: Server, perplexity: float
+    ) -> None:
+        self.name = spec.name
+        self._spec = spec
+        self._tokenization = tokenization
+        self._server = server
+        self.perplexity = perplexity
+        self.vocabulary: Vocabulary = tokenization.vocabulary
+        self.context_length: int = tokenization.context_length
+
+    @property
+    def arithmetic(self) -> Mapping[str, str]:
+        """What is known of how the server computes, for the record."""
+        return {
+            "server": f"vllm {self._server.version}",
+            "source": self._spec.source,
+            "served as": self._server.model,
+            "perplexity": f"{self.perplexity:.3g}",
+        }
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the token ids of a conversation; see `Tokenization.encode`."""
+        return self._tokenization.encode(messages)
+
+    def start_stream(
+        self, prompt: Sequence[int], seed: int, turn: int, sampling: Sampling, limit: int
+    ) -> ServedStream:
+        """Ask the server for a reply; its tokens arrive as they are drawn."""
+        asked = ServedDraw(
+            seed,
+            turn,
+            sampling.temperature,
+            sampling.top_k,
+            sampling.top_p,
+            tuple(sorted(self.vocabulary.stops)),
+        )
+        return ServedStream(self._server, tuple(prompt), asked, limit)
+
+
+def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
+    """Find the server of a catalog entry, and have it prove that it draws with this noise.
+
+    Raises
+    ------
+    ModelError
+        The tokenizer cannot be had, no server answers, or it would not be coupled.
+    """
+    url = (spec.server or "").rstrip("/")
+    if spec.server_key_variable and not spec.server_key:
+        raise _refusal(spec, f"the variable {spec.server_key_variable} holds no key")
+    with openai.OpenAI(
+        api_key=spec.server_key or "none", base_url=f"{url}/v1", timeout=_PATIENCE, max_retries=1
+    ) as client:
+        try:
+            served = _served_model(client, spec)
+            tokenizer, tokenization = _tokenization(spec, cache, served.get("max_model_len"))
+            server = Server(
+                spec.name,
+                url,
+                spec.server_key,
+                str(served["id"]),
+                _release(client, url),
+                _proven(client, spec, served["id"], tokenization.vocabulary),
+            )
+            ids = tokenizer(smoke_text()).input_ids[: tokenization.context_length - 1]
+            perplexity = _perplexity(client, spec, server.model, ids)
+        except openai.OpenAIError as error:
+            raise _refusal(spec, f"it says: {reason_of(error)}") from error
+    return RemoteModel(spec, tokenization, server, perplexity)
+
+
+def _release(client: openai.OpenAI, url: str) -> str:
+    told: Any = client.with_options(base_url=url).get("/version", cast_to=object)
+    return str(told.get("version", ""))
+
+
+def _proven(
+    client: openai.OpenAI, spec: ModelSpec, served: str, vocabulary: Vocabulary
+) -> list[int]:
+    """Ask for the proof, and return the tokens that it consists of."""
+    expected = proof(vocabulary, GumbelCache(from_numpy(vocabulary.keys)), PROOF)
+    asked = proof_request(PROOF, len(expected))
+    if why := objection(client.completions.create(model=served, **asked), expected):
+        raise _refusal(spec, why)
+    return expected
+
+
+def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
+    try:
+        served = [model.model_dump() for model in client.models.list()]
+    except openai.APIConnectionError as error:
+        raise ModelError(
+            f"Model {spec.name!r}: no server answers at {spec.server}. Start it there, or correct "
+            "the address."
+        ) from error
+    wanted = {spec.served_as} if spec.served_as else {spec.hub, str(spec.folder)}
+    for model in served:
+        if {model["id"], model.get("root")} & wanted:
+            return model
+    names = ", ".join(str(model["id"]) for model in served) or "nothing"
+    raise _refusal(
+        spec, f"it serves {names}. If that is this model by another name, say so with served_as"
+    )
+
+
+def _tokenization(
+    spec: ModelSpec, cache: Path, served_length: int | None
+) -> tuple[Any, Tokenization]:
+    folder = local_folder(spec, cache)
+    where = str(folder or spec.hub)
+    options: dict[str, Any] = {} if folder else {"revision": spec.revision}
+    if spec.hub and spec.gguf:
+        options["gguf_file"] = spec.gguf
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, **options)
+        config = AutoConfig.from_pretrained(where, **options).get_text_config()
+    except UNREADABLE as error:
+        reason = reason_of(error)
+        raise ModelError(f"Model {spec.name!r}: no tokenizer in {where}: {reason}") from error
+    try:
+        generation_config = GenerationConfig.from_pretrained(where, **options)
+    except OSError:  # not every checkpoint has one
+        generation_config = config
+    length = min(config.max_position_embeddings, served_length or config.max_position_embeddings)
+    return tokenizer, Tokenization(
+        spec, tokenizer, generation_config, outputs=config.vocab_size, context_length=length
+    )
+
+
+def _perplexity(client: openai.OpenAI, spec: ModelSpec, served: str, ids: list[int]) -> float:
+    """Let the server read the text that models of this process read."""
+    completion = client.completions.create(
+        model=served,
+        prompt=ids,
+        max_tokens=1,
+        temperature=0,
+        extra_body={"prompt_logprobs": 0},
+    )
+    told = (completion.choices[0].model_extra or {}).get("prompt_logprobs") or []
+    given = [entry for entry in told if entry]
+    if len(given) != len(ids) - 1:
+        raise _refusal(spec, "it does not tell how it reads a text (prompt_logprobs)")
+    chosen = [entry[str(token)]["logprob"] for entry, token in zip(given, ids[1:], strict=True)]
+    return of_surprise(-sum(chosen) / len(chosen))
+
+
+def _refusal(spec: ModelSpec, why: str) -> ModelError:
+    return ModelError(
+        f"Model {spec.name!r}: the server at {spec.server} cannot take part; {why.rstrip('.')}."
+    )

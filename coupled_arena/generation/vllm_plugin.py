@@ -1,0 +1,110 @@
+"""The arena's noise inside vLLM: a logits processor that draws each token itself.
+
+``vllm serve MODEL --logits-processors coupled_arena.generation.vllm_plugin:CoupledNoise`` loads it;
+of this package's requirements it needs none but NumPy and torch. A request takes part by the extra
+argument of `coupled_arena.generation.served_draw`; all others pass untouched.
+
+It runs before vLLM samples: the drawn token becomes the only one that is possible, so what vLLM
+does afterwards changes nothing. Requests ask for temperature 0, which skips vLLM's own filters.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from transformers.models.auto.tokenization_auto import AutoTokenizer
+from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingImports]
+    BatchUpdate,
+    LogitsProcessor,
+    process_dict_updates,
+)
+
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
+from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
+from coupled_arena.generation.vocabulary import read_tokenizer
+
+_AT_ONCE = 16  # rows whose weights and noise are in memory together, in float64
+
+
+@dataclass
+class _Row:
+    """One answer of the batch; ``written`` grows as vLLM appends to it."""
+
+    draw: ServedDraw
+    written: list[int]
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Seed, turn and position of the next token's noise."""
+        return self.draw.seed, self.draw.turn, self.draw.position + len(self.written)
+
+
+class CoupledNoise(LogitsProcessor):
+    """Draws the tokens of all requests that bring the seed of their noise."""
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Refuse a request whose argument cannot be read, before it reaches the batch."""
+        _asked(sampling_params)
+
+    def __init__(self, vllm_config: Any, device: torch.device, _: bool) -> None:
+        config = vllm_config.model_config
+        # Not vLLM's own tokenizer, which for some models is of another library; and now, for a
+        # vocabulary that cannot be coupled is better told at the start.
+        tokenizer = AutoTokenizer.from_pretrained(
+            config.tokenizer,
+            revision=config.tokenizer_revision,
+            trust_remote_code=config.trust_remote_code,
+        )
+        self._vocabulary = read_tokenizer(tokenizer, config.get_vocab_size(), ())
+        self._noise = GumbelCache(torch.from_numpy(self._vocabulary.keys).to(device))
+        self._rows: dict[int, _Row] = {}
+
+    def is_argmax_invariant(self) -> bool:
+        """Tell vLLM that greedy decoding must not skip it."""
+        return False
+
+    def update_state(self, batch_update: BatchUpdate | None) -> None:
+        """Follow which answer is in which row."""
+        process_dict_updates(self._rows, batch_update, _row)
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Leave one possible token in each row that takes part."""
+        alike: dict[ServedDraw, list[int]] = defaultdict(list)
+        for index, row in self._rows.items():
+            alike[replace(row.draw, seed=0, turn=0, position=0)].append(index)
+        for asked, all_of_them in alike.items():
+            for begin in range(0, len(all_of_them), _AT_ONCE):
+                indices = all_of_them[begin : begin + _AT_ONCE]
+                chosen = torch.tensor(indices, device=logits.device)
+                ids = self._ids(logits[chosen], asked, [self._rows[index] for index in indices])
+                logits[chosen] = float("-inf")
+                logits[chosen, ids] = 0.0
+        places = [row.place for row in self._rows.values()]
+        self._noise.forget({(s, turn, at // POSITIONS_PER_BLOCK) for s, turn, at in places})
+        return logits
+
+    def _ids(self, logits: torch.Tensor, asked: ServedDraw, rows: list[_Row]) -> torch.Tensor:
+        if asked.proof:
+            answers = [proof(self._vocabulary, self._noise, row.draw) for row in rows]
+            # Whoever asks for more than there is gets the last one again.
+            said = [
+                a[min(len(row.written), len(a) - 1)] for a, row in zip(answers, rows, strict=True)
+            ]
+            return torch.tensor(said, device=logits.device)
+        width = self._vocabulary.end  # vLLM may pad the rows beyond it
+        return drawn_ids(logits[:, :width], self._noise, asked, [row.place for row in rows])
+
+
+def _asked(sampling_params: Any) -> ServedDraw | None:
+    argument = (sampling_params.extra_args or {}).get(ARGUMENT)
+    return None if argument is None else ServedDraw.from_argument(argument)
+
+
+def _row(params: Any, _: list[int] | None, written: list[int]) -> _Row | None:
+    asked = _asked(params)
+    return _Row(asked, written) if asked else None

@@ -1,0 +1,176 @@
+"""A model server as vLLM is one, with the small models: the same routes, the same stream.
+
+What stands in for vLLM is the batching and the HTTP; the draws are made by the code that vLLM's
+logits processor calls, on the logits of a real network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route
+from torch import from_numpy, inference_mode, tensor
+
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
+from tests.patience import until
+from tests.ui.server import free_port
+
+
+@dataclass
+class ModelServer:
+    """What the server does, and what it has been asked.
+
+    Attributes
+    ----------
+    plugin : bool
+        Whether it draws with the noise that it is told of.
+    breaks_after : int
+        Tokens after which each connection is cut, 0 for never.
+    breaks_with : str
+        Reason with which the answer is ended then, in place of a broken connection.
+    refuses : bool
+        Whether each question is answered with an error.
+    gate : threading.Event
+        While it is not set, no token is written.
+    """
+
+    model: object
+    plugin: bool = True
+    key: str = ""
+    length: int = 2048
+    vocabulary: object = None
+    breaks_after: int = 0
+    breaks_with: str = ""
+    name: str = "served"
+    refuses: bool = False
+    alter: object = staticmethod(lambda tokens: tokens)
+    gate: threading.Event = field(default_factory=threading.Event)
+    requests: list = field(default_factory=list)
+    writing: int = 0
+    url: str = ""
+
+    def __post_init__(self):
+        self.vocabulary = self.vocabulary or self.model.vocabulary
+        self.gate.set()
+        self._lock = threading.Lock()  # of the network
+
+    def app(self):
+        return Starlette(
+            routes=[
+                Route("/v1/models", self._models),
+                Route("/version", self._version),
+                Route("/v1/completions", self._complete, methods=["POST"]),
+            ]
+        )
+
+    def _allowed(self, request):
+        return not self.key or request.headers.get("authorization") == f"Bearer {self.key}"
+
+    async def _models(self, request):
+        if not self._allowed(request):
+            return JSONResponse({"error": {"message": "Unauthorized"}}, 401)
+        served = {"id": self.name, "object": "model", "max_model_len": self.length}
+        return JSONResponse({"object": "list", "data": [served]})
+
+    async def _version(self, _):
+        return JSONResponse({"version": "0.0.stand-in"})
+
+    async def _complete(self, request):
+        asked = await request.json()
+        self.requests.append(asked)
+        if self.refuses:
+            return JSONResponse({"error": {"message": "out of memory"}}, 500)
+        if asked.get("stream"):
+            return StreamingResponse(self._events(asked), media_type="text/event-stream")
+        if "prompt_logprobs" in asked:
+            choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": [0]}
+            return JSONResponse(_completion(choice | {"prompt_logprobs": self._read(asked)}))
+        tokens = [token async for token, _ in self._tokens(asked)]
+        choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": tokens}
+        return JSONResponse(_completion(choice))
+
+    def _read(self, asked):
+        ids = tensor([asked["prompt"]])
+        with self._lock, inference_mode():
+            law = self.model.network(input_ids=ids).logits[0].log_softmax(1)
+        pairs = enumerate(ids[0, 1:].tolist())
+        return [None, *({str(token): {"logprob": float(law[at, token])}} for at, token in pairs)]
+
+    async def _events(self, asked):
+        self.writing += 1
+        try:
+            written = 0
+            async for token, finish in self._tokens(asked):
+                written += 1
+                breaks = written == self.breaks_after and not finish
+                reason = self.breaks_with or None if breaks else finish
+                choice = {"index": 0, "text": "", "finish_reason": reason, "token_ids": [token]}
+                yield f"data: {json.dumps(_completion(choice))}\n\n"
+                if breaks and not self.breaks_with:
+                    raise ConnectionError("pulled out")
+                if breaks:
+                    break
+            yield "data: [DONE]\n\n"
+        finally:
+            self.writing -= 1
+
+    async def _tokens(self, asked):
+        """Yield tokens, and why the answer ends with the last."""
+        told = ServedDraw.from_argument(asked["vllm_xargs"][ARGUMENT])
+        told = told if self.plugin else replace(told, seed=0, proof=False, temperature=0.0)
+        noise = GumbelCache(from_numpy(self.vocabulary.keys))
+        if told.proof:
+            for token in self.alter(proof(self.vocabulary, noise, told))[: asked["max_tokens"]]:
+                yield token, None
+            return
+        batch = self.model.start_batch()
+        with self._lock:
+            batch.add([asked["prompt"]])
+        for written in range(asked["max_tokens"]):
+            while not self.gate.is_set():
+                await asyncio.sleep(0.01)
+            place = (told.seed, told.turn, told.position + written)
+            token = int(drawn_ids(batch.logits, noise, told, [place])[0])
+            ended = token in asked.get("stop_token_ids", ())
+            last = written + 1 == asked["max_tokens"]
+            yield token, "stop" if ended else "length" if last else None
+            if ended:
+                return
+            with self._lock:
+                batch.advance(tensor([token]))
+            await asyncio.sleep(0)
+
+
+def _completion(choice):
+    return {
+        "id": "x",
+        "object": "text_completion",
+        "created": 1,
+        "model": "served",
+        "choices": [choice],
+    }
+
+
+@contextmanager
+def running(server):
+    """Run the server in a thread until the block is left."""
+    port = free_port()
+    server.url = f"http://127.0.0.1:{port}"
+    config = uvicorn.Config(server.app(), port=port, log_level="critical")
+    http = uvicorn.Server(config)
+    thread = threading.Thread(target=http.run, daemon=True)
+    thread.start()
+    try:
+        until(lambda: http.started)
+        yield server
+    finally:
+        http.should_exit = http.force_exit = True
+        thread.join()

@@ -1,0 +1,120 @@
+"""Checkpoints that somebody else has quantized, made here from the demo's weights."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.records import Sampling
+from coupled_arena.generation.huggingface import load_model
+from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.running import Contender, Request
+from coupled_arena.generation.weights import local_folder
+
+
+@pytest.fixture(scope="module")
+def weights(demo_catalog, weights_cache):
+    return local_folder(demo_catalog.enabled[0], weights_cache)
+
+
+@torch.no_grad()
+def compress(weights, scheme, folder):
+    """Save the network rounded to the nearest step of its scheme, in compressed-tensors."""
+    from compressed_tensors.compressors import ModelCompressor
+    from compressed_tensors.quantization import (
+        QuantizationConfig,
+        apply_quantization_config,
+        preset_name_to_scheme,
+    )
+    from compressed_tensors.quantization.utils import calculate_qparams
+
+    network = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32)
+    rule = preset_name_to_scheme(scheme, ["Linear"])
+    if rule.weights.group_size:
+        rule.weights.group_size = 64  # 576 columns have no groups of 128
+    config = QuantizationConfig(config_groups={"all": rule}, ignore=["lm_head"])
+    apply_quantization_config(network, config)
+    for layer in network.modules():
+        if hasattr(layer, "weight_scale"):
+            rows = layer.weight.reshape(len(layer.weight), -1, rule.weights.group_size or 1)
+            groups = rows if rule.weights.group_size else rows.reshape(len(rows), 1, -1)
+            scale, zero = calculate_qparams(groups.amin(-1), groups.amax(-1), rule.weights)
+            layer.weight_scale.copy_(scale.reshape(layer.weight_scale.shape))
+            if hasattr(layer, "weight_zero_point"):
+                layer.weight_zero_point.copy_(zero.reshape(layer.weight_zero_point.shape))
+    compressor = ModelCompressor.from_pretrained_model(network)
+    compressor.compress_model(network)
+    network.save_pretrained(folder)
+    compressor.update_config(folder)
+    AutoTokenizer.from_pretrained(weights).save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "bits", "worst"),
+    [
+        ("W4A16", 4, 1.5),  # to the nearest of 16 steps, without a look at any data
+        pytest.param("W8A8", 8, 1.1, marks=pytest.mark.slow),
+    ],
+)
+def test_compressed_tensors(weights, demo_models, tmp_path, scheme, bits, worst):
+    """It runs as it was quantized: packed, near its parent, coupled with it."""
+    compress(weights, scheme, tmp_path / scheme)
+    spec = ModelSpec(
+        name=scheme, folder=tmp_path / scheme, dtype="float32", quantization="prequantized"
+    )
+    packed = load_model(spec, tmp_path)
+    full = next(iter(demo_models.values()))
+    assert packed.arithmetic["quantization"] == "compressed-tensors"
+    # All but the embeddings, which are in 4 bytes: 28,311,552 of 134,515,008 weights.
+    share = 28_311_552 / 134_515_008
+    expected = 4 * share + bits / 8 * (1 - share)
+    assert packed.fingerprint.bytes_per_weight == pytest.approx(expected, rel=0.05)
+    assert 1 < packed.perplexity / full.perplexity < worst
+    prompt = full.encode([{"role": "user", "content": "What is the capital of France?"}])
+    both = tuple(Contender(name, 7, prompt) for name in (full.name, scheme))
+    engine = LockstepEngine({full.name: full, scheme: packed})
+    (battle,) = decode(engine, [Request(both, Sampling(temperature=0.2, max_new_tokens=8))])
+    assert [text[:3] for text in battle.texts] == ["The", "The"]
+
+
+@pytest.mark.slow
+def test_torchao(weights, tmp_path):
+    """In an environment on top of this one, which it would else slow down and fill with lines."""
+    above = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", above], check=True)
+    python = above / "bin" / "python"
+    version = sysconfig.get_python_version()
+    site = above / "lib" / f"python{version}" / "site-packages" / "below.pth"
+    site.write_text(sysconfig.get_path("purelib"))
+    wanted = ["-q", "--no-deps", "torchao==0.18.0"]
+    subprocess.run([python, "-m", "pip", "install", *wanted], check=True)
+    made = """
+import sys
+from transformers import AutoModelForCausalLM, AutoTokenizer, TorchAoConfig
+from torchao.quantization import Int8WeightOnlyConfig
+weights, folder = sys.argv[1:]
+packing = TorchAoConfig(Int8WeightOnlyConfig())
+network = AutoModelForCausalLM.from_pretrained(weights, quantization_config=packing)
+network.save_pretrained(folder)
+AutoTokenizer.from_pretrained(weights).save_pretrained(folder)
+"""
+    folder = tmp_path / "int8"
+    subprocess.run([python, "-c", made, weights, folder], check=True)
+    entry = '[[models]]\nname = "{}"\nfolder = "{}"\ndtype = "float32"\n'
+    config = tmp_path / "arena.toml"
+    variant = f'{entry.format("int8", folder)}like = "full"\nquantization = "prequantized"\n'
+    config.write_text(entry.format("full", weights) + variant)
+    command = ["models", "check", "--config", config, "--json"]
+    told = subprocess.run(
+        [python, "-m", "coupled_arena", *command], check=True, capture_output=True, text=True
+    )
+    full, int8 = json.loads(told.stdout)["models"]
+    assert int8["bytes_per_weight"] < 1.7 < full["bytes_per_weight"]
+    assert 0.95 < int8["perplexity"] / full["perplexity"] < 1.05

@@ -1,0 +1,354 @@
+"""Models on servers: the words of a model that is here, or a refusal, whatever happens between."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+
+from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.huggingface import load_model
+from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.remote import connect
+from coupled_arena.generation.running import Contender, Request
+from coupled_arena.generation.served_draw import (
+    ARGUMENT,
+    PROOF,
+    ServedDraw,
+    drawn_ids,
+    proof,
+)
+from coupled_arena.generation.vocabulary import make_vocabulary
+from tests.generation.model_server import ModelServer, running
+from tests.patience import until
+from tests.small_models import NAMES, save_small_models
+
+HERE, SERVED = NAMES[:2]
+QUESTIONS = ["What is a whale?", "Why?", "Write a poem about a lighthouse keeper and the sea."]
+FILTERS = [
+    Sampling(temperature=0.7, top_p=0.95, max_new_tokens=30),
+    Sampling(temperature=1.2, top_k=20, max_new_tokens=30),
+    Sampling(temperature=0.0, max_new_tokens=30),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    save_small_models(folder, (HERE, SERVED))
+    return folder
+
+
+def spec_of(folder, name, **more):
+    more = {"served_as": "served", **more} if "server" in more else more
+    return ModelSpec(name=name, folder=folder / name, dtype="float32", device_map="cpu", **more)
+
+
+@pytest.fixture(scope="module")
+def local(folder):
+    """Both models in this process: the second is the one that is served, too."""
+    return {name: load_model(spec_of(folder, name), folder) for name in (HERE, SERVED)}
+
+
+@pytest.fixture
+def serve(local):
+    """Start a server of the second model."""
+    with_servers = []
+
+    def start(**behaviour):
+        context = running(ModelServer(local[SERVED], **behaviour))
+        with_servers.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in with_servers:
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def meet(folder):
+    """Connect to a server."""
+
+    def connected(server, **more):
+        return connect(spec_of(folder, SERVED, server=server.url, **more), folder)
+
+    return connected
+
+
+def request_of(model, question, sampling, *, seed=11, names=(SERVED,)):
+    prompt = model.encode([{"role": "user", "content": question}])
+    return Request(tuple(Contender(name, seed, prompt) for name in names), sampling, turn=1)
+
+
+@pytest.mark.parametrize("sampling", FILTERS)
+def test_a_served_model_says_what_it_says_here(serve, meet, local, sampling):
+    """Also beside a model that is here, and with the end of an answer in the middle."""
+    remote = meet(serve())
+    questions = [
+        request_of(remote, text, sampling, seed=seed, names=(SERVED, HERE))
+        for seed, text in enumerate(QUESTIONS)
+    ]
+    there = decode(LockstepEngine({**local, SERVED: remote}), questions)
+    here = decode(LockstepEngine(local), questions)
+    for one, other in zip(there, here, strict=True):
+        assert [x.tokens for x in one.lines] == [x.tokens for x in other.lines]
+        assert [x.finish for x in one.lines] == [x.finish for x in other.lines]
+        assert one.texts == other.texts
+
+
+def test_an_answer_ends_where_the_model_ends_it(serve, meet, local):
+    """Every word may end an answer here, so that some answers end by themselves."""
+    stops = list(local[SERVED].vocabulary.spellings)
+    words = {n for n, spelling in enumerate(stops) if spelling and spelling.startswith(b" ")}
+    remote = meet(serve())
+    ending = replace(remote.vocabulary, stops=frozenset(words))
+    plain = local[SERVED].vocabulary
+    remote.vocabulary = local[SERVED].vocabulary = ending
+    try:
+        asked = [request_of(remote, QUESTIONS[0], FILTERS[0], seed=seed) for seed in range(8)]
+        there = decode(LockstepEngine({SERVED: remote}), asked)
+        here = decode(LockstepEngine(local), asked)
+    finally:
+        local[SERVED].vocabulary = plain
+    assert {running.lines[0].finish for running in here} == {Finish.STOP}
+    assert [x.lines[0].tokens for x in there] == [x.lines[0].tokens for x in here]
+    assert {running.lines[0].finish for running in there} == {Finish.STOP}
+
+
+def test_a_broken_connection_changes_no_word(serve, meet, local):
+    server = serve(breaks_after=4)
+    asked = request_of(local[SERVED], QUESTIONS[0], FILTERS[0])
+    there = decode(LockstepEngine({SERVED: meet(server)}), [asked])[0]
+    here = decode(LockstepEngine(local), [asked])[0]
+    assert there.lines[0].tokens == here.lines[0].tokens
+    assert len(server.requests) >= 30 // 4  # and the proof
+
+
+@pytest.mark.parametrize("reason", ["abort", "length"])
+def test_what_ends_before_its_end_is_asked_for_again(serve, meet, local, reason):
+    """As of a server that is told to end, or that has a shorter limit of its own."""
+    server = serve(breaks_after=11, breaks_with=reason)
+    asked = request_of(local[SERVED], QUESTIONS[0], FILTERS[0])
+    there = decode(LockstepEngine({SERVED: meet(server)}), [asked])[0]
+    assert there.lines[0].tokens == decode(LockstepEngine(local), [asked])[0].lines[0].tokens
+    assert len([each for each in server.requests if each.get("stream")]) == 3
+
+
+def test_another_server_in_its_place_is_noticed(serve, meet):
+    """Whatever breaks the connection, the server proves itself anew before it is asked again."""
+    server = serve()
+    remote = meet(server)
+    server.breaks_after, server.plugin = 3, False
+    engine = LockstepEngine({SERVED: remote})
+    battle = engine.prepare(request_of(remote, "Why?", FILTERS[0]))
+    engine.add(battle)
+    until(lambda: engine.step() or battle.done.is_set())
+    assert f"The server of {SERVED} has changed: it does not draw with" in str(battle.error)
+    assert engine.failures == 0  # of this process
+
+
+def test_a_failed_battle_shows_no_more_than_was_seen(serve, meet, local, monkeypatch):
+    monkeypatch.setattr("coupled_arena.generation.served_stream._PAUSES", ())
+    server = serve()
+    remote = meet(server)
+    server.gate.clear()
+    engine = LockstepEngine({**local, SERVED: remote})
+    battle = engine.prepare(request_of(remote, "Why?", FILTERS[0], names=(HERE, SERVED)))
+    engine.add(battle)
+    for _ in range(8):
+        engine.step()
+    assert len(battle.lines[0].tokens) == 8
+    server.breaks_after = 1
+    server.gate.set()
+    until(lambda: engine.step() or battle.done.is_set())
+    assert battle.error
+    assert len({len(line.tokens) for line in battle.lines}) == 1
+
+
+def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch):
+    monkeypatch.setattr("coupled_arena.generation.served_stream._PAUSES", (0.01,))
+    server = serve()
+    remote = meet(server)
+    server.breaks_after, server.gate = 1, threading.Event()
+    engine = LockstepEngine({**local, SERVED: remote})
+    mixed = engine.prepare(request_of(remote, "Why?", FILTERS[0], names=(HERE, SERVED)))
+    alone = engine.prepare(request_of(remote, "Why?", FILTERS[0], names=(HERE,)))
+    for battle in (mixed, alone):
+        engine.add(battle)
+    engine.step()
+    server.gate.set()
+    server.refuses = True
+    until(lambda: engine.step() or (mixed.done.is_set() and alone.done.is_set()))
+    assert alone.error is None
+    assert len(alone.lines[0].tokens) == 30
+    assert str(mixed.error).startswith(f"Decoding failed: The server of {SERVED} was lost")
+    again = decode(LockstepEngine({**local}), [mixed.request])[0]
+    assert again.error is None
+
+
+def test_readers_see_as_much_of_each(serve, meet, local):
+    """A reply that is ahead is shown as far as the slowest one has come, and stored so."""
+    server = serve()
+    remote = meet(server)
+    server.gate.clear()
+    engine = LockstepEngine({**local, SERVED: remote})
+    battle = engine.prepare(request_of(remote, "Why?", FILTERS[0], names=(HERE, SERVED)))
+    engine.add(battle)
+    for _ in range(12):
+        engine.step()
+    assert len(battle.lines[0].tokens) == 12
+    assert battle.texts == ("", "")
+    server.gate.set()
+    until(lambda: engine.step() or len(battle.lines[1].tokens) > 3)
+    server.gate.clear()
+    seen = battle.texts
+    assert all(seen)
+    battle.cancelled.set()
+    engine.step()
+    lengths = {len(line.tokens) for line in battle.lines}
+    assert len(lengths) == 1
+    assert {line.finish for line in battle.lines} == {Finish.CANCELLED}
+    for line, text in zip(battle.lines, seen, strict=True):
+        assert line.text.startswith(text)
+        assert line.text == remote.vocabulary.text(line.tokens)
+    until(lambda: engine.step() or server.writing == 0)  # the server has been told
+
+
+def test_many_at_once(serve, meet, local):
+    remote = meet(serve())
+    sampling = Sampling(max_new_tokens=3)
+    asked = [request_of(remote, "Why?", sampling, seed=seed) for seed in range(200)]
+    there = decode(LockstepEngine({SERVED: remote}), asked)
+    here = decode(LockstepEngine(local), asked)
+    assert [x.lines[0].tokens for x in there] == [x.lines[0].tokens for x in here]
+
+
+# The proof
+
+
+def other_vocabulary(vocabulary):
+    spellings = list(vocabulary.spellings)
+    spellings[500] = b"something else"
+    names = [None if s is None else str(n) for n, s in enumerate(spellings)]
+    return make_vocabulary(names, spellings, vocabulary.stops)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "told"),
+    [
+        (lambda v: {"plugin": False}, "does not draw with this noise. Start vLLM with --logits"),
+        (lambda v: {"vocabulary": other_vocabulary(v)}, "its vocabulary is another one ("),
+        (lambda v: {"alter": lambda t: [*t[:-1], t[-1] + 1]}, "draws other tokens from known log"),
+        (lambda v: {"alter": lambda t: [*t[:16], 2, *t[17:]]}, "does not draw with this noise"),
+        (lambda v: {"alter": lambda t: t[:4]}, "does not draw with this noise"),
+        (lambda v: {"key": "sk-1"}, "Unauthorized"),
+        (lambda v: {"name": "other"}, "it serves other. If that is this model by another name"),
+    ],
+)
+def test_a_server_that_would_not_be_coupled_is_refused(serve, meet, local, behaviour, told):
+    server = serve(**behaviour(local[SERVED].vocabulary))
+    with pytest.raises(ModelError, match=f"Model '{SERVED}'.*") as refused:
+        meet(server)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_key_opens_the_server(serve, meet, monkeypatch):
+    monkeypatch.setenv("A_KEY", "sk-1")
+    remote = meet(serve(key="sk-1"), server_key_variable="A_KEY")
+    assert remote.arithmetic["server"] == "vllm 0.0.stand-in"
+
+
+def test_it_reads_as_it_reads_here(serve, meet, local):
+    remote = meet(serve())
+    assert remote.perplexity == pytest.approx(local[SERVED].perplexity, rel=1e-5)
+    assert remote.arithmetic["perplexity"] == local[SERVED].arithmetic["perplexity"]
+
+
+def test_the_shorter_context_counts(serve, meet):
+    assert meet(serve(length=100)).context_length == 100
+
+
+def test_nobody_answers(folder):
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(ModelError, match="no server answers at"):
+            connect(spec_of(folder, SERVED, server=url), folder)
+
+
+# What a server is told
+
+DRAW = ServedDraw(2**64 - 1, 2, 0.7, 40, 0.9, (0, 2), position=3)
+
+
+def test_a_draw_survives_its_argument():
+    assert ServedDraw.from_argument(DRAW.to_argument()) == DRAW
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *(7, None, "", "{}", "[]", "null"),
+        DRAW.to_argument().replace('"noise": 1', '"noise": 2'),
+        DRAW.to_argument().replace('"ffffffffffffffff"', '"fffffffffffffffff"'),
+        DRAW.to_argument().replace('"turn": 2', '"turn": -2'),
+        DRAW.to_argument().replace("0.7", '"warm"'),
+        DRAW.to_argument().replace("[0, 2]", "[0, -2]"),
+        DRAW.to_argument().replace('"top_p": 0.9', '"top_p": 0'),
+        DRAW.to_argument().replace('"position": 3', '"position": 3.5'),
+        DRAW.to_argument().replace("0.7", "NaN"),
+        DRAW.to_argument().replace("0.7", "Infinity"),
+        DRAW.to_argument().replace("0.7", "1" + 400 * "0"),
+        DRAW.to_argument().replace("[0, 2]", str(list(range(2000)))),
+        100_000 * "[",
+    ],
+)
+def test_rubbish_is_refused_before_it_reaches_a_batch(argument):
+    with pytest.raises(ValueError, match=ARGUMENT):
+        ServedDraw.from_argument(argument)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf"), float("inf")])
+@pytest.mark.parametrize("whole", [True, False])
+def test_bad_logits_harm_nobody(local, bad, whole):
+    """An overflow in a row must not end the answers of the others."""
+    from torch import from_numpy, full, zeros
+
+    vocabulary = local[SERVED].vocabulary
+    noise = GumbelCache(from_numpy(vocabulary.keys))
+    logits = zeros(2, vocabulary.end)
+    logits[1] = full((vocabulary.end,), bad) if whole else logits[1]
+    logits[1, 5] = bad
+    for asked in (DRAW, replace(DRAW, top_p=1.0, top_k=0), replace(DRAW, temperature=0.0)):
+        places = [(asked.seed, asked.turn, at) for at in (3, 4)]
+        both = drawn_ids(logits, noise, asked, places)
+        assert both[0] == drawn_ids(logits[:1], noise, asked, places[:1])[0]
+        assert 0 <= both[1] < vocabulary.end
+
+
+def test_a_proof_depends_on_its_filters(local):
+    from torch import from_numpy
+
+    vocabulary = local[SERVED].vocabulary
+    noise = GumbelCache(from_numpy(vocabulary.keys))
+    told = {tuple(proof(vocabulary, noise, PROOF))}
+    for change in ({"top_k": 0}, {"top_p": 0.1}, {"temperature": 0.2}, {"seed": 1}, {"turn": 0}):
+        told.add(tuple(proof(vocabulary, noise, replace(PROOF, **change))))
+    assert len(told) == 6
+
+
+def test_noise_without_numba_is_the_same(monkeypatch, local):
+    """Beside a model server there may be none."""
+    from torch import equal, from_numpy
+
+    keys = from_numpy(local[SERVED].vocabulary.keys)
+    places = [(7, 0, 5), (2**63 + 1, 3, 0)]
+    compiled = GumbelCache(keys).at(places)
+    monkeypatch.setattr("coupled_arena.generation.noise._loop", lambda: None)
+    assert equal(GumbelCache(keys).at(places), compiled)

@@ -205,7 +205,12 @@ def export(
 
 def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRelation:
     """Return one of the exported tables, to be read on this cursor, as in ``parquet``."""
-    return cursor.sql(_select(table, "parquet", hidden="nothing"))
+    return cursor.sql(whole(table))
+
+
+def whole(table: str) -> str:
+    """Return the query for all rows of one of the exported tables, as in ``parquet``."""
+    return _select(table, "parquet", hidden="nothing")
 
 
 def _tables(format: ExportFormat) -> dict[str, str]:

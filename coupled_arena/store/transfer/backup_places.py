@@ -6,14 +6,17 @@ Either holds ``chunks/000001``, ``chunks/000002`` and so on, each a folder of cl
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Protocol
 
 from coupled_arena.core.errors import BackupError, StoreError
 from coupled_arena.store.files import reason
 
+_log = logging.getLogger(__name__)
 CHUNKS, MANIFEST = "chunks", "chunk.json"
 
 
@@ -33,12 +36,12 @@ class Place(Protocol):
     def send(self, chunk: Path) -> None:
         """Take a chunk, whole or not at all; one that is there already changes nothing.
 
-                Raises
-                ------
-                BackupError
-                    It cannot be written.
+        Raises
+        ------
+        BackupError
+            It cannot be written.
         StoreError
-                    Another chunk has its number.
+            Another chunk has its number.
         """
         ...
 
@@ -94,6 +97,8 @@ class BackupDataset:
         """See `Place`."""
         try:
             self._hub.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
+            if not self._hub.dataset_info(self._name).private:
+                _log.warning("The %s is public: it tells who is who in every battle.", self)
             self._hub.snapshot_download(
                 self._name, repo_type="dataset", allow_patterns=f"{CHUNKS}/*", local_dir=folder
             )
@@ -112,13 +117,11 @@ class BackupDataset:
         where = f"{CHUNKS}/{chunk.name}"
         try:
             found = self._hub.dataset_info(self._name)
-            if f"{where}/{MANIFEST}" in {file.rfilename for file in found.siblings or ()}:
-                there = self._hub.hf_hub_download(
-                    self._name, f"{where}/{MANIFEST}", repo_type="dataset", revision=found.sha
-                )
-                taken = Path(there).read_bytes() != (chunk / MANIFEST).read_bytes()
+            taken = f"{where}/{MANIFEST}" in {file.rfilename for file in found.siblings or ()}
+            if taken:
+                there = self._read(f"{where}/{MANIFEST}", found.sha)
+                taken = there != (chunk / MANIFEST).read_bytes()
             else:
-                taken = False
                 self._hub.create_commit(
                     self._name,
                     [
@@ -133,6 +136,13 @@ class BackupDataset:
             raise self._unreachable(error) from error
         if taken:
             raise _taken(self, chunk)
+
+    def _read(self, file: str, revision: str | None) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="coupled-arena-") as folder:
+            found = self._hub.hf_hub_download(
+                self._name, file, repo_type="dataset", revision=revision, local_dir=folder
+            )
+            return Path(found).read_bytes()
 
     def _unreachable(self, error: Exception) -> BackupError:
         return BackupError(

@@ -58,7 +58,7 @@ def build(services: Services) -> gr.Blocks:
             if not isinstance(services.arena, Annotation):
                 with gr.Tab("Compare", id="compare"):
                     _build_compare_tab(services.arena, services.settings.sampling.sampling())
-            with gr.Tab("Data", id="data") as data:
+            with gr.Tab("Data", id="data", elem_id="data-tab") as data:
                 annotates = isinstance(services.arena, Annotation)
                 DataTab(services.store, "stored" if annotates else "rounds").build()
                 if services.backup:

@@ -28,6 +28,12 @@ from tests.store.conftest import make_battle, make_vote
 ROUNDS = 5
 NEW = 100
 NEVER = 1440.0  # minutes
+_REPLIES = """
+insert into replies
+select
+    battle, 0, i - 1, models[i], repeat(sha256(concat(battle, i)), 8), range(100)::integer[], 'stop'
+from (select battle, models, unnest([1, 2]) as i from battles)
+"""
 
 
 def main() -> None:
@@ -44,6 +50,7 @@ def beside_voting(folder: Path, votes: int) -> None:
     kept.mkdir()
     with Store.open(folder / "arena.duckdb") as store:
         fill(store, votes, 1)
+        store.write(lambda cursor: cursor.execute(_REPLIES))
         print(f"first chunk of {votes:,} votes: {seconds(lambda: send(store, kept)):.2f} s")
         with store.cursor() as cursor:
             held = count_rows(cursor)
@@ -51,15 +58,15 @@ def beside_voting(folder: Path, votes: int) -> None:
         print(f"start beside the database, and a chunk: {seconds(lambda: send(store, kept)):.2f} s")
         chunks, beside = [], []
         for _ in range(ROUNDS):
-            for _ in range(NEW):
-                vote(store)
             taken, during = voting_during(store, kept)
             chunks.append(taken)
             beside += during
         print(f"chunk of {NEW} new votes: {statistics.median(chunks):.2f} s")
         for name, times in (("alone", alone), ("beside a chunk", beside)):
-            print(f"a vote {name}: {1000 * statistics.median(times):.0f} ms, "
-                  f"at most {1000 * max(times):.0f} ms")
+            print(
+                f"a vote {name}: {1000 * statistics.median(times):.0f} ms, "
+                f"at most {1000 * max(times):.0f} ms"
+            )
         print(f"the store began with {held}")
     size = sum(file.stat().st_size for file in kept.rglob("*.parquet"))
     with Store.open(folder / "empty.duckdb") as empty:
@@ -70,28 +77,33 @@ def beside_voting(folder: Path, votes: int) -> None:
 
 def voting_during(store: Store, kept: Path) -> tuple[float, list[float]]:
     """Return how long a chunk took, and each of the votes that were cast meanwhile."""
-    with closing(Backup(store, BackupFolder(kept), NEVER)) as backup:
-        while backup.age is None:  # its first chunk
-            time.sleep(0.01)
-        for _ in range(NEW):
-            vote(store)
-        done, times = threading.Event(), []
+    backup = Backup(store, BackupFolder(kept), NEVER)
+    wait(backup)
+    for _ in range(NEW):
+        vote(store)
+    done, times = threading.Event(), []
 
-        def votes() -> None:
-            while not done.is_set():
-                times.append(seconds(lambda: vote(store)))
+    def votes() -> None:
+        while not done.is_set():
+            times.append(seconds(lambda: vote(store)))
 
-        voter = threading.Thread(target=votes)
-        voter.start()
-        taken = seconds(backup.close_chunk)
-        done.set()
-        voter.join()
+    voter = threading.Thread(target=votes)
+    voter.start()
+    taken = seconds(backup.close)  # the last chunk
+    done.set()
+    voter.join()
     return taken, times
 
 
 def send(store: Store, kept: Path) -> None:
-    with closing(Backup(store, BackupFolder(kept), NEVER)):
-        pass
+    with closing(Backup(store, BackupFolder(kept), NEVER)) as backup:
+        wait(backup)
+
+
+def wait(backup: Backup) -> None:
+    """Return once the first chunk is sent."""
+    while backup.age is None:
+        time.sleep(0.01)
 
 
 def vote(store: Store) -> Vote:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -66,7 +67,7 @@ class Backup:
         except BaseException:
             self._leave()
             raise
-        self._leaving = threading.Event()
+        self._leaving, self._late = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="backup", daemon=True)
         self._thread.start()
 
@@ -81,6 +82,9 @@ class Backup:
         self._thread.join(_LAST)
         if self._thread.is_alive():
             self._tell(f"The backup {self._place} does not answer.")
+            self._late.set()
+            self._cursor.interrupt()
+            self._thread.join(1)
         if self.trouble:
             _log.warning(
                 "The backup lacks what is new; the next start beside this database adds it."
@@ -96,8 +100,8 @@ class Backup:
             self._tell(str(error))
 
     def _leave(self) -> None:
-        self._cursor.interrupt()
-        self._cursor.close()
+        with suppress(duckdb.Error):  # a copy that does not end
+            self._cursor.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _work(self) -> None:
@@ -105,7 +109,8 @@ class Backup:
         while not self._leaving.wait(pause):
             self._look()
             pause = min(self._seconds, _AGAIN) if self.trouble else self._seconds
-        self._look()
+        if not self._late.is_set():
+            self._look()
 
     def _look(self) -> None:
         """Send what is new, and renew the trouble."""
@@ -139,6 +144,7 @@ class Backup:
     def _send(self, chunk: Path, moment: float, rows: dict[str, int]) -> None:
         self._place.send(chunk)
         backup_chunks.mark_sent(self._cursor, chunk)
+        backup_chunks.settle(self._cursor)
         shutil.rmtree(chunk)
         self._pending, self._next = None, self._next + 1
         self._complete, self._sent = moment, rows

@@ -14,8 +14,9 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.files import quoted, reason
+from coupled_arena.store.migrations import rollback
 from coupled_arena.store.transfer.backup_places import MANIFEST
-from coupled_arena.store.transfer.export import whole
+from coupled_arena.store.transfer.export import rows_of
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -56,8 +57,35 @@ _ORDER = {
 }
 
 
+# Rows are never deleted nor changed: a battle has something new when it has more of anything.
+# A grade is of an answer that many battles may have, so new ones are looked for everywhere.
+_COUNT = """
+create or replace temp table counted_now as
+with parts as (
+    select battle, 1 as part from turns
+    union all select battle, 2 from replies
+    union all select battle, 3 from votes
+    union all select battle, 4 from reveals
+    union all select battle, 5 from verdicts
+    union all select battle, 6 from scores
+    union all select battle, 7 from battles
+    union all
+    select battle, 8 + (select count(*) from grades)
+    from (select distinct battle from scores where exists (from grades))
+)
+select battle, part, count(*) as rows from parts group by all
+"""
+_CHANGED = """
+create or replace temp table changed as
+select distinct battle from (from counted_now except from counted_then)
+"""
+
+
 def prepare(cursor: Cursor) -> None:
     """Begin with nothing sent."""
+    cursor.execute(
+        "create or replace temp table counted_then (battle text, part bigint, rows bigint)"
+    )
     cursor.execute("create or replace temp table sent (in_table text, key uhugeint, grown integer)")
 
 
@@ -65,16 +93,13 @@ def freeze(cursor: Cursor, folder: Path, number: int) -> Path | None:
     """Write what has not been sent, as of one moment, as a chunk; None if there is nothing."""
     chunk = folder / f"{number:06}"
     chunk.mkdir()
-    cursor.execute("begin")
-    try:
-        rows = {table: _copy_new(cursor, table, chunk / f"{table}.parquet") for table in KEYS}
-    finally:
-        cursor.execute("rollback")  # it has only read
+    rows = _copy_all_new(cursor, chunk)
     for table, count in rows.items():
         if not count:
             (chunk / f"{table}.parquet").unlink()
     if not any(rows.values()):
         chunk.rmdir()
+        settle(cursor)
         return None
     files = {
         table: {"rows": count, "sha256": _hash(chunk / f"{table}.parquet")}
@@ -93,6 +118,11 @@ def mark_sent(cursor: Cursor, chunk: Path) -> None:
             f"insert into sent select {quoted(file.removesuffix('.parquet'))}, {keys.values} "
             f"from read_parquet({quoted(str(chunk / file))})"
         )
+
+
+def settle(cursor: Cursor) -> None:
+    """Look no more at what the last chunk was made from."""
+    cursor.execute("create or replace temp table counted_then as from counted_now")
 
 
 def whole_chunks(folder: Path, place: str) -> list[Path]:
@@ -128,7 +158,7 @@ def lacking(cursor: Cursor) -> int:
             f"""
             select count(*) from sent
             where in_table = {quoted(table)} and not exists (
-                select 1 from (select {keys.values} from ({whole(table)})) as there
+                select 1 from (select {keys.values} from ({rows_of(table)})) as there
                 where there.key = sent.key and there.grown >= sent.grown
             )
             """,
@@ -144,7 +174,7 @@ def related(cursor: Cursor) -> bool:
         _count(
             cursor,
             "select count(*) from sent where in_table = 'battles' and key in "
-            f"(select key from (select {keys} from ({whole('battles')})))",
+            f"(select key from (select {keys} from ({rows_of('battles')})))",
         )
     )
 
@@ -172,14 +202,28 @@ def join(cursor: Cursor, chunks: list[Path], folder: Path) -> list[Path]:
     return written
 
 
+def _copy_all_new(cursor: Cursor, chunk: Path) -> dict[str, int]:
+    cursor.execute("begin")
+    try:
+        cursor.execute(_COUNT)
+        cursor.execute(_CHANGED)
+        rows = {table: _copy_new(cursor, table, chunk / f"{table}.parquet") for table in KEYS}
+        cursor.execute("commit")
+    except BaseException:
+        rollback(cursor)
+        raise
+    return rows
+
+
 def _copy_new(cursor: Cursor, table: str, file: Path) -> int:
     keys = KEYS[table]
+    rows = rows_of(table, "battle in (from changed)")
     return _count(
         cursor,
         f"""
         copy (
             select * exclude (key, grown)
-            from (select *, {keys.values} from ({whole(table)})) as there
+            from (select *, {keys.values} from ({rows})) as there
             where not exists (
                 select 1 from sent
                 where in_table = {quoted(table)}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.backup [--votes N] [--folder DIR]
 
-Times the first chunk, which has everything; one of a hundred new votes, while another thread votes
+Times the first chunk, which has everything; one of thirty new votes, while another thread votes
 on; how long those votes take with and without it; a start beside the whole database; and a start on
 an empty disk, which brings everything back.
 """
@@ -25,8 +25,8 @@ from coupled_arena.store.transfer.backup_places import BackupFolder
 from coupled_arena.store.transfer.row_counts import count_rows
 from tests.store.conftest import make_battle, make_vote
 
-ROUNDS = 5
-NEW = 100
+ROUNDS = 3
+NEW = 30
 NEVER = 1440.0  # minutes
 _REPLIES = """
 insert into replies

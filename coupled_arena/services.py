@@ -23,7 +23,7 @@ from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import BackupDataset, BackupFolder
+from coupled_arena.store.transfer.backup_places import place_of
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_path
 
@@ -115,8 +115,7 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
     if not settings.wanted:
         yield None
         return
-    folder, dataset = settings.folder, settings.dataset
-    place = BackupFolder(folder.expanduser()) if folder else BackupDataset(dataset or "")
+    place = place_of(settings.folder, settings.dataset)
     with closing(Backup(store, place, settings.minutes)) as backup:
         yield backup
 

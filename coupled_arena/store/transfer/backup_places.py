@@ -151,6 +151,11 @@ class BackupDataset:
         )
 
 
+def place_of(folder: Path | None, dataset: str | None) -> Place:
+    """Return the one of the two that is named."""
+    return BackupFolder(folder.expanduser()) if folder else BackupDataset(dataset or "")
+
+
 def _copy(file: Path, target: Path) -> None:
     partial = target.with_name(f".{target.name}.partial")
     shutil.copyfile(file, partial)

@@ -106,13 +106,17 @@ def test_what_is_sent_piece_by_piece_comes_back_to_the_same_fingerprint(made):
         assert contents(Path(folder)) == held  # nothing was new in it
 
 
-def test_a_vote_that_is_changed_and_revealed_later_comes_back_so(
-    store, place, folder, new_vote, voted
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_vote_that_is_changed_or_revealed_later_comes_back_so(
+    store, place, folder, new_battle, new_vote, changed
 ):
-    battle = voted(reveal=False)
+    battle = new_battle()
+    vote = new_vote(battle)
+    store.add_battle(battle)
+    store.cast(vote, reveal=False)
     send(store, place)
     assert restored(place) == fingerprint(store)
-    store.cast(new_vote(battle, 2, 1))
+    store.cast(new_vote(battle, 2, 1) if changed else vote)
     send(store, place)
     assert restored(place) == fingerprint(store)
     assert chunks(folder) == ["000001", "000002"]

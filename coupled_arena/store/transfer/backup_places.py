@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from coupled_arena.core.errors import BackupError, StoreError
 from coupled_arena.store.files import reason
@@ -88,7 +88,7 @@ class BackupDataset:
         from huggingface_hub import HfApi
 
         self._name = name
-        self._hub = HfApi()
+        self._hub: Any = HfApi()  # whose own types are partly unknown
 
     def __str__(self) -> str:
         return f"hub data set {self._name}"

@@ -1,25 +1,35 @@
-# A container for the demo preset; runs as uid 1000 on port 7860, as hosted Spaces expect.
-# On a machine without a GPU, a CPU build of torch saves gigabytes: give the address of an index
-# that has one with --build-arg PIP_EXTRA_INDEX_URL=…
+# A container for the demo preset, or any other; runs as uid 1000 on port 7860, as hosted Spaces
+# expect. Everything is set by variables: docs/hosting.md.
 FROM python:3.11-slim
 
+# cuda: the package index's torch, which has its CUDA libraries inside and runs on processors too.
+# cpu: gigabytes less, from an index with such a build: --build-arg PIP_EXTRA_INDEX_URL=…
+ARG DEVICE=cuda
 ARG PIP_EXTRA_INDEX_URL
-RUN useradd --create-home --uid 1000 user
+# /data is where hosts keep disks: mount a volume there to keep votes and fetched weights.
+RUN useradd --create-home --uid 1000 user && mkdir /data && chown user /data
 USER user
 WORKDIR /home/user/app
 ENV PATH=/home/user/.local/bin:$PATH \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
 COPY --chown=user requirements.txt .
 RUN pip install --no-cache-dir --user -r requirements.txt
+# A build for the other device would start, and be slow or large in silence.
+RUN python -c "import torch; built = 'cuda' if torch.version.cuda else 'cpu'; assert built == '$DEVICE', f'This torch is built for {built}, not for $DEVICE.'"
 COPY --chown=user . .
 RUN pip install --no-cache-dir --user --no-deps -e .
 # The demo weights are part of the image, so that the first visitor does not wait for them.
 RUN coupled-arena models fetch SmolLM2-135M
 
+ENV HF_HOME=/data/huggingface \
+    COUPLED_ARENA_DB=/data/arena.duckdb \
+    COUPLED_ARENA_HOST=0.0.0.0 \
+    COUPLED_ARENA_PORT=7860
 EXPOSE 7860
-# Votes live in /home/user/data: mount a volume there to keep them.
-RUN mkdir -p /home/user/data
 HEALTHCHECK --interval=30s --timeout=5s --start-period=180s \
-    CMD python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/healthz', timeout=4)"
-CMD ["python", "app.py", "--host", "0.0.0.0", "--port", "7860", "--db", "/home/user/data/arena.duckdb"]
+    CMD python -c "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"COUPLED_ARENA_PORT\"]}/healthz', timeout=4)"
+# Python itself is process 1, and ends in order at SIGTERM.
+CMD ["python", "app.py"]

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.core.catalog import Catalog, ModelSpec
 from coupled_arena.core.errors import JudgeError, ModelError, SettingsError
-from coupled_arena.core.settings import JudgeSettings, Settings, resource
+from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.backup import Backup
+from coupled_arena.store.transfer.backup_places import place_of
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_path
 
@@ -46,6 +48,7 @@ class Services:
     settings: Settings
     store: Store
     snapshots: SnapshotThread
+    backup: Backup | None
     arena: Arena | Annotation
     estimates: LiveEstimates
     audits: LiveAudits
@@ -78,12 +81,13 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
 
     judge = _live_client(settings.judge)  # before the models, which take a while to load
     with (
-        open_store(settings, create=not annotate) as (store, snapshots),
+        open_store(settings, create=not annotate or settings.backup.wanted) as (store, snapshots),
+        _backup(settings.backup, store) as backup,
         _annotation(store) if annotate else _arena(settings, store) as arena,
     ):
         boards = LiveEstimates(store), LiveAudits(store)
         with _live_judge(judge, settings.judge, store) as live:
-            yield Services(settings, store, snapshots, arena, *boards, live)
+            yield Services(settings, store, snapshots, backup, arena, *boards, live)
 
 
 @contextmanager
@@ -103,6 +107,17 @@ def open_store(
         path = snapshot_path(settings.db)
         with closing(SnapshotThread(store, path, settings.snapshot_seconds)) as snapshots:
             yield store, snapshots
+
+
+@contextmanager
+def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
+    """Bring back what an empty store lacks, then send what is new."""
+    if not settings.wanted:
+        yield None
+        return
+    place = place_of(settings.folder, settings.dataset)
+    with closing(Backup(store, place, settings.minutes)) as backup:
+        yield backup
 
 
 @contextmanager

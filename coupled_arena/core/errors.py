@@ -7,7 +7,8 @@
     │   └── PromptLengthError   it is longer than a model's context
     ├── StoreError         the database cannot be opened, read or written
     │   ├── StoreBusyError another process owns the database
-    │   └── StoreLostError the database is no longer where it was
+    │   ├── StoreLostError the database is no longer where it was
+    │   └── BackupError    the backup cannot be reached
     ├── BattleError        a battle that does not exist or cannot be replayed
     ├── VoteError          a vote that is refused
     ├── ScoreError         a table of scores that cannot be used
@@ -50,6 +51,10 @@ class StoreBusyError(StoreError):
 
 class StoreLostError(StoreError):
     """The database was moved, deleted or exchanged while it was open."""
+
+
+class BackupError(StoreError):
+    """The backup cannot be reached or written at the moment."""
 
 
 class BattleError(ArenaError):

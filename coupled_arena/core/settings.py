@@ -1,22 +1,13 @@
 """Settings: defaults, then a TOML file, then the environment, then the command line.
 
-This is the only module that reads the environment:
-
-======================== ====================================================
-COUPLED_ARENA_CONFIG     TOML file with settings and a catalog
-COUPLED_ARENA_DB         database file
-COUPLED_ARENA_CACHE      folder for fetched and unpacked weights
-COUPLED_ARENA_JUDGE_KEY  the judge's API key; else OPENAI_API_KEY
-======================== ====================================================
-
-A variable that is empty says nothing.
+Only `environment` reads the environment.
 """
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -26,10 +17,11 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     field_validator,
+    model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
+from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.records import Sampling, Swap
 
@@ -125,6 +117,28 @@ class JudgeSettings(_Checked):
         return self.live and named is not None and bool(self.key or self.base_url)
 
 
+class BackupSettings(_Checked):
+    """The ``[backup]`` table: where new rows go, and how often; nowhere unless a place is named.
+
+    ``folder`` is a mounted one, ``dataset`` one of the hub, as ``user/name``.
+    """
+
+    folder: Path | None = None
+    dataset: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
+    minutes: float = Field(default=5, gt=0, le=1440)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.folder and self.dataset:
+            raise ValueError("name a folder or a dataset, not both")
+        return self
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a place is named."""
+        return bool(self.folder or self.dataset)
+
+
 class Settings(_Checked):
     """All settings of a run."""
 
@@ -137,6 +151,7 @@ class Settings(_Checked):
     sampling: SamplingSettings = SamplingSettings()
     battle: BattleSettings = BattleSettings()
     judge: JudgeSettings = JudgeSettings()
+    backup: BackupSettings = BackupSettings()
     models: list[dict[str, Any]] = []
     base: Path = Path()
 
@@ -147,27 +162,6 @@ class Settings(_Checked):
             return read_catalog(self.models, self.base)
         path = preset_path(self.preset)
         return read_catalog(read_toml(path).get("models", []), path.parent)
-
-
-class _Environment(BaseSettings):
-    """What the environment says; None where it says nothing."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="COUPLED_ARENA_", env_ignore_empty=True, extra="ignore"
-    )
-
-    config: str | None = None
-    db: str | None = None
-    cache: str | None = None
-    judge_key: str | None = Field(default=None, repr=False)
-    other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
-
-    def over(self, file: dict[str, Any]) -> dict[str, Any]:
-        """Return what goes before a file's settings; other programs' key does where it has none."""
-        table = file.get("judge")
-        keyless = not (isinstance(table, dict) and "key" in table)
-        key = self.judge_key or (self.other_key if keyless else None)
-        return {"db": self.db, "cache": self.cache, "judge": {"key": key} if key else None}
 
 
 def presets() -> list[str]:
@@ -214,20 +208,23 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     SettingsError
         A setting is unknown or out of range.
     """
-    environment = _Environment()
+    environment = read_environment()
     named = config or environment.config
     values: dict[str, Any] = {}
     if named:
         path = Path(named).expanduser()
         values = {**read_toml(path), "base": path.resolve().parent}
-    for source in (environment.over(values), given):
+    said = environment.over(values)
+    for source in (said, given):
         for name, value in source.items():
             if value is not None:
                 values[name] = _changed(values.get(name), value)
+    heard = {name: value for name, value in said.items() if given.get(name) is None}
     try:
         settings = Settings(**values)
     except ValidationError as error:
-        origin = f"{named}: " if named else ""
+        where = variable_of(error.errors()[0]["loc"], heard) or named
+        origin = f"{where}: " if where else ""
         raise SettingsError(origin + first_problem(error)) from None  # it may hold the key
     return settings.model_copy(
         update={"db": settings.db.expanduser(), "cache": settings.cache.expanduser()}

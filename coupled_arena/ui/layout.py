@@ -13,6 +13,7 @@ from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from coupled_arena.services import Services
+from coupled_arena.ui.parts.backup_notice import BackupNotice
 from coupled_arena.ui.parts.judge_notice import JudgeNotice
 from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.annotation import AnnotationTab
@@ -57,9 +58,11 @@ def build(services: Services) -> gr.Blocks:
             if not isinstance(services.arena, Annotation):
                 with gr.Tab("Compare", id="compare"):
                     _build_compare_tab(services.arena, services.settings.sampling.sampling())
-            with gr.Tab("Data", id="data"):
+            with gr.Tab("Data", id="data", elem_id="data-tab") as data:
                 annotates = isinstance(services.arena, Annotation)
                 DataTab(services.store, "stored" if annotates else "rounds").build()
+                if services.backup:
+                    BackupNotice(services.backup).build(data)
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
         coupling.read_when_shown(page, tabs)

@@ -72,6 +72,63 @@ def test_a_key_of_other_programs_is_the_last_resort(tmp_path, monkeypatch, envir
     assert found.key.get_secret_value() == key
 
 
+def test_every_setting_has_a_variable(monkeypatch):
+    changed = {
+        "HOST": "0.0.0.0",
+        "PORT": "8080",
+        "PRESET": "papers",
+        "DB": "/data/x.duckdb",
+        "CACHE": "/data/cache",
+        "SNAPSHOT_SECONDS": "60",
+    }
+    tables = {
+        "SAMPLING": {"TEMPERATURE": "0.5", "TOP_K": "7", "TOP_P": "0.5", "MAX_NEW_TOKENS": "9"},
+        "BATTLE": {"COUPLED_SHARE": "1.0", "MODELS_AT_ONCE": "3", "MOST_AT_ONCE": "5"},
+        "JUDGE": {"NAME": "7", "PRICE_IN": "0.5", "LIVE": "False", "TEMPERATURE": "server"},
+        "BACKUP": {"DATASET": "lab/votes", "MINUTES": "2.5"},
+    }
+    for name, value in changed.items():
+        monkeypatch.setenv(f"COUPLED_ARENA_{name}", value)
+    for table, values in tables.items():
+        for name, value in values.items():
+            monkeypatch.setenv(f"COUPLED_ARENA_{table}_{name}", value)
+    settings = load_settings()
+    assert {name: str(getattr(settings, name.lower())) for name in changed} == {
+        **changed,
+        "SNAPSHOT_SECONDS": "60.0",
+    }
+    for table, values in tables.items():
+        found = getattr(settings, table.lower())
+        assert {name: str(getattr(found, name.lower())) for name in values} == values
+    wanted = type(settings).model_fields.keys() - {"models", "base"}
+    assert {name.lower() for name in changed} | {name.lower() for name in tables} == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("PORT", "seven", "COUPLED_ARENA_PORT: port: Input should be a valid integer"),
+        ("SAMPLING_TOP_P", "0", "COUPLED_ARENA_SAMPLING_TOP_P: sampling.top_p"),
+        ("BATTLE_FOO", "1", "COUPLED_ARENA_BATTLE_FOO: there is no setting 'battle.foo'"),
+        ("BATTLE", "7", "names a table, not a setting"),
+        ("BATTLE", "seven", "names a table, not a setting"),
+        ("BACKUP_DATASET", "votes", "backup.dataset"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch, name, value, message):
+    monkeypatch.setenv(f"COUPLED_ARENA_{name}", value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_word_of_the_command_line_is_not_blamed_on_a_variable(monkeypatch):
+    monkeypatch.setenv("COUPLED_ARENA_PORT", "8080")
+    with pytest.raises(SettingsError, match=r"^port: "):
+        load_settings(port=70000)
+
+
 def test_paths_of_a_catalog_start_from_its_file(tmp_path):
     config = write(tmp_path, '[[models]]\nname = "x"\nfolder = "weights/x"\n')
     assert load_settings(config).catalog["x"].folder == tmp_path / "weights" / "x"
@@ -85,6 +142,7 @@ def test_paths_of_a_catalog_start_from_its_file(tmp_path):
         ("[sampling]\ntop_p = 0", "sampling.top_p"),
         ("[battle]\nmodels_at_once = 5", "battle.models_at_once"),
         ("[battle]\ncoupled_share = 1.5", "battle.coupled_share"),
+        ('[backup]\nfolder = "x"\ndataset = "lab/votes"', "name a folder or a dataset, not both"),
         ("prot = 1", "there is no setting 'prot'"),
         ("port = ", "is not valid TOML"),
     ],

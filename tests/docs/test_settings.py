@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.settings import (
+    BackupSettings,
     BattleSettings,
     JudgeSettings,
     SamplingSettings,
@@ -21,6 +23,9 @@ def test_the_example_configurations_are_right(tmp_path):
     (judge,) = blocks(TEXTS["docs/judge.md"], "toml")
     path.write_text(judge)
     assert load_settings(path).judge.name == "gpt"
+    (backup,) = blocks(TEXTS["docs/hosting.md"], "toml")
+    path.write_text(backup)
+    assert load_settings(path).backup.folder == Path("/backup")
     (example,) = blocks(TEXTS["docs/your-models.md"], "toml")
     path.write_text(example)
     catalog = load_settings(path).catalog
@@ -38,12 +43,13 @@ def first_cells(section):
 
 def test_every_setting_is_told():
     hosting = sections(TEXTS["docs/hosting.md"])["Settings"]
-    tables = {"sampling", "battle", "judge", "models", "base"}
+    tables = {"sampling", "battle", "judge", "backup", "models", "base"}
     wanted = Settings.model_fields.keys() - tables
-    wanted |= SamplingSettings.model_fields.keys() | BattleSettings.model_fields.keys()
+    for table in (SamplingSettings, BattleSettings, BackupSettings):
+        wanted |= table.model_fields.keys()
     environment = set(re.findall(r"COUPLED_ARENA_[A-Z_]+", hosting))
     assert first_cells(hosting) == wanted | environment
-    source = (REPOSITORY / "coupled_arena/core/settings.py").read_text()
+    source = (REPOSITORY / "coupled_arena/core/environment.py").read_text()
     assert environment == set(re.findall(r"^(COUPLED_ARENA_[A-Z_]+)", source, re.MULTILINE))
     live = sections(TEXTS["docs/judge.md"])["Live"]
     assert not [name for name in JudgeSettings.model_fields if not re.search(rf"\b{name}\b", live)]
@@ -52,3 +58,17 @@ def test_every_setting_is_told():
 def test_every_key_of_a_model_is_told():
     keys = first_cells(TEXTS["docs/your-models.md"])
     assert keys == {*ModelSpec.__dataclass_fields__, "like"}
+
+
+def test_the_image_sets_what_it_says(monkeypatch):
+    """Nothing here builds it; what it hands to the program is read as there."""
+    image = (REPOSITORY / "Dockerfile").read_text()
+    for name, value in re.findall(r"(COUPLED_ARENA_[A-Z_]+)=(\S+)", image):
+        monkeypatch.setenv(name, value)
+    settings = load_settings()
+    (exposed,) = re.findall(r"^EXPOSE (\d+)$", image, re.MULTILINE)
+    assert (settings.host, settings.port) == ("0.0.0.0", int(exposed))
+    assert f"app_port: {exposed}\n" in TEXTS["README.md"]
+    assert f"mkdir {settings.db.parent} && chown user {settings.db.parent}" in image
+    assert image.rstrip().endswith('CMD ["python", "app.py"]')  # no shell between it and signals
+    assert str(settings.db) in TEXTS["docs/hosting.md"]

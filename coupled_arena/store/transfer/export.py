@@ -208,6 +208,18 @@ def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRe
     return cursor.sql(_select(table, "parquet", hidden="nothing"))
 
 
+def rows_of(table: str, battles: str = "true") -> str:
+    """Return the query for rows of one of the exported tables, as in ``parquet``, in any order.
+
+    Parameters
+    ----------
+    table : str
+    battles : str
+        SQL: of which battles.
+    """
+    return _rows(table, "parquet", battles)
+
+
 def _tables(format: ExportFormat) -> dict[str, str]:
     return {"arena": _ARENA} if format == "arena" else _QUERIES
 
@@ -228,6 +240,10 @@ def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hi
 
 
 def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:
+    return f"{_rows(table, format, VISIBLE[hidden])} order by {_ORDER[table]}"
+
+
+def _rows(table: str, format: ExportFormat, battles: str) -> str:
     replaced = [] if format == "parquet" else [_iso(column) for column in _TIMES.get(table, [])]
     if format == "csv":
         replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]
@@ -235,7 +251,7 @@ def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:
         with visible as (
             select *
             from battles
-            where {VISIBLE[hidden]}
+            where {battles}
         ),
         asked as (
             select
@@ -251,11 +267,11 @@ def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:
                 any_value(category) filter (where turn = 0) as category,
                 any_value(language) filter (where turn = 0) as language
             from turns
+            where battle in (select battle from visible)
             group by battle
         )
         select * {f"replace ({', '.join(replaced)})" if replaced else ""}
         from ({_tables(format)[table]})
-        order by {_ORDER[table]}
     """
 
 

@@ -89,12 +89,16 @@ def import_files(
         cannot be written.
     """
     wanted = ImportOptions(judge, dataset, single_turn, no_toxic)
-    return store.write(lambda cursor: _import(cursor, paths, wanted, progress))
+    return store.write(lambda cursor: import_within(cursor, paths, wanted, progress))
 
 
-def _import(
-    cursor: Cursor, paths: Sequence[Path], wanted: ImportOptions, progress: Callable[[str], None]
+def import_within(
+    cursor: Cursor,
+    paths: Sequence[Path],
+    wanted: ImportOptions,
+    progress: Callable[[str], None] = _silent,
 ) -> Imported:
+    """Do what `import_files` does as part of a transaction that somebody else commits, or not."""
     judge = wanted.judge
     _check_judge(cursor, judge)
     prepare_faults(cursor)

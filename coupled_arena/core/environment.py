@@ -1,0 +1,90 @@
+"""What the environment says of the settings; nothing else reads it.
+
+Every setting of the file has a variable, a table's with the table's name before it:
+
+============================= ================================================
+COUPLED_ARENA_CONFIG          TOML file with settings and a catalog
+COUPLED_ARENA_DB              ``db``, and so on
+COUPLED_ARENA_JUDGE_KEY       ``key`` of ``[judge]``; else OPENAI_API_KEY
+COUPLED_ARENA_BACKUP_DATASET  ``dataset`` of ``[backup]``, and so on
+============================= ================================================
+
+A variable that is empty says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableError
+
+from coupled_arena.core.errors import SettingsError
+
+_TABLES = ("sampling", "battle", "judge", "backup")
+
+
+class Environment(BaseSettings):
+    """What the environment says; nothing where it says nothing. Words, which `Settings` reads."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="COUPLED_ARENA_",
+        env_ignore_empty=True,
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        extra="ignore",
+    )
+
+    config: str | None = None
+    db: str | None = None
+    cache: str | None = None
+    host: str | None = None
+    port: str | None = None
+    preset: str | None = None
+    snapshot_seconds: str | None = None
+    sampling: dict[str, str] = {}
+    battle: dict[str, str] = {}
+    judge: dict[str, str] = Field(default={}, repr=False)
+    backup: dict[str, str] = {}
+    other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
+
+    def over(self, file: dict[str, Any]) -> dict[str, Any]:
+        """Return what goes before a file's settings; other programs' key does where it has none."""
+        said = {
+            name: {key: word for key, word in value.items() if word} if name in _TABLES else value
+            for name, value in self.model_dump(exclude={"config", "other_key"}).items()
+        }
+        table = file.get("judge")
+        keyless = not (isinstance(table, dict) and "key" in table)
+        if keyless and self.other_key:
+            said["judge"] = {"key": self.other_key} | said["judge"]
+        return {name: value for name, value in said.items() if value}
+
+
+def read_environment() -> Environment:
+    """Return what the environment says.
+
+    Raises
+    ------
+    SettingsError
+        A variable names a whole table.
+    """
+    try:
+        return Environment()
+    except (ValidationError, UnreadableError):
+        tables = ", ".join(f"COUPLED_ARENA_{name.upper()}" for name in _TABLES)
+        raise SettingsError(
+            f"A variable of the environment names a table, not a setting: after {tables} comes "
+            "the setting's name, as in COUPLED_ARENA_JUDGE_NAME."
+        ) from None
+
+
+def variable_of(place: tuple[int | str, ...], said: dict[str, Any]) -> str:
+    """Return the variable that a setting comes from; empty if it comes from elsewhere."""
+    value: Any = said
+    for part in place:
+        if not isinstance(value, dict) or part not in value:
+            return ""
+        value = value[part]
+    return "_".join(["COUPLED_ARENA", *map(str, place)]).upper() if isinstance(value, str) else ""

@@ -127,7 +127,7 @@ def joint(network: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -> N
 
 
 @library_attention
-def bare(network: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -> None:
+def bare(network: Any, ids: torch.Tensor, _: torch.Tensor, tokens: int) -> None:
     """Take forward steps; as if no prompt were padded, which costs the same."""
     past = StaticCache(config=network.config, max_cache_len=ids.shape[1] + tokens)
     place = torch.arange(ids.shape[1], device=ids.device)

@@ -12,6 +12,7 @@ products are made in float64, whose rounding is lost when the sum is rounded to 
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
 from transformers.modeling_utils import AttentionInterface
 
+_log = logging.getLogger(__name__)
 ROW_ATTENTION = "row_sdpa"
 
 
@@ -95,12 +97,15 @@ def _looped(
 
 @cache
 def _loop() -> Any:
-    """Return the compiled loop; None where numba is not installed."""
+    """Return the compiled loop; None where numba is not installed, or can keep nothing on disk."""
     try:
         from coupled_arena.generation.attention_loop import attend
     except ModuleNotFoundError as error:
         if error.name != "numba":
             raise
+        return None
+    except RuntimeError as error:
+        _log.warning("Attention is computed without its compiled loop, and slower: %s", error)
         return None
     return attend
 

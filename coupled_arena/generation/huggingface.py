@@ -15,7 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.generation.attention import ROW_ATTENTION
+from coupled_arena.generation.attention import ROW_ATTENTION, compile_attention_loop
 from coupled_arena.generation.checkpoints import (
     UNREADABLE,
     Checkpoint,
@@ -269,6 +269,7 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
     plain = kinds == {"full_attention"} and not getattr(config, "sliding_window", None)
     if plain and network._supports_attention_backend:
         network.set_attn_implementation(ROW_ATTENTION)
+        compile_attention_loop()  # now, not in the first visitor's round
     for module in network.modules():
         # A layer of bitsandbytes, which takes seconds to import for those who have no such layer:
         # on processors with AVX512-BF16 it would multiply in bfloat16 instead.

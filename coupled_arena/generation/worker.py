@@ -10,7 +10,6 @@ import queue
 import threading
 
 from coupled_arena.core.errors import ModelError
-from coupled_arena.generation.attention import compile_attention_loop
 from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Request, Running
@@ -83,9 +82,8 @@ class EngineWorker:
     def _compile(self) -> None:
         try:
             compile_noise_loop()  # now, not in the first visitor's round
-            compile_attention_loop()
         except Exception:  # noqa: BLE001 - as above; should it fail again, that costs a round
-            _log.exception("The loops were not compiled in advance")
+            _log.exception("The noise loop was not compiled in advance")
 
     def _stop_serving(self) -> None:
         with self._gate:

@@ -131,4 +131,5 @@ def test_no_more_rows_are_copied_than_leave(rows, monkeypatch):
     assert sorted(places) == list(range(len(rows)))
     for row, place in zip(rows, places, strict=True):
         assert (cache.used[1].keys[place, :, : 3 + row] == 100 * row + 1).all()
+        assert (cache.used[1].values[place] == -cache.used[1].keys[place]).all()
     assert len(moved) / 2 <= 4 - len(rows)

@@ -58,7 +58,7 @@ def main() -> None:
         CLOCK[0] = time.process_time
     compile_noise_loop()
     compile_attention_loop()
-    models = load_named(load_settings(), given.models.split(","))
+    models: dict[str, Any] = load_named(load_settings(), given.models.split(","))
     print(f"{'model':24}{'rows':>5}" + "".join(f"{name:>10}" for name in ENGINES), end="")
     print("  ours/bare  ours/generate  prompts   sampling", flush=True)
     for model in models.values():  # answers of fixed length, in all

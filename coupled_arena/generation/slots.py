@@ -7,7 +7,7 @@ given back once three quarters lie idle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +24,9 @@ class Slots(CacheLayerMixin):
     keys, values : tensors, shape (slots, key-value heads, columns, d)
         Zero behind a row's last key: what multiplies them by a weight of 0 must get 0.
     """
+
+    keys: Any
+    values: Any
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +95,8 @@ class SlotCache(Cache):
     @property
     def used(self) -> list[Slots]:
         """The layers that have keys."""
-        return [layer for layer in self.layers if layer.is_initialized]
+        layers: list[Any] = self.layers
+        return [layer for layer in layers if layer.is_initialized]
 
     def reserve(self, rows: int, columns: int) -> None:
         """Make room in every layer; where memory falls short, what is there stays."""
@@ -102,7 +106,7 @@ class SlotCache(Cache):
     def fill(self, first: int, caches: Sequence[Cache]) -> None:
         """Begin rows, with what reading their prompts has left."""
         for at, cache in enumerate(caches, first):
-            for slots, layer in zip(self.layers, cache.layers, strict=True):
+            for slots, layer in _pairs(self, cache):
                 if layer.is_initialized:
                     slots.fill(at, layer.keys, layer.values)
 
@@ -110,7 +114,7 @@ class SlotCache(Cache):
         """Have the layers that a prompt's cache has."""
         while len(self.layers) < len(cache.layers):
             self.layers.append(Slots())
-        for slots, layer in zip(self.layers, cache.layers, strict=True):
+        for slots, layer in _pairs(self, cache):
             if layer.is_initialized and not slots.is_initialized:
                 slots.lazy_initialization(layer.keys, layer.values)
 
@@ -128,6 +132,11 @@ class SlotCache(Cache):
                 for layer in self.used:
                     layer.move(row, to)
         return places
+
+
+def _pairs(ours: SlotCache, read: Cache) -> Iterator[tuple[Slots, Any]]:
+    mine: list[Any] = ours.layers
+    return zip(mine, read.layers, strict=True)
 
 
 def _room(there: int, wanted: int, least: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,10 +77,11 @@ def test_a_padded_prompt_is_refused():
 def prompt(number, length):
     """Return a prompt's cache of two layers, whose keys tell whose they are."""
     read = SlotCache()
+    layers: list[Any] = read.layers
     for layer in range(2):
         keys = torch.full((1, 2, length, 4), 100.0 * number + layer)
         slots = SimpleNamespace(keys=keys, values=-keys, is_initialized=True)
-        read.layers.append(slots)
+        layers.append(slots)
     return read
 
 

@@ -144,7 +144,8 @@ def bare(network: Any, ids: torch.Tensor, _: torch.Tensor, tokens: int) -> None:
     for _ in range(tokens):
         positions = place.expand(len(ids), -1)
         output = network(ids, position_ids=positions, past_key_values=past, logits_to_keep=1)
-        ids, place = output.logits[:, -1].argmax(1, keepdim=True), place[-1:] + 1
+        ids = output.logits[:, -1].argmax(1, keepdim=True)
+        place = torch.add(place[-1:], 1)
 
 
 def ours(model: HuggingFaceModel, prompts: Sequence[tuple[int, ...]], tokens: int) -> None:

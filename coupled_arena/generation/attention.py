@@ -1,22 +1,28 @@
 """Attention whose rounding depends on no neighbour in the batch.
 
-A padded batch gives the attention kernel other shapes than a sequence by itself, and other shapes
-round differently, by about 1e-7. That is harmless where everything after it is smooth. It is not
+A batch gives the attention kernel other shapes than a sequence by itself, and other shapes round
+differently, by about 1e-7. That is harmless where everything after it is smooth. It is not
 where activations are quantized: LLM.int8 rounds them to 8 bits, a hair decides between two of
 them, and one step's distribution moved by up to 0.17 in total variation between a batch of one
-and a batch of eight. Here each row attends to its own keys only, in the shape it would have by
-itself, so the batch leaves every input of the rounding as it is.
+and a batch of eight. Here each row attends to its own keys only. On processors a compiled loop goes
+over rows and heads, and no sum of a row knows of another. (The library's kernels, given keys that
+are padded to a common length, do not keep that: with two threads every row changed.) Elsewhere the
+products are made in float64, whose rounding is lost when the sum is rounded to float32.
 """
 
 from __future__ import annotations
 
+import logging
+from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
 from transformers.modeling_utils import AttentionInterface
 
+_log = logging.getLogger(__name__)
 ROW_ATTENTION = "row_sdpa"
 
 
@@ -29,38 +35,87 @@ def row_attention(
     scaling: float | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Compute causal attention row by row, without the padding on the left.
+    """Compute the attention of a prompt, or of one query a row to so many keys of its own.
 
     Parameters
     ----------
     query : tensor, shape (n, heads, q, d)
     key, value : tensors, shape (n, key-value heads, length, d)
-    attention_mask : int tensor, shape (n, length), or None where nothing is padded
+    attention_mask : int64 tensor, shape (n, 1, 1, 1), or None
+        How many keys each row has; None where all queries and keys are of one prompt a row.
 
     Returns
     -------
     tensor, shape (n, q, heads, d), and None for the attention weights
     """
-    rows = query.shape[0]
-    if attention_mask is not None and query.shape[2] > 1:
-        raise ValueError("Prompts are read one by one: only single queries may be padded.")
-    padding = [0] * rows if attention_mask is None else (attention_mask == 0).sum(1).tolist()
-    # Rows of equal length have in one call the shape that each has by itself.
-    groups = [slice(0, rows)] if len(set(padding)) == 1 else [slice(r, r + 1) for r in range(rows)]
-    attended = [
-        scaled_dot_product_attention(
-            query[group],
-            key[group, :, padding[group.start] :],
-            value[group, :, padding[group.start] :],
+    if attention_mask is None:
+        attended = scaled_dot_product_attention(
+            query,
+            key,
+            value,
             is_causal=query.shape[2] > 1,
             scale=scaling,
             enable_gqa=query.shape[1] != key.shape[1],
         )
-        for group in groups
-    ]
-    return torch.cat(attended).transpose(1, 2).contiguous(), None
+        return attended.transpose(1, 2).contiguous(), None
+    if attention_mask.dim() != 4 or query.shape[2] > 1:
+        raise ValueError("Prompts are read one by one: none may be padded.")
+    scale = query.shape[3] ** -0.5 if scaling is None else scaling
+    loop = _loop() if key.device.type == "cpu" and key.dtype == torch.float32 else None
+    attend = exact_attention if loop is None else _looped
+    return attend(query[:, :, 0], key, value, attention_mask, scale)[:, None], None
+
+
+def exact_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    lengths: torch.Tensor,
+    scale: float,
+) -> torch.Tensor:
+    """Return the attention of single queries, shape (n, heads, d), by products in float64."""
+    grouped = query.unflatten(1, (key.shape[1], -1)).double()
+    scores = grouped @ key.double().mT * scale
+    beyond = torch.arange(key.shape[2], device=key.device) >= lengths
+    weights = scores.masked_fill(beyond, -torch.inf).softmax(-1)
+    return (weights @ value.double()).flatten(1, 2).to(query.dtype)
+
+
+def _looped(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    lengths: torch.Tensor,
+    scale: float,
+) -> torch.Tensor:
+    query = query.contiguous()
+    attended = torch.empty((*query.shape[:2], value.shape[3]))
+    arrays = (x.numpy() for x in (query, key, value, lengths.flatten()))
+    _loop()(*arrays, np.float32(scale), attended.numpy())
+    return attended
+
+
+@cache
+def _loop() -> Any:
+    """Return the compiled loop; None where numba is not installed, or can keep nothing on disk."""
+    try:
+        from coupled_arena.generation.attention_loop import attend
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        return None
+    except RuntimeError as error:
+        _log.warning("Attention is computed without its compiled loop, and slower: %s", error)
+        return None
+    return attend
+
+
+def compile_attention_loop() -> None:
+    """Compile the loop that serves the CPU: a second or two once, kept on disk for later runs."""
+    one, lengths = torch.zeros((1, 1, 1, 1)), torch.ones((1, 1, 1, 1), dtype=torch.int64)
+    row_attention(torch.nn.Identity(), one, one, one, lengths)
 
 
 AttentionInterface.register(ROW_ATTENTION, row_attention)
-# The mask of the flash-attention family is the plain two-dimensional one, or None.
+# The mask of the flash-attention family is None where nothing is padded.
 AttentionMaskInterface.register(ROW_ATTENTION, flash_attention_mask)

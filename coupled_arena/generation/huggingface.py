@@ -15,7 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.generation.attention import ROW_ATTENTION
+from coupled_arena.generation.attention import ROW_ATTENTION, compile_attention_loop
 from coupled_arena.generation.checkpoints import (
     UNREADABLE,
     Checkpoint,
@@ -27,7 +27,9 @@ from coupled_arena.generation.checkpoints import (
     reason_of,
 )
 from coupled_arena.generation.fingerprint import Fingerprint, fingerprint
+from coupled_arena.generation.language_model import Batch
 from coupled_arena.generation.prompt_encoding import Message
+from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
@@ -111,9 +113,10 @@ class HuggingFaceModel:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
         return self._tokenization.encode(messages)
 
-    def start_batch(self) -> PaddedBatch:
+    def start_batch(self) -> Batch:
         """Return an empty batch."""
-        return PaddedBatch(self.network)
+        alone = self.network.config._attn_implementation == ROW_ATTENTION
+        return (RowBatch if alone else PaddedBatch)(self.network)
 
 
 class PaddedBatch:
@@ -263,8 +266,10 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
         return
     config = network.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    if kinds == {"full_attention"} and not getattr(config, "sliding_window", None):
+    plain = kinds == {"full_attention"} and not getattr(config, "sliding_window", None)
+    if plain and network._supports_attention_backend:
         network.set_attn_implementation(ROW_ATTENTION)
+        compile_attention_loop()  # now, not in the first visitor's round
     for module in network.modules():
         # A layer of bitsandbytes, which takes seconds to import for those who have no such layer:
         # on processors with AVX512-BF16 it would multiply in bfloat16 instead.

@@ -23,6 +23,7 @@ from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
 from coupled_arena.generation.running import Line, Request, Running
 
 _log = logging.getLogger(__name__)
+_PROMPT_TOKENS = 512  # read in one step, for which all that runs waits: a second or so
 _IDLE = 0.05  # seconds; who cancels is not heard of while a step waits
 
 
@@ -94,14 +95,33 @@ class LockstepEngine:
 
     def _admit(self) -> None:
         newcomers: dict[str, list[Line]] = defaultdict(list)
-        for running in self._waiting:
+        for running in self._next():
+            self._running.append(running)
             for line in running.lines:
                 newcomers[line.contender.model].append(line)
-        self._running += self._waiting
-        self._waiting = []
         for name, lines in newcomers.items():
             for group in self._groups(self.models[name], lines):
                 self._read(self.models[name], group)
+
+    def _next(self) -> list[Running]:
+        """Take from those who wait as many as are read in one step, in the order they came."""
+        tokens = taken = 0
+        for running in self._waiting:
+            if running.cancelled.is_set():
+                running.cancel()  # nobody waits for the answer any more: there is nothing to read
+                wanted = 0
+            else:
+                wanted = self._to_read(running)
+            if tokens and tokens + wanted > _PROMPT_TOKENS:
+                break
+            tokens, taken = tokens + wanted, taken + 1
+        chosen, self._waiting = self._waiting[:taken], self._waiting[taken:]
+        return chosen
+
+    def _to_read(self, running: Running) -> int:
+        """Return how many tokens of prompts are to be read here."""
+        here = (c for c in running.request.contenders if not is_served(self.models[c.model]))
+        return sum(len(contender.prompt) for contender in here)
 
     def _read(self, model: LanguageModel, lines: list[Line]) -> None:
         """Read the prompts of new lines: at once or, where that fails, battle by battle."""

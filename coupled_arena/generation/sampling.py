@@ -15,6 +15,7 @@ import torch
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.noise import GumbelCache
 
+_ROWS = 4  # a few megabytes: a processor's cache holds them, and no memory is had anew for them
 _FEW = 16  # making noise token by token pays where at most one outcome in so many is possible
 
 
@@ -33,15 +34,33 @@ def outcome_scores(logits: torch.Tensor, stops: torch.Tensor, sampling: Sampling
     float64 tensor, shape (n, v + 1)
         Last column: the end of the answer. Impossible outcomes are -inf.
     """
-    greedy = sampling.temperature == 0
-    scores = logits.to(torch.float64) / (1.0 if greedy else sampling.temperature)
-    if not greedy:
-        scores = keep_top_p(keep_top_k(scores, sampling.top_k), sampling.top_p)
-    merge = torch.amax if greedy else torch.logsumexp
-    end = merge(scores[:, stops], dim=1, keepdim=True) if len(stops) else scores[:, :1] - torch.inf
-    scores = torch.cat([scores, end], dim=1)
-    scores[:, stops] = -torch.inf
+    size = logits.shape[1]
+    scores = logits.new_empty((len(logits), size + 1), dtype=torch.float64)
+    at_once = _ROWS if logits.device.type == "cpu" else max(len(logits), 1)
+    for part, given in zip(scores.split(at_once), logits.split(at_once), strict=True):
+        _fill(part[:, :size], part[:, size:], given, stops, sampling)
     return scores
+
+
+def _fill(
+    scores: torch.Tensor,
+    end: torch.Tensor,
+    logits: torch.Tensor,
+    stops: torch.Tensor,
+    sampling: Sampling,
+) -> None:
+    """Write some rows' filtered scores in place, and those of the end of the answer."""
+    scores.copy_(logits)
+    greedy = sampling.temperature == 0
+    if not greedy:
+        scores.div_(sampling.temperature)
+        if 0 < sampling.top_k < scores.shape[1]:
+            scores.masked_fill_(scores < _top_k_end(scores, sampling.top_k), -torch.inf)
+        if sampling.top_p < 1:
+            scores.masked_fill_(scores < _nucleus_end(scores, sampling.top_p), -torch.inf)
+    merge = torch.amax if greedy else torch.logsumexp
+    end[:] = merge(scores[:, stops], dim=1, keepdim=True) if len(stops) else -torch.inf
+    scores[:, stops] = -torch.inf
 
 
 def draw(scores: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
@@ -74,8 +93,11 @@ def keep_top_k(scores: torch.Tensor, top_k: int) -> torch.Tensor:
     """Drop all but the k likeliest tokens (and those level with the last of them); 0 keeps all."""
     if not 0 < top_k < scores.shape[1]:
         return scores
-    threshold = torch.topk(scores, top_k, dim=1).values[:, -1:]
-    return scores.masked_fill(scores < threshold, -torch.inf)
+    return scores.masked_fill(scores < _top_k_end(scores, top_k), -torch.inf)
+
+
+def _top_k_end(scores: torch.Tensor, top_k: int) -> torch.Tensor:
+    return torch.topk(scores, top_k, dim=1).values[:, -1:]
 
 
 def keep_top_p(scores: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -85,20 +107,23 @@ def keep_top_p(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     """
     if top_p >= 1:
         return scores
-    total = torch.logsumexp(scores, dim=1)
+    return scores.masked_fill(scores < _nucleus_end(scores, top_p), -torch.inf)
+
+
+def _nucleus_end(scores: torch.Tensor, top_p: float) -> torch.Tensor:
+    """Return the score of the last token that is needed to reach top_p, shape (n, 1)."""
+    total = torch.logsumexp(scores, dim=1, keepdim=True)
     # Tokens rarer than (1 - top_p) / v have less than 1 - top_p even together, so the nucleus is
     # complete without them; to sort only the others is ten times faster.
-    floor = total + math.log((1 - top_p) / scores.shape[1])
-    ends = [
-        _nucleus_end(row[row >= least], whole, top_p)
-        for row, least, whole in zip(scores, floor, total, strict=True)
-    ]
-    return scores.masked_fill(scores < torch.stack(ends)[:, None], -torch.inf)
-
-
-def _nucleus_end(candidates: torch.Tensor, total: torch.Tensor, top_p: float) -> torch.Tensor:
-    """Return the score of the last token that is needed to reach top_p."""
-    ranked = torch.sort(candidates, descending=True).values
-    reached = torch.exp(ranked - total).cumsum(dim=0) >= top_p
-    reached[-1] = True  # rounding may leave the whole sum just short of top_p
-    return ranked[reached.to(torch.int8).argmax()]
+    rows, tokens = (scores >= total + math.log((1 - top_p) / scores.shape[1])).nonzero().unbind(1)
+    counts = torch.bincount(rows, minlength=len(scores))
+    if not counts.all():
+        raise ValueError("The model computed what is no number.")
+    places = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
+    candidates = scores.new_full((len(scores), int(counts.max())), -torch.inf)
+    candidates[rows, places] = scores[rows, tokens]
+    ranked = torch.sort(candidates, dim=1, descending=True).values
+    reached = torch.exp(ranked - total).cumsum(dim=1) >= top_p
+    # rounding may leave the whole sum just short of top_p
+    reached.scatter_(1, counts[:, None] - 1, value=True)
+    return ranked.gather(1, reached.to(torch.int8).argmax(dim=1, keepdim=True))

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from coupled_arena.battles.batch import BatchPlan, generate
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Mode, Prompt, Sampling, seed_to_hex
+from coupled_arena.generation import slots
 from coupled_arena.generation import worker as worker_module
-from coupled_arena.generation.huggingface import PaddedBatch
 from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
@@ -340,17 +341,15 @@ def test_prompts_join_a_batch_all_or_not_at_all(demo_models, monkeypatch, where)
         each.advance(tokens)
     with monkeypatch.context() as patched:
         count = iter(range(10_000))
-        whole = PaddedBatch._forward if where == "read" else torch.cat
+        owner, name = (RowBatch, "_read") if where == "read" else (slots, "_resized")
+        whole = getattr(owner, name)
 
-        def failing(*arguments, **options):
+        def failing(*arguments):
             if next(count) == (1 if where == "read" else 21):
                 raise torch.OutOfMemoryError("out of memory")
-            return whole(*arguments, **options)
+            return whole(*arguments)
 
-        if where == "read":
-            patched.setattr(PaddedBatch, "_forward", failing)
-        else:
-            patched.setattr("coupled_arena.generation.huggingface.torch.cat", failing)
+        patched.setattr(owner, name, failing)
         with pytest.raises(torch.OutOfMemoryError):
             batch.add([prompts[2], prompts[0] * 3])
     assert next(count) > 1

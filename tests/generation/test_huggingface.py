@@ -19,6 +19,7 @@ from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.huggingface import HuggingFaceModel, PaddedBatch, load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache, model_seed
+from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.sampling import draw, outcome_scores
 from coupled_arena.generation.weights import local_folder
@@ -309,13 +310,13 @@ def test_padded_rows_equal_single_rows(full):
 def test_a_prompt_of_several_battles_is_read_once(full, monkeypatch):
     hello, bye = (full.encode(user(text)) for text in ("Hello", "Good bye, and thank you"))
     alone = {prompt: next_logits(full, [prompt])[0] for prompt in (hello, bye)}
-    read, forward = [], PaddedBatch._forward
+    read, reading = [], RowBatch._read
 
-    def counting(batch, ids, *rest):
-        read.append(tuple(ids[0].tolist()))
-        return forward(batch, ids, *rest)
+    def counting(batch, prompt):
+        read.append(prompt)
+        return reading(batch, prompt)
 
-    monkeypatch.setattr(PaddedBatch, "_forward", counting)
+    monkeypatch.setattr(RowBatch, "_read", counting)
     batch, rows = full.start_batch(), (bye, hello, bye, hello)
     batch.add(rows[:1])
     batch.add(rows[1:])
@@ -328,17 +329,28 @@ def test_a_prompt_of_several_battles_is_read_once(full, monkeypatch):
         assert float((row - expected).abs().max()) < rounding_bound(expected)
 
 
-def test_rows_survive_joins_and_keeps(full):
+@pytest.fixture(params=[RowBatch, PaddedBatch])
+def batch(full, request):
+    """An empty batch of either kind: one network can do with both."""
+    ours = full.network.config._attn_implementation
+    assert isinstance(full.start_batch(), RowBatch)
+    full.network.set_attn_implementation(ours if request.param is RowBatch else "sdpa")
+    yield request.param(full.network)
+    full.network.set_attn_implementation(ours)
+
+
+def test_rows_survive_joins_and_keeps(full, batch):
     """Each row stays what its own sequence alone gives, through a batch's whole life."""
     short, middle, long = (
         list(full.encode(user(text))) for text in ("Hi", questions(20)[19], questions(144)[100])
     )
     tokens = full.encode(user("the quick brown fox jumps over the lazy dog"))[-12:]
-    batch = full.start_batch()
 
     @cache
     def alone(history):
-        return next_logits(full, [history])[0]
+        fresh = type(batch)(full.network)
+        fresh.add([history])
+        return fresh.logits[0]
 
     def check(*histories):
         assert batch.logits.shape == (len(histories), full.vocabulary.end)
@@ -362,7 +374,7 @@ def test_rows_survive_joins_and_keeps(full):
     batch.keep([1, 0])  # another order
     check(long, short)
     batch.keep([1])  # the longest leaves, and its columns with it
-    assert batch._mask.shape[1] == len(short)
+    assert isinstance(batch, RowBatch) or batch._mask.shape[1] == len(short)
     batch.advance(torch.tensor(tokens[5:6]))
     short.append(tokens[5])
     check(short)

@@ -315,6 +315,40 @@ def test_newcomers_join_the_running_batch():
     assert (first.most_rows, second.most_rows) == (2, 2)
 
 
+def test_what_runs_goes_on_between_the_prompts_of_many():
+    """A step reads so many tokens of prompts, in the order they came, and at least one battle's."""
+    model = hum()
+    engine = engine_of(model)
+    runs = add(engine, request(("hum", 0, [0]))), add(engine, request(("hum", 1, [0] * 900)))
+    engine.step()
+    assert [len(run.lines[0].tokens) for run in runs] == [1, 0]
+    engine.step()  # longer than a step reads, and read all the same
+    assert [len(run.lines[0].tokens) for run in runs] == [2, 1]
+    for seed in range(2, 9):
+        runs += (add(engine, request(("hum", seed, [0] * 200))),)
+    written = []
+    while not all(run.lines[0].tokens for run in runs):
+        engine.step()
+        written.append([len(run.lines[0].tokens) for run in runs])
+        assert engine.battles == 9
+    ahead = [[3, 2], [4, 3], [5, 4], [6, 5]]
+    later = [[1, 1], [2, 2, 1, 1], [3, 3, 2, 2, 1, 1], [4, 4, 3, 3, 2, 2, 1]]
+    assert written == [a + b + [0] * (7 - len(b)) for a, b in zip(ahead, later, strict=True)]
+
+
+def test_nothing_is_read_for_those_who_left_before_their_turn():
+    model = hum()
+    engine = engine_of(model)
+    runs = [add(engine, request(("hum", seed, [0] * 300))) for seed in range(4)]
+    for left in runs[1:3]:
+        left.cancelled.set()
+    engine.step()
+    engine.step()
+    assert [run.done.is_set() for run in runs] == [False, True, True, False]
+    assert [len(run.lines[0].tokens) for run in runs] == [2, 0, 0, 1]
+    assert [calls for calls in model.calls if calls[0] == "add"] == [("add", 1), ("add", 2)]
+
+
 def test_unbatchable_models_get_a_lane_each():
     model = hum(batchable=False)
     engine = engine_of(model)

@@ -1,0 +1,94 @@
+"""Running sequences of a model whose rows attend by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, DynamicCache
+
+from coupled_arena.generation.slots import SlotCache
+
+
+class RowBatch:
+    """Sequences of different lengths, each in a slot of its own.
+
+    Attributes
+    ----------
+    logits : tensor, shape (n, v)
+        Next-token logits of each sequence.
+    """
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+        self._cache = SlotCache()
+        self._lengths: list[int] = []  # of the slots, as are the columns
+        self._columns = torch.zeros(0, dtype=torch.int64, device=network.device)
+        self._slots: list[int] = []  # of the rows
+        self.logits = torch.zeros((0, 0), device=network.device)
+
+    @torch.inference_mode()
+    def add(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Append new prompts as rows, each read once and in the shape it has by itself."""
+        read = {prompt: self._read(prompt) for prompt in dict.fromkeys(map(tuple, prompts))}
+        new = [read[tuple(prompt)] for prompt in prompts]
+        if not new:
+            return
+        old, lengths = len(self._lengths), [*self._lengths, *map(len, prompts)]
+        logits = torch.cat([*([self.logits] if old else []), *(one for one, _ in new)])
+        self._cache.shape_like(new[0][1])
+        self._cache.reserve(len(lengths), max(lengths) + 1)
+        self._cache.fill(old, [cache for _, cache in new])
+        self._settle(lengths, [*self._slots, *range(old, len(lengths))], logits)
+
+    @torch.inference_mode()
+    def advance(self, tokens: torch.Tensor) -> None:
+        """Append one token to every row and compute the next logits."""
+        self._cache.reserve(len(self._lengths), max(self._lengths) + 1)
+        self._cache.begin(self._columns)
+        slots = None
+        if self._slots != sorted(self._slots):
+            slots = torch.tensor(self._slots, device=self._columns.device)
+            tokens = torch.empty_like(tokens).scatter_(0, slots, tokens)
+        output = self._network(
+            input_ids=tokens[:, None],
+            # Four dimensions, as of a mask that is ready: it is handed on as it is.
+            attention_mask=(self._columns + 1)[:, None, None, None],
+            position_ids=self._columns[:, None],
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits = output.logits[:, -1]
+        self.logits = logits if slots is None else logits[slots]
+        self._lengths = [length + 1 for length in self._lengths]
+        self._columns = self._columns + 1
+
+    @torch.inference_mode()
+    def keep(self, rows: Sequence[int]) -> None:
+        """Keep only these rows, in this order."""
+        chosen = torch.tensor(rows, dtype=torch.int64, device=self._columns.device)
+        slots = [self._slots[row] for row in rows]
+        lengths = [0] * len(rows)
+        places = self._cache.keep(slots)
+        for slot, place in zip(slots, places, strict=True):
+            lengths[place] = self._lengths[slot]
+        self._settle(lengths, places, self.logits[chosen])
+        self._cache.reserve(len(lengths), max(lengths, default=-1) + 1)
+
+    def _settle(self, lengths: list[int], slots: list[int], logits: torch.Tensor) -> None:
+        self._columns = torch.tensor(lengths, dtype=torch.int64, device=self._columns.device)
+        self._lengths, self._slots, self.logits = lengths, slots, logits
+
+    def _read(self, prompt: tuple[int, ...]) -> tuple[torch.Tensor, Cache]:
+        cache = DynamicCache()
+        ids = torch.tensor([list(prompt)], device=self._network.device)
+        output = self._network(
+            input_ids=ids,
+            position_ids=torch.arange(len(prompt), device=ids.device)[None],
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1], cache

@@ -223,6 +223,7 @@ class EngineProcess:
         elif isinstance(message, Ready):
             self.models.update(message.models)
             self._ready_since = time.monotonic()
+            _log.info("Process %d decodes", self._process.pid)
             if not self._first.done():
                 self._first.set_result(None)
         elif isinstance(message, Refused):

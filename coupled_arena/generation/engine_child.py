@@ -178,4 +178,6 @@ def _result(running: Running) -> Ended:
 
 
 def _stand_in(model: Any) -> StandIn:
-    return StandIn(model.name, model.tokenization, model.perplexity, dict(model.arithmetic))
+    # Plain strings: that of torch's version is one of torch's own, which the server need not load.
+    arithmetic = {key: str(value) for key, value in model.arithmetic.items()}
+    return StandIn(model.name, model.tokenization, model.perplexity, arithmetic)

@@ -13,28 +13,26 @@ from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
 class StandIn:
     """All of a model but its weights, which another process holds; see `LanguageModel`."""
 
-    name: str
-    tokenization: Tokenization
-    perplexity: float
-    arithmetic: Mapping[str, str]
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """What its tokens mean."""
-        return self.tokenization.vocabulary
-
-    @property
-    def context_length(self) -> int:
-        """Most tokens of prompt and reply together."""
-        return self.tokenization.context_length
+    def __init__(
+        self,
+        name: str,
+        tokenization: Tokenization,
+        perplexity: float,
+        arithmetic: Mapping[str, str],
+    ) -> None:
+        self.name = name
+        self.perplexity = perplexity
+        self.arithmetic = arithmetic
+        self.vocabulary: Vocabulary = tokenization.vocabulary
+        self.context_length: int = tokenization.context_length
+        self._tokenization = tokenization
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
-        return self.tokenization.encode(messages)
+        return self._tokenization.encode(messages)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ _WAIT = "The models are being loaded again. Ask again in a minute."
 # A fork server shares neither sockets nor database with this process, and starts another child
 # without importing again what takes seconds.
 _METHODS = multiprocessing.get_all_start_methods()
-_PROCESSES = multiprocessing.get_context("forkserver" if "forkserver" in _METHODS else "spawn")
+_PROCESSES: Any = multiprocessing.get_context("forkserver" if "forkserver" in _METHODS else "spawn")
 _PRELOADED = ["coupled_arena.generation.huggingface", "coupled_arena.generation.worker"]
 
 

@@ -1,6 +1,7 @@
 """Many people at once: tokens per second through the page against the engine alone, in one run.
 
     python -m benchmarks.load [--people 1,4,16] [--rounds N] [--tokens N] [--preset NAME]
+    python -m benchmarks.load --config arena.toml   # its models, its length of answers
 
 For each number of people: the engine alone decodes as many battles at a time, then as many visitors
 ask over HTTP, watch their answers, vote and ask again. Prints tokens per second of both and their
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -66,10 +68,16 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=2)
     arguments.add_argument("--tokens", type=int, default=32)
     arguments.add_argument("--preset", default="demo")
+    arguments.add_argument("--config", type=Path)
     given = arguments.parse_args()
     people = [int(number) for number in given.people.split(",")]
-    sampling = {"max_new_tokens": given.tokens}
-    settings = load_settings(preset=given.preset, sampling=sampling)
+    folder = Path(tempfile.mkdtemp())
+    config = given.config or folder / "arena.toml"
+    if not given.config:
+        config.write_text(
+            f"preset = '{given.preset}'\n[sampling]\nmax_new_tokens = {given.tokens}\n"
+        )
+    settings = load_settings(config)
     questions = [
         prompt
         for prompt in read_library(resource("data/prompts.jsonl")).prompts
@@ -82,14 +90,13 @@ def main() -> None:
         asked = questions_for(questions, number * given.rounds)
         alone[number] = engine_alone(settings, models, asked, number)
     del models
-    with tempfile.TemporaryDirectory() as folder:
-        db = Path(folder) / "arena.duckdb"
-        with served(Path(folder), given.preset, given.tokens) as url:
-            crowd(url, questions[:1], 1, 1)  # warms up
-            met = {number: crowd(url, questions, number, given.rounds) for number in people}
-        with duckdb.connect(str(db), read_only=True) as connection:
-            for number in people:
-                report(connection, number, alone[number], met[number])
+    with served(config, folder / "arena.duckdb") as url:
+        crowd(url, questions[:1], 1, 1)  # warms up
+        met = {number: crowd(url, questions, number, given.rounds) for number in people}
+    with duckdb.connect(str(folder / "arena.duckdb"), read_only=True) as connection:
+        for number in people:
+            report(connection, number, alone[number], met[number])
+    shutil.rmtree(folder)
 
 
 def questions_for(questions: list[Prompt], count: int) -> list[Prompt]:
@@ -127,11 +134,10 @@ def engine_alone(
 
 
 @contextmanager
-def served(folder: Path, preset: str, tokens: int) -> Iterator[str]:
+def served(config: Path, db: Path) -> Iterator[str]:
     """Serve the app in a process of its own; yield its address."""
-    config, port = folder / "arena.toml", free_port()
-    config.write_text(f"preset = '{preset}'\n[sampling]\nmax_new_tokens = {tokens}\n")
-    options = ["--config", str(config), "--db", str(folder / "arena.duckdb"), "--port", str(port)]
+    port = free_port()
+    options = ["--config", str(config), "--db", str(db), "--port", str(port)]
     app = subprocess.Popen([sys.executable, "-m", "coupled_arena", "serve", *options])
     url = f"http://127.0.0.1:{port}"
 

@@ -1,6 +1,6 @@
 """A model on a vLLM server against the same model here, in one run.
 
-    python -m benchmarks.model_servers --server http://gpu-1:8000 [--model NAME] [--tokens N]
+    python -m benchmarks.model_servers --server http://gpu-1:8000 [--model NAME]
 
 Prints tokens per second of one reply here, and of 1, 8 and 32 replies at once on the server; and
 how many of the 32 are the same here, token by token.
@@ -28,10 +28,11 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--server", required=True)
     arguments.add_argument("--model", default="SmolLM2-135M")
+    arguments.add_argument("--served-as", default="")
     arguments.add_argument("--tokens", type=int, default=48)
     given = arguments.parse_args()
     compile_noise_loop()
-    here, there = both(load_settings(), given.model, given.server)
+    here, there = both(load_settings(), given)
     asked = questions(here, max(AT_ONCE), given.tokens)
     timed(here, asked[:1])  # warms up
     alone, first = timed(here, asked[:1])
@@ -46,10 +47,11 @@ def main() -> None:
     print(f"the same words: {equal} of {len(ours)}")
 
 
-def both(settings: Settings, name: str, server: str) -> tuple[LanguageModel, LanguageModel]:
+def both(settings: Settings, given: argparse.Namespace) -> tuple[LanguageModel, LanguageModel]:
     """Return the model of this process, and the one that is served."""
-    spec = settings.catalog[name]
-    return load(spec, settings.cache), load(replace(spec, server=server), settings.cache)
+    spec = settings.catalog[given.model]
+    served = replace(spec, server=given.server, served_as=given.served_as)
+    return load(spec, settings.cache), load(served, settings.cache)
 
 
 def questions(model: LanguageModel, count: int, tokens: int) -> list[Request]:

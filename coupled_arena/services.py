@@ -281,13 +281,9 @@ def load(spec: ModelSpec, cache: Path) -> LanguageModel:
     started = time.perf_counter()
     _log.info("Loading %s", spec.name)
     model = load_model(spec, cache)
-    try:
-        weights = model.fingerprint
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"Model {spec.name!r} cannot read a plain text: {reason}.") from error
+    perplexity = model.read_text()
     seconds = time.perf_counter() - started
-    _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, weights.perplexity)
+    _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, perplexity)
     return model
 
 

@@ -15,6 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.attention import ROW_ATTENTION, compile_attention_loop
 from coupled_arena.generation.checkpoints import (
     UNREADABLE,
@@ -108,6 +109,20 @@ class HuggingFaceModel:
     def perplexity(self) -> float:
         """How much a plain text surprises it, per token."""
         return self.fingerprint.perplexity
+
+    def read_text(self) -> float:
+        """Return the perplexity, which takes a moment the first time.
+
+        Raises
+        ------
+        ModelError
+            The weights cannot be read, or do not fit what they are said to be.
+        """
+        try:
+            return self.perplexity
+        except Exception as error:
+            reason = reason_of(error)
+            raise ModelError(f"Model {self.name!r} cannot read a plain text: {reason}.") from error
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from coupled_arena.core.catalog import ModelSpec, read_catalog
+from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.fingerprint import fingerprint, perplexity, smoke_text, strangers
 from coupled_arena.generation.huggingface import load_model
 from tests.small_models import NAMES, save_small_models
@@ -133,3 +134,11 @@ def test_weights_that_make_no_sense_are_told(load):
     model = load(NAMES[0], dtype="float32")
     model.network.lm_head.weight *= 1e5
     assert model.perplexity == math.inf
+
+
+def test_a_model_that_fails_while_it_reads_is_one_line(load):
+    model = load(NAMES[0])
+    model.network.lm_head = None
+    with pytest.raises(ModelError, match="cannot read a plain text: ") as refused:
+        model.read_text()
+    assert "\n" not in str(refused.value)

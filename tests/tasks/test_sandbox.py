@@ -43,9 +43,10 @@ def run(program, tests=TESTS, box=TIGHT):
 
 
 def ours():
-    """The processes that came from this one, and whoever has lost a parent."""
-    here = psutil.Process()
-    return {p.pid for p in here.children(recursive=True)} | {
+    """The processes that came from this one, but for apps of other tests, and orphans."""
+    children = psutil.Process().children(recursive=True)
+    apps = "multiprocessing.forkserver"
+    return {p.pid for p in children if apps not in " ".join(p.cmdline())} | {
         p.pid for p in psutil.process_iter(["ppid", "cmdline"])
         if p.info["ppid"] == 1 and "coupled_arena.tasks" in " ".join(p.info["cmdline"] or [])
     }  # fmt: skip

@@ -42,11 +42,17 @@ def run(program, tests=TESTS, box=TIGHT):
     return box.run([program], "", tests, "f")
 
 
+def ends_or_serves(process):
+    """Whether it has ended by now, or is one of the apps that other tests left running."""
+    try:
+        return "multiprocessing.forkserver" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # so is one that waits for its parent to notice
+        return True
+
+
 def ours():
     """The processes that came from this one, but for apps of other tests, and orphans."""
-    children = psutil.Process().children(recursive=True)
-    apps = "multiprocessing.forkserver"
-    return {p.pid for p in children if apps not in " ".join(p.cmdline())} | {
+    return {p.pid for p in psutil.Process().children(recursive=True) if not ends_or_serves(p)} | {
         p.pid for p in psutil.process_iter(["ppid", "cmdline"])
         if p.info["ppid"] == 1 and "coupled_arena.tasks" in " ".join(p.info["cmdline"] or [])
     }  # fmt: skip

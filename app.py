@@ -4,5 +4,4 @@ import sys
 
 from coupled_arena.cli import main
 
-if __name__ == "__main__":  # the process that decodes imports this file, too
-    main(["serve", *sys.argv[1:]])
+main(["serve", *sys.argv[1:]])

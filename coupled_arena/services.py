@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,18 +122,20 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
 
 @contextmanager
 def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
-    """Start the engine, in a process of its own, which loads the models."""
+    """Load the models and start the engine."""
     from coupled_arena.battles.arena import Arena, ArenaRules
-    from coupled_arena.generation.engine_process import EngineProcess
+    from coupled_arena.generation.lockstep import LockstepEngine
+    from coupled_arena.generation.worker import EngineWorker
 
+    models = load_enabled(settings)
     rules = ArenaRules(
         settings.sampling.sampling(),
         settings.battle.coupled_share,
         settings.battle.most_at_once,
     )
-    worker = EngineProcess(partial(load_enabled, settings))
+    worker = EngineWorker(LockstepEngine(models))
     try:
-        yield Arena(worker.models, worker, store, rules)
+        yield Arena(models, worker, store, rules)
     finally:
         worker.close()
 

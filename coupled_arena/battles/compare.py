@@ -9,8 +9,9 @@ from itertools import takewhile
 
 from coupled_arena.core.errors import PromptError
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id
-from coupled_arena.generation.running import Running, Worker
+from coupled_arena.generation.running import Running
 from coupled_arena.generation.turns import Models, next_request
+from coupled_arena.generation.worker import EngineWorker
 
 FEWEST, MOST = 2, 4
 
@@ -26,7 +27,7 @@ class Comparison:
 
 def compare(
     models: Models,
-    worker: Worker,
+    worker: EngineWorker,
     names: Sequence[str],
     question: str,
     mode: Mode,

@@ -128,11 +128,8 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     from coupled_arena.generation.worker import EngineWorker
 
     models = load_enabled(settings)
-    rules = ArenaRules(
-        settings.sampling.sampling(),
-        settings.battle.coupled_share,
-        settings.battle.most_at_once,
-    )
+    battle = settings.battle
+    rules = ArenaRules(settings.sampling.sampling(), battle.coupled_share, battle.most_at_once)
     worker = EngineWorker(LockstepEngine(models))
     try:
         yield Arena(models, worker, store, rules)

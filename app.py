@@ -4,4 +4,5 @@ import sys
 
 from coupled_arena.cli import main
 
-main(["serve", *sys.argv[1:]])
+if __name__ == "__main__":  # the process that decodes imports this file, too
+    main(["serve", *sys.argv[1:]])

@@ -18,8 +18,8 @@ from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.generation.huggingface import HuggingFaceModel
 from coupled_arena.generation.lockstep import LockstepEngine, decode
-from coupled_arena.generation.noise import model_seed
 from coupled_arena.generation.running import Contender, Request, Running
+from coupled_arena.generation.seeds import model_seed
 from coupled_arena.services import load_enabled
 
 

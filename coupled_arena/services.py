@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,17 +123,15 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
 
 @contextmanager
 def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
-    """Load the models and start the engine."""
+    """Start the engine, in a process of its own, which loads the models."""
     from coupled_arena.battles.arena import Arena, ArenaRules
-    from coupled_arena.generation.lockstep import LockstepEngine
-    from coupled_arena.generation.worker import EngineWorker
+    from coupled_arena.generation.engine_process import EngineProcess
 
-    models = load_enabled(settings)
     battle = settings.battle
     rules = ArenaRules(settings.sampling.sampling(), battle.coupled_share, battle.most_at_once)
-    worker = EngineWorker(LockstepEngine(models))
+    worker = EngineProcess(partial(load_enabled, settings))
     try:
-        yield Arena(models, worker, store, rules)
+        yield Arena(worker.models, worker, store, rules)
     finally:
         worker.close()
 

@@ -34,9 +34,8 @@ from coupled_arena.core.records import (
     Vote,
     new_id,
 )
-from coupled_arena.generation.running import Request, Running
+from coupled_arena.generation.running import Request, Running, Worker
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
-from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
@@ -64,7 +63,7 @@ class Arena:
     ----------
     models : mapping of str to LanguageModel
         The models that take part.
-    worker : EngineWorker
+    worker : Worker
         Decodes for everybody.
     store : Store
         Where battles and votes go.
@@ -76,7 +75,7 @@ class Arena:
     def __init__(
         self,
         models: Models,
-        worker: EngineWorker,
+        worker: Worker,
         store: Store,
         rules: ArenaRules,
         rng: random.Random | None = None,

@@ -9,9 +9,8 @@ from itertools import takewhile
 
 from coupled_arena.core.errors import PromptError
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id
-from coupled_arena.generation.running import Running
+from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models, next_request
-from coupled_arena.generation.worker import EngineWorker
 
 FEWEST, MOST = 2, 4
 
@@ -27,7 +26,7 @@ class Comparison:
 
 def compare(
     models: Models,
-    worker: EngineWorker,
+    worker: Worker,
     names: Sequence[str],
     question: str,
     mode: Mode,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from coupled_arena.core.records import Battle, Finish, Reply
 from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.score_gap import score_gap
 from coupled_arena.generation.turns import (
     Models,
     before_turn,
     check_replayable,
     next_request,
-    score_gap,
 )
 
 

@@ -64,15 +64,15 @@ class HuggingFaceModel:
         self._spec = spec
         self._packing = packing
         self._tokenizer = tokenizer
-        self._tokenization = Tokenization(
+        self.tokenization = Tokenization(
             spec,
             tokenizer,
             model.generation_config,
             outputs=model.get_output_embeddings().weight.shape[0],
             context_length=model.config.get_text_config().max_position_embeddings,
         )
-        self.vocabulary: Vocabulary = self._tokenization.vocabulary
-        self.context_length: int = self._tokenization.context_length
+        self.vocabulary: Vocabulary = self.tokenization.vocabulary
+        self.context_length: int = self.tokenization.context_length
 
     @property
     def device(self) -> torch.device:
@@ -126,7 +126,7 @@ class HuggingFaceModel:
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
-        return self._tokenization.encode(messages)
+        return self.tokenization.encode(messages)
 
     def start_batch(self) -> Batch:
         """Return an empty batch."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeGuard
-
-import torch
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Batch(Protocol):

@@ -9,7 +9,6 @@ V = 151,936): far below what 1e9 votes could see.
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from typing import Any
 
@@ -125,22 +124,6 @@ class GumbelCache:
     def forget(self, running: set[tuple[int, int, int]]) -> None:
         """Drop every block but those of the (seed, turn, position // 4) still running."""
         self._blocks = {key: block for key, block in self._blocks.items() if key in running}
-
-
-def model_seed(battle_seed: int, model: str, ordinal: int) -> int:
-    """Return the seed of one model of an independent battle.
-
-    Parameters
-    ----------
-    battle_seed : int
-        64-bit seed of the battle.
-    model : str
-        The model's name.
-    ordinal : int
-        How often that name occurred earlier in the battle: a model against itself differs too.
-    """
-    text = battle_seed.to_bytes(8, "little") + model.encode() + ordinal.to_bytes(4, "little")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 def signed(value: int) -> int:

@@ -57,7 +57,7 @@ class RemoteModel:
     ) -> None:
         self.name = spec.name
         self._spec = spec
-        self._tokenization = tokenization
+        self.tokenization = tokenization
         self._server = server
         self.perplexity = perplexity
         self.vocabulary: Vocabulary = tokenization.vocabulary
@@ -75,7 +75,7 @@ class RemoteModel:
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
-        return self._tokenization.encode(messages)
+        return self.tokenization.encode(messages)
 
     def start_stream(
         self, prompt: Sequence[int], seed: int, turn: int, sampling: Sampling, limit: int

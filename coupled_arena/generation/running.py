@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish, Sampling
@@ -26,6 +28,44 @@ class Request:
     contenders: tuple[Contender, ...]
     sampling: Sampling
     turn: int = 0
+
+
+class Announced(threading.Event):
+    """An event that tells it when it is first set."""
+
+    def __init__(self, tell: Callable[[], object]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def set(self) -> None:
+        """Set it, and tell."""
+        was_set = self.is_set()
+        super().set()
+        if not was_set:
+            self._tell()
+
+
+class Worker(Protocol):
+    """Who decodes for many visitors at once."""
+
+    @property
+    def battles(self) -> int:
+        """How many turns are waiting or running."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether turns are taken in."""
+        ...
+
+    @property
+    def failing(self) -> bool:
+        """Whether step after step has failed, and none gone well since."""
+        ...
+
+    def submit(self, request: Request) -> Running:
+        """Hand in a turn."""
+        ...
 
 
 class Line:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
-
-import torch
 
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply
-from coupled_arena.generation.language_model import LanguageModel, LocalModel, is_served
-from coupled_arena.generation.noise import GumbelCache, model_seed
+from coupled_arena.generation.language_model import LanguageModel
 from coupled_arena.generation.running import Contender, Request, Running
-from coupled_arena.generation.sampling import outcome_scores
+from coupled_arena.generation.seeds import model_seed
 
 Models = Mapping[str, LanguageModel]
 
@@ -99,27 +94,3 @@ def check_replayable(battle: Battle, models: Models) -> None:
     absent = sorted({name for name in battle.models if name not in models})
     if absent:
         raise BattleError(f"Battle {battle.id} needs {', '.join(absent)}: add it to the catalog.")
-
-
-def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome: int) -> float:
-    """Return by how much the winning outcome beats another at one position of a stored reply.
-
-    Computed in a batch of one, with log-weights and noise as in the draw; a gap of the size of
-    the arithmetic's rounding explains a difference, a larger one does not. NaN where a server
-    holds the model: its logits are not known here.
-    """
-    model = models[battle.models[reply.place]]
-    if is_served(model):
-        return math.nan
-    model = cast(LocalModel, model)
-    question = battle.prompts[reply.turn]
-    request = next_request(models, before_turn(battle, reply.turn), question)
-    contender = request.contenders[reply.place]
-    batch = model.start_batch()
-    batch.add([[*contender.prompt, *reply.tokens[:index]]])
-    stops = torch.tensor(sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device)
-    scores = outcome_scores(batch.logits, stops, battle.sampling)
-    if battle.sampling.temperature:
-        keys = torch.from_numpy(model.vocabulary.keys).to(model.device)
-        scores = scores + GumbelCache(keys).at([(contender.seed, reply.turn, index)])
-    return float(scores.max() - scores[0, outcome])

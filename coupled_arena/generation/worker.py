@@ -55,12 +55,16 @@ class EngineWorker:
     def submit(self, request: Request) -> Running:
         """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it."""
         running = self._engine.prepare(request)
+        self.take(running)
+        return running
+
+    def take(self, running: Running) -> None:
+        """Take in a turn that the engine has prepared."""
         with self._gate:
             if self._open:
                 self._inbox.put(running)
             else:
                 running.fail(ModelError(_STOPPED))
-        return running
 
     def close(self) -> None:
         """End every turn and the thread."""

@@ -7,12 +7,14 @@ imports it, and apps are forks of that process.
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,6 +96,9 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
 
     os.environ.update(environment)
     os.chdir(REPOSITORY)
+    # The process that decodes is one more fork of the process that has imported everything, whose
+    # address it knows. It would start one of its own, for it has not started that one.
+    multiprocessing.forkserver._forkserver.ensure_running = resource_tracker.ensure_running
     # A shell that starts the checks in the background lets them, and all they start, ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for path, stream in ((os.devnull, 1), (stderr, 2)):

@@ -78,8 +78,9 @@ def test_a_visitor_who_leaves_frees_the_engine(narrow_app):
     assert b"The arena is busy" in second.heard
     answers.close()  # as a closed tab does: the connection is gone
     admitted = until(lambda: begin(second))
-    assert begin(third) is None  # the second one's answers are being written now
+    let_in = begin(third)  # the second one's answers are being written now
     admitted.close()
+    assert let_in is None, f"{second.heard.decode()[-3000:]}\n{narrow_app.stderr.read_text()}"
 
 
 def test_stopping_frees_the_engine(narrow_app):

@@ -12,8 +12,8 @@ import gradio as gr
 from coupled_arena.battles.arena import CADENCE
 from coupled_arena.battles.compare import FEWEST, MOST, common_beginning, compare, parse_seed
 from coupled_arena.core.records import Mode, Sampling, seed_to_hex
+from coupled_arena.generation.running import Worker
 from coupled_arena.generation.turns import Models
-from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.panel import comparison_panel
 
@@ -27,7 +27,7 @@ _FIRST_WORD = re.compile(r"\s*\S+")
 class CompareTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, models: Models, worker: EngineWorker, sampling: Sampling) -> None:
+    def __init__(self, models: Models, worker: Worker, sampling: Sampling) -> None:
         self._models = models
         self._worker = worker
         self._sampling = sampling

@@ -1,0 +1,231 @@
+"""Many people at once: tokens per second through the page against the engine alone, in one run.
+
+    python -m benchmarks.load [--people 1,4,16] [--rounds N] [--tokens N] [--preset NAME]
+    python -m benchmarks.load --config arena.toml   # its models, its length of answers
+
+For each number of people: the engine alone decodes as many battles at a time, then as many visitors
+ask over HTTP, watch their answers, vote and ask again. Prints tokens per second of both and their
+ratio, how long a question waits for its first words and its end, what the page takes to open
+meanwhile, and how many votes that somebody was thanked for are not in the database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import httpx
+
+from coupled_arena.battles.pairing import new_battle
+from coupled_arena.core.prompts import read_library
+from coupled_arena.core.records import Prompt
+from coupled_arena.core.settings import Settings, load_settings, resource
+from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.running import Request
+from coupled_arena.generation.turns import next_request
+from coupled_arena.services import load_enabled
+from tests.patience import until
+from tests.ui.raw_client import Visitor, speak
+from tests.ui.server import free_port
+
+TOKENS = """
+select sum(len(replies.tokens)) from replies join battles using (battle)
+where list_contains(?, battles.commitment)
+"""
+
+
+@dataclass
+class Crowd:
+    """What so many visitors met."""
+
+    seconds: float = 0.0
+    commitments: list[str] = field(default_factory=list)
+    first_words: list[float] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+    openings: list[float] = field(default_factory=list)
+    votes: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--people", default="1,4,16")
+    arguments.add_argument("--rounds", type=int, default=2)
+    arguments.add_argument("--tokens", type=int, default=32)
+    arguments.add_argument("--preset", default="demo")
+    arguments.add_argument("--config", type=Path)
+    given = arguments.parse_args()
+    people = [int(number) for number in given.people.split(",")]
+    folder = Path(tempfile.mkdtemp())
+    config = given.config or folder / "arena.toml"
+    if not given.config:
+        config.write_text(
+            f"preset = '{given.preset}'\n[sampling]\nmax_new_tokens = {given.tokens}\n"
+        )
+    settings = load_settings(config)
+    questions = [
+        prompt
+        for prompt in read_library(resource("data/prompts.jsonl")).prompts
+        if len(prompt.text) < 300
+    ]
+    alone = {}
+    models = load_enabled(settings)
+    decode(LockstepEngine(models), requests(settings, models, questions[:1]))  # warms up
+    for number in people:
+        asked = questions_for(questions, number * given.rounds)
+        alone[number] = engine_alone(settings, models, asked, number)
+    del models
+    with served(config, folder / "arena.duckdb") as url:
+        crowd(url, questions[:1], 1, 1)  # warms up
+        met = {number: crowd(url, questions, number, given.rounds) for number in people}
+    with duckdb.connect(str(folder / "arena.duckdb"), read_only=True) as connection:
+        for number in people:
+            report(connection, number, alone[number], met[number])
+    shutil.rmtree(folder)
+
+
+def questions_for(questions: list[Prompt], count: int) -> list[Prompt]:
+    return [questions[number % len(questions)] for number in range(count)]
+
+
+def requests(
+    settings: Settings, models: Mapping[str, LanguageModel], questions: list[Prompt]
+) -> list[Request]:
+    """Return first turns of battles, drawn as the arena draws them."""
+    sampling, share = settings.sampling.sampling(), settings.battle.coupled_share
+    rng = random.Random(7)
+    return [
+        next_request(
+            models, new_battle(list(models), 2, sampling, coupled_share=share, rng=rng), question
+        )
+        for question in questions
+    ]
+
+
+def engine_alone(
+    settings: Settings, models: Mapping[str, LanguageModel], asked: list[Prompt], at_once: int
+) -> float:
+    """Return the tokens per second of an engine that always has so many battles to decode."""
+    engine = LockstepEngine(models)
+    waiting = [engine.prepare(request) for request in requests(settings, models, asked)]
+    runs = list(waiting)
+    started = time.perf_counter()
+    while waiting or engine.battles:
+        while waiting and engine.battles < at_once:
+            engine.add(waiting.pop(0))
+        engine.step()
+    taken = time.perf_counter() - started
+    return sum(len(line.tokens) for run in runs for line in run.lines) / taken
+
+
+@contextmanager
+def served(config: Path, db: Path) -> Iterator[str]:
+    """Serve the app in a process of its own; yield its address."""
+    port = free_port()
+    options = ["--config", str(config), "--db", str(db), "--port", str(port)]
+    app = subprocess.Popen([sys.executable, "-m", "coupled_arena", "serve", *options])
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        try:
+            return httpx.get(f"{url}/healthz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    try:
+        until(answers)
+        yield url
+    finally:
+        app.send_signal(signal.SIGINT)
+        app.wait()
+
+
+def crowd(url: str, questions: list[Prompt], people: int, rounds: int) -> Crowd:
+    """Let so many visitors play at the same time."""
+    met = Crowd()
+    visitors = [Visitor(url) for _ in range(people)]
+    over = threading.Event()
+    asked = [questions_for(questions[number:], rounds) for number in range(people)]
+    with ThreadPoolExecutor(people + 1) as pool:
+        pool.submit(look_in, url, over, met)
+        started = time.perf_counter()
+        games = [pool.submit(play, *each, met) for each in zip(visitors, asked, strict=True)]
+        for game in games:
+            game.result()
+        met.seconds = time.perf_counter() - started
+        over.set()
+    return met
+
+
+def play(visitor: Visitor, questions: list[Prompt], met: Crowd) -> None:
+    """Ask, watch, vote, and again."""
+    for question in questions:
+        started = time.perf_counter()
+        spoken: list[float] = []
+
+        def look(view: dict, since: float = started, spoken: list[float] = spoken) -> bool:
+            if not spoken and speak(view):
+                spoken.append(time.perf_counter() - since)
+            return False
+
+        view = visitor.ask(question.text, stop=look)
+        if not view or view["error"]:
+            met.refusals.append(view["error"] if view else "refused")
+            continue
+        met.ends.append(time.perf_counter() - started)
+        met.first_words += spoken
+        met.commitments.append(view["commitment"])
+        reveal = view["reveal"] or visitor.vote()
+        if "vote" in reveal:
+            met.votes.append(reveal["vote"])
+        else:  # two answers with the same words, but not the same tokens
+            met.refusals.append(reveal["error"])
+
+
+def look_in(url: str, over: threading.Event, met: Crowd) -> None:
+    """Open the page every second."""
+    while not over.wait(1):
+        started = time.perf_counter()
+        httpx.get(url).raise_for_status()
+        met.openings.append(time.perf_counter() - started)
+
+
+def report(connection: duckdb.DuckDBPyConnection, people: int, alone: float, met: Crowd) -> None:
+    (tokens,) = connection.execute(TOKENS, [met.commitments]).fetchone() or (0,)
+    stored = connection.execute(
+        "select count(*) from votes where list_contains(?, vote)", [met.votes]
+    ).fetchone()
+    page = (tokens or 0) / met.seconds
+    lost = len(met.votes) - (stored[0] if stored else 0)
+    print(
+        f"{people:3} people: page {page:6.1f} tokens/s, engine alone {alone:6.1f}: "
+        f"{page / alone:.2f}; first words after {typical(met.first_words)}, "
+        f"end after {typical(met.ends)}, page opens in {typical(met.openings)}; "
+        f"{len(met.votes)} votes, {lost} lost, {len(met.refusals)} refusals",
+        flush=True,
+    )
+
+
+def typical(seconds: list[float]) -> str:
+    if not seconds:
+        return "-"
+    return f"{statistics.median(seconds):.2f} s (at most {max(seconds):.2f})"
+
+
+if __name__ == "__main__":
+    main()

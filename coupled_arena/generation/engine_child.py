@@ -1,0 +1,183 @@
+"""The process that decodes for a web server: an `EngineWorker` at the other end of a pipe.
+
+It lives for as long as the server holds its end of the pipe.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from logging.handlers import QueueHandler
+from multiprocessing.connection import Connection
+from typing import Any
+
+from coupled_arena.core.errors import ArenaError, ModelError
+from coupled_arena.core.processors import threads_beside_a_server
+from coupled_arena.generation.engine_messages import (
+    Cancel,
+    Ended,
+    Ready,
+    Refused,
+    Report,
+    StandIn,
+    Submit,
+)
+from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.running import Announced, Running
+
+CADENCE = 0.05  # seconds between reports of growing texts, of all turns together
+Load = Callable[[], Mapping[str, LanguageModel]]
+
+
+def run(pipe: Connection, load: Load) -> None:
+    """Load models and decode what arrives, until the other end of the pipe is closed."""
+    # Ctrl-C reaches all processes of a terminal, and a host's SIGTERM all of a service: the server
+    # stores the rounds that run, and needs this process for it.
+    for stopped in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stopped, signal.SIG_IGN)
+    _Child(_Pipe(pipe)).serve(load)
+
+
+class _Pipe:
+    """One end of a pipe that several threads write to."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._writing = threading.Lock()
+
+    def send(self, message: object) -> None:
+        """Send, or end this process: nobody is there to decode for."""
+        with self._writing:
+            try:
+                self._pipe.send(message)
+            except OSError:
+                os._exit(0)
+
+    def receive(self) -> Any:
+        """Return the next message; None once the other end is closed."""
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+
+class _LogOverPipe(QueueHandler):
+    """Hands the log to the server, which has the only one."""
+
+    def __init__(self, pipe: _Pipe) -> None:
+        super().__init__(queue=pipe)  # type: ignore[arg-type]
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Send a record."""
+        pipe: Any = self.queue
+        pipe.send(record)
+
+
+class _Child:
+    """Turns by the numbers that the server gave them."""
+
+    def __init__(self, pipe: _Pipe) -> None:
+        self._pipe = pipe
+        self._runs: dict[int, Running] = {}
+        self._seen: dict[int, tuple[str, ...]] = {}  # texts that the server has
+        self._changing = threading.Lock()
+        self._ended = threading.Event()
+        self._loaded = threading.Event()
+
+    def serve(self, load: Load) -> None:
+        """Load models and report for as long as the engine lives."""
+        import torch
+
+        from coupled_arena.generation.lockstep import LockstepEngine
+        from coupled_arena.generation.worker import EngineWorker
+
+        log = logging.getLogger("coupled_arena")
+        log.handlers, log.propagate = [_LogOverPipe(self._pipe)], False
+        log.setLevel(logging.INFO)
+        threading.Thread(target=self._listen, name="engine-orders", daemon=True).start()
+        if threads := threads_beside_a_server():
+            torch.set_num_threads(threads)
+        try:
+            models = load()
+        except ArenaError as error:
+            self._pipe.send(Refused(error))
+            return
+        self._engine = LockstepEngine(models)
+        self._worker = EngineWorker(self._engine)
+        self._loaded.set()
+        self._pipe.send(Ready({name: _stand_in(model) for name, model in models.items()}))
+        self._report_for_life()
+
+    def _listen(self) -> None:
+        while isinstance(order := self._pipe.receive(), Submit | Cancel):
+            self._loaded.wait()
+            if isinstance(order, Submit):
+                self._submit(order)
+            elif running := self._runs.get(order.number):
+                running.cancelled.set()
+        os._exit(0)  # at once, whatever a step still does
+
+    def _submit(self, order: Submit) -> None:
+        strangers = {c.model for c in order.request.contenders} - set(self._engine.models)
+        if strangers:
+            error = ModelError(f"{', '.join(sorted(strangers))} could not be loaded again.")
+            self._pipe.send(Report({}, {order.number: Ended((), 0, error)}, failing=False))
+            return
+        running = self._engine.prepare(order.request)
+        running.done = Announced(self._ended.set)
+        with self._changing:
+            self._runs[order.number] = running
+            self._seen[order.number] = running.texts
+        self._worker.take(running)
+        self._ended.set()  # wakes the reporter
+
+    def _report_for_life(self) -> None:
+        failing, due = False, 0.0
+        while self._worker.alive or self._runs:
+            self._ended.wait(CADENCE if self._runs or failing else None)
+            self._ended.clear()
+            ended = self._take_ended()
+            grown: dict[int, tuple[str, ...]] = {}
+            if time.monotonic() >= due:
+                due = time.monotonic() + CADENCE
+                grown = self._take_grown()
+            before, failing = failing, self._worker.failing
+            if grown or ended or failing != before:
+                self._pipe.send(Report(grown, ended, failing))
+
+    def _take_ended(self) -> dict[int, Ended]:
+        with self._changing:
+            over = [number for number, run in self._runs.items() if run.done.is_set()]
+            for number in over:
+                del self._seen[number]
+            return {number: _result(self._runs.pop(number)) for number in over}
+
+    def _take_grown(self) -> dict[int, tuple[str, ...]]:
+        grown: dict[int, tuple[str, ...]] = {}
+        with self._changing:
+            for number, running in self._runs.items():
+                if running.done.is_set():  # the next report tells it whole
+                    continue
+                texts, seen = running.texts, self._seen[number]
+                gained = tuple(new[len(old) :] for new, old in zip(texts, seen, strict=True))
+                if any(gained):
+                    grown[number] = gained
+                    self._seen[number] = texts
+        return grown
+
+
+def _result(running: Running) -> Ended:
+    lines = tuple(
+        (line.tokens, line.text, line.finish) for line in running.lines if line.finish is not None
+    )
+    return Ended(lines, running.most_rows, running.error)
+
+
+def _stand_in(model: Any) -> StandIn:
+    # Plain strings: that of torch's version is one of torch's own, which the server need not load.
+    arithmetic = {key: str(value) for key, value in model.arithmetic.items()}
+    return StandIn(model.name, model.tokenization, model.perplexity, arithmetic)

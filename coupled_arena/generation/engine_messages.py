@@ -1,0 +1,96 @@
+"""What the web server and the process that decodes tell each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Finish
+from coupled_arena.generation.prompt_encoding import Message
+from coupled_arena.generation.running import Request
+from coupled_arena.generation.tokenization import Tokenization
+from coupled_arena.generation.vocabulary import Vocabulary
+
+
+class StandIn:
+    """All of a model but its weights, which another process holds; see `LanguageModel`."""
+
+    def __init__(
+        self,
+        name: str,
+        tokenization: Tokenization,
+        perplexity: float,
+        arithmetic: Mapping[str, str],
+    ) -> None:
+        self.name = name
+        self.perplexity = perplexity
+        self.arithmetic = arithmetic
+        self.vocabulary: Vocabulary = tokenization.vocabulary
+        self.context_length: int = tokenization.context_length
+        self._tokenization = tokenization
+
+    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the token ids of a conversation; see `Tokenization.encode`."""
+        return self._tokenization.encode(messages)
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Decode a turn; reports will call it by its number."""
+
+    number: int
+    request: Request
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Stop a turn where it is."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Close:
+    """End the process."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The models that were loaded; turns are taken from now on."""
+
+    models: dict[str, StandIn]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Too little could be loaded; the process ends."""
+
+    error: ArenaError
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A turn as it is to be stored: tokens, text and end of each line, in order."""
+
+    lines: tuple[tuple[list[int], str, Finish], ...]
+    most_rows: int
+    error: ArenaError | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What has changed since the last report.
+
+    Attributes
+    ----------
+    grown : mapping of int to tuple of str
+        By turn, what each of its texts has gained.
+    ended : mapping of int to Ended
+    failing : bool
+        Whether step after step has failed, and none gone well since.
+    """
+
+    grown: dict[int, tuple[str, ...]]
+    ended: dict[int, Ended]
+    failing: bool

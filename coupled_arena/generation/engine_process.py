@@ -1,0 +1,258 @@
+"""An engine in a process of its own, so that a busy web server does not slow it down.
+
+The process is started again whenever it ends by itself; what it was decoding is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from itertools import count
+from multiprocessing.connection import Connection
+from typing import Any
+
+from coupled_arena.core.errors import ArenaError, ModelError, PromptError
+from coupled_arena.generation import engine_child
+from coupled_arena.generation.engine_messages import (
+    Cancel,
+    Close,
+    Ended,
+    Ready,
+    Refused,
+    Report,
+    StandIn,
+    Submit,
+)
+from coupled_arena.generation.running import Announced, Line, Request, Running
+
+_log = logging.getLogger(__name__)
+_LAST_STEP = 3.0  # seconds
+_LONGEST_PAUSE = 60.0  # seconds before another start
+_STEADY = 60.0  # seconds; who decodes for as long has not been started in vain
+_LOST = "The process that decodes has ended."
+_WAIT = "The models are being loaded again. Ask again in a minute."
+# A fork server shares neither sockets nor database with this process, and starts another child
+# without importing again what takes seconds.
+_METHODS = multiprocessing.get_all_start_methods()
+_PROCESSES: Any = multiprocessing.get_context("forkserver" if "forkserver" in _METHODS else "spawn")
+_PRELOADED = ["coupled_arena.generation.huggingface", "coupled_arena.generation.worker"]
+
+
+class RelayedTurn(Running):
+    """A turn that another process decodes: its lines are known once it is done."""
+
+    def __init__(
+        self, request: Request, lines: tuple[Line, ...], cancel: Callable[[], None]
+    ) -> None:
+        super().__init__(request, lines)
+        self.cancelled = Announced(cancel)
+
+    def grow(self, gained: tuple[str, ...]) -> None:
+        """Show what has been added."""
+        self.texts = tuple(map(str.__add__, self.texts, gained))
+
+    def end(self, ended: Ended) -> None:
+        """Take over how the turn ended."""
+        self.most_rows, self.error = ended.most_rows, ended.error
+        for line, (tokens, text, finish) in zip(self.lines, ended.lines, strict=False):
+            line.tokens, line.text, line.finish = tokens, text, finish
+        if ended.lines:
+            self.texts = tuple(line.text for line in self.lines)
+        self.done.set()
+
+    def fail(self, error: ArenaError) -> None:
+        """End the turn; what has been said stays in sight."""
+        self.error = error
+        self.done.set()
+
+
+class EngineProcess:
+    """Runs a lockstep engine in a child process; see `EngineWorker`, whose interface it has.
+
+    Parameters
+    ----------
+    load : callable
+        Returns the models; called in the child, so it must be a function that can be imported, or
+        a partial of one.
+
+    Attributes
+    ----------
+    models : dict of str to StandIn
+        Those that were loaded.
+
+    Raises
+    ------
+    ArenaError
+        What the first loading raised.
+    """
+
+    def __init__(self, load: engine_child.Load) -> None:
+        self.models: dict[str, StandIn] = {}
+        self._load = load
+        self._numbers = count()
+        self._gate = threading.Lock()  # around what follows
+        self._runs: dict[int, RelayedTurn] = {}
+        self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self._ready_since: float | None = None
+        self._process: Any = None
+        self._failing = False
+        self._closing = threading.Event()
+        self._first: Future[None] = Future()
+        if _PROCESSES.get_start_method() == "forkserver":
+            _PROCESSES.set_forkserver_preload(_PRELOADED)
+        self._thread = threading.Thread(target=self._keep, name="engine-process", daemon=True)
+        self._thread.start()
+        try:
+            self._first.result()
+        except BaseException:  # Ctrl-C, too
+            self.close()
+            raise
+
+    @property
+    def battles(self) -> int:
+        """How many turns are waiting or running."""
+        return len(self._runs)
+
+    @property
+    def alive(self) -> bool:
+        """Whether turns are taken in."""
+        return self._ready_since is not None
+
+    @property
+    def failing(self) -> bool:
+        """Whether step after step has failed, and none gone well since."""
+        return self._failing
+
+    def submit(self, request: Request) -> Running:
+        """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it.
+
+        Raises
+        ------
+        PromptError
+            The process has ended, and its successor loads models.
+        """
+        lines = tuple(Line(c, request, self.models[c.model]) for c in request.contenders)
+        with self._gate:
+            if not self.alive:
+                raise PromptError(_WAIT)
+            number = next(self._numbers)
+            running = RelayedTurn(request, lines, partial(self._outbox.put, Cancel(number)))
+            self._runs[number] = running
+            self._outbox.put(Submit(number, request))
+        return running
+
+    def close(self) -> None:
+        """End every turn and the process."""
+        with self._gate:
+            self._closing.set()
+            self._outbox.put(Close())
+        self._thread.join(_LAST_STEP)
+        if self._thread.is_alive() and self._process:
+            self._process.kill()
+            self._thread.join(_LAST_STEP)
+
+    def _keep(self) -> None:
+        """Start the process, and again whenever it has ended by itself."""
+        in_vain = 0
+        while not self._closing.is_set():
+            ready_since, lost = self._live()
+            if self._closing.is_set() or not self.models:
+                break
+            steady = ready_since is not None and time.monotonic() - ready_since > _STEADY
+            in_vain = 0 if steady else in_vain + 1
+            pause = min(_LONGEST_PAUSE, 2.0 ** (in_vain - 1) - 1) if in_vain else 0.0
+            _log.error(
+                "The process that decodes has ended (%s); battles lost: %d. It is started again%s.",
+                _how_ended(self._process),
+                lost,
+                f" in {pause:.0f} s" if pause else "",
+            )
+            self._closing.wait(pause)
+        if not self._first.done():
+            how = _how_ended(self._process)
+            self._first.set_exception(
+                ModelError(f"The process that loads the models has ended ({how}).")
+            )
+
+    def _live(self) -> tuple[float | None, int]:
+        """See a child through its life; return since when it was ready, and how many it cost."""
+        here, there = _PROCESSES.Pipe()
+        with self._gate:
+            if self._closing.is_set():
+                return None, 0
+            outbox = self._outbox = queue.SimpleQueue()
+        child = _PROCESSES.Process(
+            target=engine_child.run, args=(there, self._load), name="lockstep-engine", daemon=True
+        )
+        child.start()
+        self._process = child
+        there.close()
+        sender = threading.Thread(target=_send, args=(here, outbox), daemon=True)
+        sender.start()
+        try:
+            while True:
+                self._hear(here.recv())
+        except (EOFError, OSError):
+            pass  # it has ended
+        finally:
+            child.join(_LAST_STEP)
+            child.kill()
+            child.join()
+            outbox.put(None)
+            sender.join()
+            here.close()
+        return self._lose_all()
+
+    def _hear(self, message: object) -> None:
+        if isinstance(message, Report):
+            self._failing = message.failing
+            for number, gained in message.grown.items():
+                self._runs[number].grow(gained)
+            for number, ended in message.ended.items():
+                with self._gate:
+                    running = self._runs.pop(number)
+                running.end(ended)
+        elif isinstance(message, logging.LogRecord):
+            logging.getLogger(message.name).handle(message)
+        elif isinstance(message, Ready):
+            self.models.update(message.models)
+            self._ready_since = time.monotonic()
+            _log.info("Process %d decodes", self._process.pid)
+            if not self._first.done():
+                self._first.set_result(None)
+        elif isinstance(message, Refused):
+            if self._first.done():
+                _log.error("%s", message.error)
+            else:
+                self._first.set_exception(message.error)
+
+    def _lose_all(self) -> tuple[float | None, int]:
+        with self._gate:
+            ready_since, self._ready_since = self._ready_since, None
+            lost, self._runs = self._runs, {}
+        self._failing = False
+        for running in lost.values():
+            running.fail(ModelError(_LOST))
+        return ready_since, len(lost)
+
+
+def _send(pipe: Connection, outbox: queue.SimpleQueue[object]) -> None:
+    """Write what is in an outbox, so that nobody else waits for the child to read it."""
+    while (message := outbox.get()) is not None:
+        try:
+            pipe.send(message)
+        except OSError:
+            return  # who reads from the child knows by now
+
+
+def _how_ended(process: Any) -> str:
+    code = process.exitcode if process else None
+    if code is None:
+        return "nobody knows how"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,38 @@
+"""By how much one outcome won over another, when a stored reply is drawn again."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+
+from coupled_arena.core.records import Battle, Reply
+from coupled_arena.generation.language_model import LocalModel, is_served
+from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.sampling import outcome_scores
+from coupled_arena.generation.turns import Models, before_turn, next_request
+
+
+def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome: int) -> float:
+    """Return by how much the winning outcome beats another at one position of a stored reply.
+
+    Computed in a batch of one, with log-weights and noise as in the draw; a gap of the size of
+    the arithmetic's rounding explains a difference, a larger one does not. NaN where a server
+    holds the model: its logits are not known here.
+    """
+    model = models[battle.models[reply.place]]
+    if is_served(model):
+        return math.nan
+    model = cast(LocalModel, model)
+    question = battle.prompts[reply.turn]
+    request = next_request(models, before_turn(battle, reply.turn), question)
+    contender = request.contenders[reply.place]
+    batch = model.start_batch()
+    batch.add([[*contender.prompt, *reply.tokens[:index]]])
+    stops = torch.tensor(sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device)
+    scores = outcome_scores(batch.logits, stops, battle.sampling)
+    if battle.sampling.temperature:
+        keys = torch.from_numpy(model.vocabulary.keys).to(model.device)
+        scores = scores + GumbelCache(keys).at([(contender.seed, reply.turn, index)])
+    return float(scores.max() - scores[0, outcome])

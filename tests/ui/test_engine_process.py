@@ -1,0 +1,185 @@
+"""The process that decodes: as the thread does, killed, started again, and gone with its owner."""
+
+from __future__ import annotations
+
+import multiprocessing.forkserver
+import os
+import re
+import signal
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from coupled_arena.core.errors import ModelError, SettingsError
+from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.core.settings import load_settings
+from coupled_arena.generation.engine_process import EngineProcess
+from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.running import Contender, Request
+from coupled_arena.services import load_enabled
+from tests.patience import PATIENCE, until
+from tests.small_models import NAMES, SMALL_MODELS, save_small_models
+from tests.ui.raw_client import QUESTION, Visitor, differ, has_words
+from tests.ui.server import EQUAL_MODELS, read, serving
+
+RED, GREEN, BLUE = NAMES
+CONFIG = f"""
+[battle]
+coupled_share = 0
+[sampling]
+max_new_tokens = 6000
+{EQUAL_MODELS}
+"""
+
+
+def request(seed, *names, most=6000, prompt=(300, 400)):
+    contenders = tuple(Contender(name, seed + place, prompt) for place, name in enumerate(names))
+    return Request(contenders, Sampling(temperature=0.9, max_new_tokens=most))
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    save_small_models(folder)
+    (folder / "arena.toml").write_text(SMALL_MODELS)
+    return load_settings(folder / "arena.toml")
+
+
+@pytest.fixture(scope="module")
+def start():
+    """Start engines, as forks of the process that apps are forks of, and end them."""
+    multiprocessing.forkserver.ensure_running()
+    started = []
+
+    def begin(load):
+        started.append(EngineProcess(load))
+        return started[-1]
+
+    yield begin
+    for engine in started:
+        engine.close()
+
+
+@pytest.fixture(scope="module")
+def engine(start, settings):
+    return start(partial(load_enabled, settings))
+
+
+def done(running):
+    assert running.done.wait(PATIENCE)
+    return running
+
+
+def lines(running):
+    return [(line.tokens, line.text, line.finish) for line in running.lines]
+
+
+def test_a_process_writes_what_a_thread_would(engine, settings):
+    wanted = [request(seed, RED, GREEN, BLUE, most=60) for seed in range(4)]
+    runs = [done(engine.submit(one)) for one in wanted]
+    models = load_enabled(settings)
+    for running, expected in zip(runs, decode(LockstepEngine(models), wanted), strict=True):
+        assert lines(running) == lines(expected)
+        assert running.texts == expected.texts
+    for name, model in models.items():
+        asked = [{"role": "user", "content": "What is a whale?"}]
+        assert engine.models[name].encode(asked) == model.encode(asked)
+        assert engine.models[name].arithmetic == model.arithmetic
+        assert engine.models[name].perplexity == model.perplexity
+        assert engine.models[name].context_length == model.context_length
+    assert engine.battles == 0
+
+
+def test_a_cancelled_turn_keeps_what_was_seen_of_it(engine):
+    running = engine.submit(request(7, RED, GREEN))
+    seen = until(lambda: all(running.texts) and running.texts)
+    running.cancelled.set()
+    done(running)
+    assert running.error is None
+    assert [line.finish for line in running.lines] == [Finish.CANCELLED] * 2
+    assert all(line.text.startswith(text) for line, text in zip(running.lines, seen, strict=True))
+    assert running.texts == tuple(line.text for line in running.lines)
+    assert len({len(line.tokens) for line in running.lines}) == 1
+
+
+def test_what_one_model_cannot_read_costs_one_battle(engine):
+    bystander = engine.submit(request(3, GREEN, BLUE, most=200))
+    broken = done(engine.submit(request(3, RED, GREEN, prompt=(10**6,))))
+    assert isinstance(broken.error, ModelError)
+    assert str(broken.error).startswith("Decoding failed: ")
+    assert done(bystander).error is None
+    assert len(bystander.lines[0].tokens) == 200
+    assert engine.alive
+    assert not engine.failing
+
+
+def test_what_is_left_out_is_said_and_too_few_models_are_refused(start, settings, caplog):
+    entries = [entry | {"folder": f"no-{entry['name']}"} for entry in settings.models]
+    one_left = settings.model_copy(update={"models": [settings.models[0], *entries[1:]]})
+    with pytest.raises(SettingsError, match="Only 1 of the enabled models can be used"):
+        start(partial(load_enabled, one_left))
+    left_out = [line for line in caplog.messages if line.startswith("Left out: ")]
+    assert len(left_out) == 2
+    assert all("no config.json" in line for line in left_out)
+
+
+def test_a_process_that_dies_while_it_loads_is_no_start(start):
+    with pytest.raises(ModelError, match="exit code 3"):
+        start(partial(os._exit, 3))
+
+
+# In the page
+
+
+def decoder(served):
+    """Return the number of the newest process that decodes for an app."""
+    return int(re.findall(r"Process (\d+) decodes", served.stderr.read_text())[-1])
+
+
+def health(served):
+    answer = httpx.get(f"{served.url}/healthz")
+    return answer.status_code, answer.json()["ailing"]
+
+
+def is_gone(pid):
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_a_killed_process_is_told_and_started_again(tmp_path):
+    model = tmp_path / RED
+    with serving(tmp_path, CONFIG) as served:
+        visitor = Visitor(served.url)
+        visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
+        messages = visitor.listen()
+        assert any(has_words(message) for message in messages)
+        model.rename(tmp_path / "away")  # it stays down for as long as a test needs
+        first = decoder(served)
+        os.kill(first, signal.SIGKILL)
+        assert "The models broke off" in str(list(messages))
+        assert health(served) == (503, ["engine"])
+        newcomer = Visitor(served.url)
+        assert newcomer.ask() == {}
+        assert b"The models are being loaded again. Ask again in a minute." in newcomer.heard
+        (tmp_path / "away").rename(model)
+        until(lambda: health(served) == (200, []))
+        assert decoder(served) != first
+        view = newcomer.ask(stop=differ)
+        assert not view["error"]
+        assert "vote" in newcomer.vote()
+        log = served.stderr.read_text()
+        assert log.count("has ended (signal 9); battles lost: 1.") == 1
+        assert "Traceback" not in log
+        assert served.stop(signal.SIGTERM) == 0
+        until(lambda: is_gone(decoder(served)))
+    assert read(served.db, "select count(*) from votes") == [(1,)]
+
+
+def test_a_killed_app_leaves_no_process_behind(tmp_path):
+    """Nothing runs, so nothing but the closed pipe tells the process."""
+    with serving(tmp_path, CONFIG) as served:
+        pid = decoder(served)
+        assert not is_gone(pid)
+        served.kill()
+        until(lambda: is_gone(pid))

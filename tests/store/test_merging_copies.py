@@ -173,7 +173,7 @@ def test_a_conversation_that_went_on_in_a_copy_goes_on(new_battle, tmp_path):
         assert store.battle(battle.id) == battle
 
 
-def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, tmp_path):
+def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, new_vote, tmp_path):
     changes = [
         {"seed": 7},
         {"models": ("alpha", "gamma")},
@@ -186,7 +186,9 @@ def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, 
         with at_once(store) as here, at_once(copy) as there:
             for battle, change in zip(battles, changes, strict=True):
                 here.add_battle(battle)
-                there.add_battle(replace(battle, **change))
+                other = replace(battle, **change)
+                there.add_battle(other)
+                there.cast(new_vote(other, 1, 2, source=Source.HUMAN))
         before = fingerprint(store)
         done = merged(store, copy, tmp_path)
         assert {f"battle {battle.id} is known with other content" for battle in battles} <= {

@@ -58,6 +58,7 @@ create or replace temp table in_metrics as
 select file, line, metric, higher_is_better, source from in_scores;
 
 create or replace temp table moved (battle text);
+create or replace temp table contradicted (battle text);
 """
 # Equal answers have one grade, which an export repeats for each of them.
 _ANSWERS = """
@@ -107,6 +108,15 @@ from (
 )
 """
 _MOVED = "battle in (select battle from moved)"
+# Whoever voted, judged, graded or scored saw the other content.
+_OF_CONTRADICTED = " union all ".join(
+    f"""
+    select file, line, 'battle ' || battle || ' is known with other content' as reason
+    from in_{table}
+    where battle in (select battle from contradicted)
+    """
+    for table in ("replies", "votes", "verdicts", "scores", "grades")
+)
 
 
 def add_missing(cursor: Cursor) -> AddedRows:
@@ -140,6 +150,7 @@ def _add_battles(cursor: Cursor) -> int:
     _reject(cursor, export_checks.BATTLE)
     _settle(cursor, merged_tables.BATTLES)
     _settle(cursor, merged_tables.TURNS)
+    _reject(cursor, _OF_CONTRADICTED)
     battles = _add(cursor, merged_tables.BATTLES)
     _add(cursor, merged_tables.TURNS)
     _settle(cursor, merged_tables.ARENA)
@@ -149,6 +160,7 @@ def _add_battles(cursor: Cursor) -> int:
 def _add_replies(cursor: Cursor) -> None:
     _reject(cursor, export_checks.REPLY)
     _settle(cursor, merged_tables.REPLIES)
+    _reject(cursor, _OF_CONTRADICTED)
     _add(cursor, merged_tables.REPLIES)
 
 
@@ -189,6 +201,13 @@ def _settle(cursor: Cursor, table: MergedTable) -> None:
         content=", ".join(f"i.{name}" for name in table.content),
         stored_content=", ".join(f"s.{name}" for name in table.content),
     )
+    if table.tells_battle:
+        cursor.execute(
+            f"""
+            insert into contradicted
+            select distinct battle from in_{table.name} join ({query}) using (file, line)
+            """
+        )
     _reject(cursor, query)
 
 

@@ -24,6 +24,8 @@ class MergedTable:
         Columns that grow, and are not compared.
     moves : bool
         Whether the comparisons of its battles follow from it.
+    tells_battle : bool
+        Whether it is what a voter or judge has seen: rows about another one's battle go with it.
     """
 
     name: str
@@ -33,6 +35,7 @@ class MergedTable:
     order: str
     besides: Sequence[str] = ()
     moves: bool = False
+    tells_battle: bool = False
 
     @property
     def stored(self) -> str:
@@ -50,6 +53,7 @@ BATTLES = MergedTable(
     "created_at, battle",
     ["arithmetic"],
     moves=True,
+    tells_battle=True,
 )
 TURNS = MergedTable(
     "turns",
@@ -58,6 +62,7 @@ TURNS = MergedTable(
     "'turn ' || turn || ' of battle ' || battle",
     "battle, turn",
     moves=True,
+    tells_battle=True,
 )
 REPLIES = MergedTable(
     "replies",
@@ -65,6 +70,7 @@ REPLIES = MergedTable(
     ["model", "text", "tokens", "finish"],
     "'the reply at turn ' || turn || ' and place ' || place || ' of battle ' || battle",
     "battle, turn, place",
+    tells_battle=True,
 )
 VOTES = MergedTable(
     "votes",

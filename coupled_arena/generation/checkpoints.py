@@ -55,6 +55,12 @@ EXTRAS = {"compressed-tensors", "torchao"}
 # Formats whose package asks for other versions of NumPy or torch than this one, release after
 # release: it can be tried, and a model server needs none.
 SERVED = {"awq", "gptq"}
+_REPORTERS = (
+    "modeling_utils",
+    "quantizers.quantizer_finegrained_fp8",
+    "quantizers.quantizer_mxfp4",
+)
+_log = logging.getLogger(__name__)
 # Networks that read both ways, or end in scores: what of them is a language model was not trained.
 _OTHER_TASK = re.compile(
     r"For(MaskedLM|PreTraining|QuestionAnswering|MultipleChoice|\w*Classification)$"
@@ -193,7 +199,13 @@ def load_network(
 def packing_in_use(checkpoint: Checkpoint, network: Any) -> str:
     """Return a checkpoint's own quantization as its network computes with it."""
     kept = getattr(network.config, "quantization_config", None) is not None
-    return checkpoint.packing + ("" if kept or not checkpoint.packing else ", unpacked when loaded")
+    if kept or not checkpoint.packing:
+        return checkpoint.packing
+    _log.warning(
+        "%s is unpacked, since %s computes with no %s: it takes the memory of full precision",
+        *(checkpoint.name, network.device, checkpoint.packing),
+    )
+    return f"{checkpoint.packing}, unpacked when loaded"
 
 
 def outlier_threshold(network: Any) -> float | None:
@@ -230,7 +242,10 @@ def _named_packing(config: Any) -> str | None:
 
 @contextmanager
 def _no_tables() -> Iterator[list[str]]:
-    """Keep the library's tables of what it found from stderr, and yield them."""
+    """Keep the library's tables of what it found from stderr, and yield them.
+
+    So too what it says of formats that it unpacks: to install what would not help.
+    """
     tables: list[str] = []
 
     def passes(record: logging.LogRecord) -> bool:
@@ -238,14 +253,18 @@ def _no_tables() -> Iterator[list[str]]:
         if "LOAD REPORT" in message:
             tables.append(message)
             return False
-        return not message.startswith("This checkpoint seem corrupted")
+        return not message.startswith("This checkpoint seem corrupted") and (
+            "dequantiz" not in message
+        )
 
-    reporter = logging.getLogger("transformers.modeling_utils")
-    reporter.addFilter(passes)
+    reporters = [logging.getLogger(f"transformers.{name}") for name in _REPORTERS]
+    for reporter in reporters:
+        reporter.addFilter(passes)
     try:
         yield tables
     finally:
-        reporter.removeFilter(passes)
+        for reporter in reporters:
+            reporter.removeFilter(passes)
 
 
 def _unconverted(tables: list[str]) -> list[str]:

@@ -40,8 +40,9 @@ class Fingerprint:
         packs weights in another layout, on another device, it differs. Empty where some of them
         are offloaded, and not in memory.
     bytes_per_weight : float
-        Bytes of all tensors for each weight that the architecture has: 4 in float32, a little
-        over 1 in 8 bits. Embeddings, scales and what is kept in full precision count.
+        Bytes of all tensors, as they are loaded, for each weight that the architecture has: 4 in
+        float32, a little over 1 in 8 bits. Embeddings, scales and what is kept in full precision
+        count.
     layers : mapping of str to int
         How many modules of each kind hold tensors.
     perplexity : float

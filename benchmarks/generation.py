@@ -17,7 +17,7 @@ import json
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ LIBRARY = Path(__file__).parents[1] / "data" / "prompts.jsonl"
 NUCLEUS = Sampling(temperature=0.7, top_p=0.95)
 CLOCK: list[Callable[[], float]] = [time.perf_counter]
 Prompts = list[tuple[int, ...]]
+Engine = Callable[[HuggingFaceModel, Prompts, int], None]
 
 
 def main() -> None:
@@ -74,19 +75,33 @@ def questions(model: HuggingFaceModel, rows: int) -> Prompts:
 
 
 def row(model: HuggingFaceModel, prompts: Prompts, tokens: int, rounds: int) -> None:
-    rates: dict[str, list[float]] = defaultdict(list)
-    read: list[float] = []
-    for _ in range(rounds):
-        for name, engine in ENGINES.items():
-            first = seconds(lambda engine=engine: engine(model, prompts, 1))
-            whole = seconds(lambda engine=engine: engine(model, prompts, tokens + 1))
-            rates[name].append(len(prompts) * tokens / (whole - first))
-            read += [first] if name == "ours" else []
-    typical = {name: statistics.median(values) for name, values in rates.items()}
+    typical, read = rated(ENGINES, model, prompts, tokens, rounds)
     share = sampling_share(lambda: ours(model, prompts, tokens))
     print(f"{model.name:24}{len(prompts):5}" + "".join(f"{r:10.1f}" for r in typical.values()),
           f"{typical['ours'] / typical['bare']:10.2f}{typical['ours'] / typical['generate']:15.2f}"
-          f"{statistics.median(read):8.2f} s{share:11.1%}", flush=True)  # fmt: skip
+          f"{read['ours']:8.2f} s{share:11.1%}", flush=True)  # fmt: skip
+
+
+def rated(
+    engines: Mapping[str, Engine],
+    model: HuggingFaceModel,
+    prompts: Prompts,
+    tokens: int,
+    rounds: int,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return medians over rounds: tokens per second, and seconds to the first token."""
+    rates: dict[str, list[float]] = defaultdict(list)
+    read: dict[str, list[float]] = defaultdict(list)
+    for _ in range(rounds):
+        for name, engine in engines.items():
+            first = seconds(lambda engine=engine: engine(model, prompts, 1))
+            whole = seconds(lambda engine=engine: engine(model, prompts, tokens + 1))
+            rates[name].append(len(prompts) * tokens / (whole - first))
+            read[name].append(first)
+    typical, begun = (
+        {name: statistics.median(values) for name, values in each.items()} for each in (rates, read)
+    )
+    return typical, begun
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -131,7 +146,7 @@ def joint(network: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -> N
         output = network(ids, attention_mask=mask, position_ids=positions, past_key_values=past,
                          logits_to_keep=1)  # fmt: skip
         scores = keep_top_p(output.logits[:, -1].double() / NUCLEUS.temperature, NUCLEUS.top_p)
-        uniform = torch.rand(scores.shape, generator=generator, dtype=torch.float64)
+        uniform = torch.empty_like(scores).uniform_(generator=generator)
         ids = (scores - torch.log(-torch.log(uniform))).argmax(1, keepdim=True)
         mask = torch.nn.functional.pad(mask, (0, 1), value=1)
 
@@ -154,7 +169,7 @@ def ours(model: HuggingFaceModel, prompts: Sequence[tuple[int, ...]], tokens: in
     decode(LockstepEngine({model.name: model}), asked)
 
 
-ENGINES: dict[str, Callable[[HuggingFaceModel, Prompts, int], None]] = {
+ENGINES: dict[str, Engine] = {
     "generate": generate,
     "joint": joint,
     "ours": ours,

@@ -7,6 +7,7 @@ too where its quantization is not applied. Here such a checkpoint is refused in 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import try_to_load_from_cache
-from safetensors import SafetensorError, safe_open
 from transformers.models.auto.configuration_auto import AutoConfig
-from transformers.models.auto.modeling_auto import AutoModelForCausalLM
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoModelForCausalLM,
+)
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.errors import ModelError
+from coupled_arena.generation.checkpoint_files import (
+    NO_CODE,
+    adapter_beside,
+    damage,
+    packed_tensors,
+)
+from coupled_arena.generation.completeness import incomplete, some
 
 # Formats that cannot be read without a package: the module looked for, the package to install.
 PACKAGES: Mapping[str, Mapping[str, str]] = {
@@ -45,12 +55,16 @@ EXTRAS = {"compressed-tensors", "torchao"}
 # Formats whose package asks for other versions of NumPy or torch than this one, release after
 # release: it can be tried, and a model server needs none.
 SERVED = {"awq", "gptq"}
-# What a folder of somebody else's files may raise in the library that reads it.
-UNREADABLE = (
-    *(OSError, ValueError, ImportError, RuntimeError, SafetensorError),
-    *(TypeError, KeyError, AttributeError),
+_REPORTERS = (
+    "modeling_utils",
+    "quantizers.quantizer_finegrained_fp8",
+    "quantizers.quantizer_mxfp4",
 )
-_PLAIN = {"F64", "F32", "F16", "BF16"}  # types of tensors that hold the weights themselves
+_log = logging.getLogger(__name__)
+# Networks that read both ways, or end in scores: what of them is a language model was not trained.
+_OTHER_TASK = re.compile(
+    r"For(MaskedLM|PreTraining|QuestionAnswering|MultipleChoice|\w*Classification)$"
+)
 
 
 @dataclass(frozen=True)
@@ -79,10 +93,27 @@ class Checkpoint:
         where = "/".join([self.where, *filter(None, [self.options.get("gguf_file")])])
         return ModelError(f"Model {self.name!r} does not load from {where}: {reason}")
 
+    def unreadable(self, error: Exception) -> ModelError:
+        """Return the error for files that the library cannot read, of which it says why."""
+        found = "" if self.packing == "gguf" else damage(self.folder)
+        return self.error(found or f"{reason_of(error).rstrip('.')}.")
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are on this machine, as far as they are."""
+        folder = Path(self.where)
+        if not folder.is_dir():
+            revision = self.options.get("revision")
+            config = try_to_load_from_cache(self.where, "config.json", revision=revision)
+            folder = Path(config).parent if isinstance(config, str) else folder
+        return folder
+
 
 def reason_of(error: Exception) -> str:
-    """Return the first line of what an error says."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """Return the first line of what an error says, with the next where it only leads to it."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    first = " ".join(map(str.strip, lines[:2])) if lines[0].rstrip().endswith(":") else lines[0]
+    return f"KeyError {first}" if isinstance(error, KeyError) else first
 
 
 def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
@@ -97,9 +128,11 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
     if "gguf_file" in options:
         return Checkpoint(name, where, options, "gguf")
     try:
-        config = AutoConfig.from_pretrained(where, **options)
-    except UNREADABLE as error:
-        raise checkpoint.error(reason_of(error)) from error
+        config = AutoConfig.from_pretrained(where, **NO_CODE, **options)
+    except Exception as error:
+        raise checkpoint.unreadable(error) from error
+    if reason := _not_causal(config) or adapter_beside(checkpoint.folder):
+        raise checkpoint.error(reason)
     packed = _named_packing(config) or _named_packing(config.get_text_config(decoder=True))
     if packed is None:
         return checkpoint
@@ -109,9 +142,10 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
     if absent:
         install = f"'coupled-arena[{packed}]'" if packed in EXTRAS else " ".join(absent)
         install += ", or have vLLM serve it (docs/model-servers.md)" if packed in SERVED else ""
+        tensors = _in_brackets(packed_tensors(checkpoint.folder))
         raise checkpoint.error(
-            f"its weights are quantized as {packed}{_in_brackets(_packed_tensors(checkpoint))}, "
-            f"which needs what is not installed: pip install {install}."
+            f"its weights are quantized as {packed}{tensors}, which needs what is not installed: "
+            f"pip install {install}."
         )
     if packed not in AUTO_QUANTIZATION_CONFIG_MAPPING:
         raise checkpoint.error(
@@ -146,23 +180,32 @@ def load_network(
                 checkpoint.where,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # they are named below, where the library does not
+                **NO_CODE,
                 **asked,
                 **placement,
                 **checkpoint.options,
             )
-        except UNREADABLE as error:
-            spoilt = _unconverted(tables)
-            reason = f"transformers cannot unpack {_some(spoilt)}." if spoilt else reason_of(error)
-            raise checkpoint.error(reason) from error
+        except Exception as error:
+            if spoilt := _unconverted(tables):
+                reason = f"transformers cannot unpack {some(spoilt)}."
+                raise checkpoint.error(reason) from error
+            raise checkpoint.unreadable(error) from error
     network, found = loaded
-    _refuse_made_up(checkpoint, network, found)
+    if reason := incomplete(network, found, checkpoint.packing):
+        raise checkpoint.error(reason)
     return network
 
 
 def packing_in_use(checkpoint: Checkpoint, network: Any) -> str:
     """Return a checkpoint's own quantization as its network computes with it."""
     kept = getattr(network.config, "quantization_config", None) is not None
-    return checkpoint.packing + ("" if kept or not checkpoint.packing else ", unpacked when loaded")
+    if kept or not checkpoint.packing:
+        return checkpoint.packing
+    _log.warning(
+        "%s is unpacked, since %s computes with no %s: it takes the memory of full precision",
+        *(checkpoint.name, network.device, checkpoint.packing),
+    )
+    return f"{checkpoint.packing}, unpacked when loaded"
 
 
 def outlier_threshold(network: Any) -> float | None:
@@ -178,6 +221,15 @@ def packages_of(quantization: str) -> tuple[str, ...]:
     return tuple(PACKAGES.get(quantization, {}).values())
 
 
+def _not_causal(config: Any) -> str:
+    """Return why a network is no causal language model; nothing where it is one."""
+    named = getattr(config, "architectures", None) or []
+    if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not any(map(_OTHER_TASK.search, named)):
+        return ""
+    kind = named[0] if named else config.model_type
+    return f"its config.json says {kind}, which is no causal language model; choose one that is."
+
+
 def _named_packing(config: Any) -> str | None:
     named = getattr(config, "quantization_config", None)
     if not named:
@@ -188,65 +240,12 @@ def _named_packing(config: Any) -> str | None:
     return str(named.get("quant_method", "an unnamed format"))
 
 
-def _refuse_made_up(checkpoint: Checkpoint, network: Any, found: Mapping[str, Any]) -> None:
-    kind = type(network).__name__
-    missing, unexpected = found["missing_keys"], found["unexpected_keys"]
-    if missing:
-        lacks = f"it lacks {_weights(len(missing))} of {kind} ({_some(missing)})"
-        layers = {_layer(name) for name in missing}
-        instead = [name for name in unexpected if _layer(name) in layers]
-        if not instead:
-            raise checkpoint.error(f"{lacks}.")
-        named = f"not as {checkpoint.packing}, which" if checkpoint.packing else "as none that"
-        raise checkpoint.error(
-            f"{lacks}, and holds in their place {_some(instead)}: it is quantized, but {named} "
-            "its config.json names."
-        )
-    if found["mismatched_keys"]:
-        shapes = {
-            f"{name} is {' x '.join(map(str, here))}, not {' x '.join(map(str, wanted))}"
-            for name, here, wanted in found["mismatched_keys"]
-        }
-        have = "has" if len(shapes) == 1 else "have"
-        raise checkpoint.error(
-            f"{_weights(len(shapes))} {have} another shape than its config.json says "
-            f"({_some(shapes)})."
-        )
-    if not checkpoint.packing and (beside := _beside(network, unexpected)):
-        raise checkpoint.error(
-            f"it holds {_some(beside)}: {len(beside)} tensors beside the weights of its layers, "
-            "which it would not use."
-        )
-
-
-def _beside(network: Any, unexpected: Collection[str]) -> list[str]:
-    """Return tensors that belong to a layer with weights: scales, biases. Others do no harm."""
-    layers = {name for name, layer in network.named_modules() if [*layer.parameters(recurse=False)]}
-    return [name for name in unexpected if _layer(name) in layers]
-
-
-def _layer(tensor: str) -> str:
-    return tensor.rpartition(".")[0]
-
-
-def _packed_tensors(checkpoint: Checkpoint) -> list[str]:
-    """Return the tensors that hold packed weights, as far as the files are on this machine."""
-    folder = Path(checkpoint.where)
-    if not folder.is_dir():
-        revision = checkpoint.options.get("revision")
-        config = try_to_load_from_cache(checkpoint.where, "config.json", revision=revision)
-        folder = Path(config).parent if isinstance(config, str) else folder
-    packed: list[str] = []
-    for path in folder.glob("*.safetensors"):
-        with safe_open(path, framework="pt") as tensors:
-            names = tensors.keys()
-            packed += [name for name in names if tensors.get_slice(name).get_dtype() not in _PLAIN]
-    return packed
-
-
 @contextmanager
 def _no_tables() -> Iterator[list[str]]:
-    """Keep the library's tables of what it found from stderr, and yield them."""
+    """Keep the library's tables of what it found from stderr, and yield them.
+
+    So too what it says of formats that it unpacks: to install what would not help.
+    """
     tables: list[str] = []
 
     def passes(record: logging.LogRecord) -> bool:
@@ -254,14 +253,18 @@ def _no_tables() -> Iterator[list[str]]:
         if "LOAD REPORT" in message:
             tables.append(message)
             return False
-        return not message.startswith("This checkpoint seem corrupted")
+        return not message.startswith("This checkpoint seem corrupted") and (
+            "dequantiz" not in message
+        )
 
-    reporter = logging.getLogger("transformers.modeling_utils")
-    reporter.addFilter(passes)
+    reporters = [logging.getLogger(f"transformers.{name}") for name in _REPORTERS]
+    for reporter in reporters:
+        reporter.addFilter(passes)
     try:
         yield tables
     finally:
-        reporter.removeFilter(passes)
+        for reporter in reporters:
+            reporter.removeFilter(passes)
 
 
 def _unconverted(tables: list[str]) -> list[str]:
@@ -269,15 +272,5 @@ def _unconverted(tables: list[str]) -> list[str]:
     return [row[0].strip() for row in rows if len(row) > 1 and row[1].strip() == "CONVERSION"]
 
 
-def _weights(count: int) -> str:
-    return f"{count:,} weight" + ("s" if count != 1 else "")
-
-
-def _some(names: Collection[str]) -> str:
-    """Return a few names, and how many more there are."""
-    first, rest = sorted(names)[:3], len(names) - 3
-    return ", ".join(first) + (f" and {rest:,} more" if rest > 0 else "")
-
-
 def _in_brackets(names: Collection[str]) -> str:
-    return f" ({_some(names)})" if names else ""
+    return f" ({some(names)})" if names else ""

@@ -21,6 +21,7 @@ from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
 from coupled_arena.core.catalog import Catalog
 from coupled_arena.core.settings import resource
+from coupled_arena.generation.completeness import some
 from coupled_arena.generation.vocabulary import Vocabulary
 
 _THREADS = 4  # hashing one tensor holds no lock
@@ -39,8 +40,9 @@ class Fingerprint:
         packs weights in another layout, on another device, it differs. Empty where some of them
         are offloaded, and not in memory.
     bytes_per_weight : float
-        Bytes of all tensors for each weight that the architecture has: 4 in float32, a little
-        over 1 in 8 bits. Embeddings, scales and what is kept in full precision count.
+        Bytes of all tensors, as they are loaded, for each weight that the architecture has: 4 in
+        float32, a little over 1 in 8 bits. Embeddings, scales and what is kept in full precision
+        count.
     layers : mapping of str to int
         How many modules of each kind hold tensors.
     perplexity : float
@@ -118,7 +120,23 @@ def perplexity(network: Any, tokenizer: Any) -> float:
 
 def of_surprise(mean: float) -> float:
     """Return the perplexity of a mean negative log-probability; infinite beyond 1e308."""
+    if math.isnan(mean):
+        return math.nan
     return math.exp(mean) if mean < math.log(sys.float_info.max) else math.inf
+
+
+def nonsense(network: Any, perplexity: float) -> str:
+    """Return why a network's perplexity is no number, and what to do."""
+    spoilt = [name for name, tensor in _tensors(network) if not _finite(tensor)]
+    if spoilt:
+        return f"its weights hold what is no number ({some(spoilt)}); fetch them again."
+    kind = str(network.dtype).removeprefix("torch.")
+    return f"its perplexity in {kind} is {perplexity}; set dtype to float32, or check its weights."
+
+
+def _finite(tensor: torch.Tensor) -> bool:
+    plain = tensor.is_floating_point() and tensor.element_size() > 1 and not tensor.is_meta
+    return not plain or bool(tensor.isfinite().all())
 
 
 def strangers(catalog: Catalog, models: Iterable[Reader]) -> list[str]:
@@ -131,12 +149,8 @@ def strangers(catalog: Catalog, models: Iterable[Reader]) -> list[str]:
     told: list[str] = []
     for name, model in known.items():
         own, parent = model.perplexity, known.get(catalog[name].like or "")
-        if not math.isfinite(own):
-            told.append(f"{name} cannot read a plain text: its perplexity is {own}.")
-            continue
         alike = parent and parent.vocabulary.fingerprint == model.vocabulary.fingerprint
-        comparable = parent and alike and math.isfinite(parent.perplexity)
-        if parent and comparable and not 1 / _FAR < own / parent.perplexity < _FAR:
+        if parent and alike and not 1 / _FAR < own / parent.perplexity < _FAR:
             told.append(
                 f"{name} has perplexity {own:.3g} on a plain text, and {parent.name}, which it is "
                 f"like, {parent.perplexity:.3g}: check that these are the weights meant."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,8 +18,8 @@ from transformers.utils.quantization_config import BitsAndBytesConfig
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.attention import ROW_ATTENTION, compile_attention_loop
+from coupled_arena.generation.checkpoint_files import NO_CODE
 from coupled_arena.generation.checkpoints import (
-    UNREADABLE,
     Checkpoint,
     find_checkpoint,
     load_network,
@@ -27,7 +28,7 @@ from coupled_arena.generation.checkpoints import (
     packing_in_use,
     reason_of,
 )
-from coupled_arena.generation.fingerprint import Fingerprint, fingerprint
+from coupled_arena.generation.fingerprint import Fingerprint, fingerprint, nonsense
 from coupled_arena.generation.language_model import Batch
 from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.row_batch import RowBatch
@@ -116,13 +117,17 @@ class HuggingFaceModel:
         Raises
         ------
         ModelError
-            The weights cannot be read, or do not fit what they are said to be.
+            The weights cannot be read, do not fit what they are said to be, or are no numbers.
         """
         try:
-            return self.perplexity
+            perplexity = self.perplexity
         except Exception as error:
             reason = reason_of(error)
             raise ModelError(f"Model {self.name!r} cannot read a plain text: {reason}.") from error
+        if not math.isfinite(perplexity):
+            reason = nonsense(self.network, perplexity)
+            raise ModelError(f"Model {self.name!r} cannot read a plain text: {reason}")
+        return perplexity
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
@@ -241,9 +246,9 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     checkpoint = find_checkpoint(spec.name, where, **options)
     _check_packing(spec, checkpoint)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where, **options)
-    except UNREADABLE as error:
-        raise checkpoint.error(reason_of(error)) from error
+        tokenizer = AutoTokenizer.from_pretrained(where, **NO_CODE, **options)
+    except Exception as error:
+        raise checkpoint.unreadable(error) from error
     placement = {"dtype": getattr(torch, spec.dtype), "device_map": spec.device_map}
     network = load_network(checkpoint, _quantization(spec), **placement)
     _compute_as_asked(spec, network)

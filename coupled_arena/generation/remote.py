@@ -7,6 +7,7 @@ believed it proves it, by `served_draw.proof`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from transformers.models.auto.tokenization_auto import AutoTokenizer
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Sampling
-from coupled_arena.generation.checkpoints import UNREADABLE, reason_of
+from coupled_arena.generation.checkpoint_files import NO_CODE
+from coupled_arena.generation.checkpoints import reason_of
 from coupled_arena.generation.fingerprint import of_surprise, smoke_text
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.prompt_encoding import Message
@@ -167,9 +169,9 @@ def _tokenization(
     if spec.hub and spec.gguf:
         options["gguf_file"] = spec.gguf
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where, **options)
-        config = AutoConfig.from_pretrained(where, **options).get_text_config()
-    except UNREADABLE as error:
+        tokenizer = AutoTokenizer.from_pretrained(where, **NO_CODE, **options)
+        config = AutoConfig.from_pretrained(where, **NO_CODE, **options).get_text_config()
+    except Exception as error:
         reason = reason_of(error)
         raise ModelError(f"Model {spec.name!r}: no tokenizer in {where}: {reason}") from error
     try:
@@ -196,7 +198,10 @@ def _perplexity(client: openai.OpenAI, spec: ModelSpec, served: str, ids: list[i
     if len(given) != len(ids) - 1:
         raise _refusal(spec, "it does not tell how it reads a text (prompt_logprobs)")
     chosen = [entry[str(token)]["logprob"] for entry, token in zip(given, ids[1:], strict=True)]
-    return of_surprise(-sum(chosen) / len(chosen))
+    perplexity = of_surprise(-sum(chosen) / len(chosen))
+    if not math.isfinite(perplexity):
+        raise _refusal(spec, f"its perplexity of a plain text is {perplexity}: check its weights")
+    return perplexity
 
 
 def _refusal(spec: ModelSpec, why: str) -> ModelError:

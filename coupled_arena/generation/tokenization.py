@@ -53,7 +53,11 @@ class Tokenization:
         self._prompts = PromptEncoder(tokenizer, spec.chat_template_options)
         self.context_length = context_length
         stops = _stops(spec, generation_config, tokenizer)
-        self.vocabulary: Vocabulary = read_tokenizer(tokenizer, outputs, stops)
+        self._outputs = outputs
+        try:
+            self.vocabulary: Vocabulary = read_tokenizer(tokenizer, outputs, stops)
+        except ModelError as error:
+            raise ModelError(f"Model {spec.name!r} cannot be coupled: {error}") from error
         self._probe()
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -78,6 +82,8 @@ class Tokenization:
                 f"The conversation has {len(ids):,} tokens and the models here read at most "
                 f"{self.context_length:,}: shorten it."
             )
+        if max(ids, default=0) >= self._outputs:  # a mark of the tokenizer's that was never trained
+            raise PromptError(f"{self._spec.name} has no weights for a token of this conversation.")
         return tuple(ids)
 
     def _probe(self) -> None:

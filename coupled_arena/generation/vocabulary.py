@@ -33,6 +33,7 @@ import numpy as np
 from coupled_arena.core.errors import ModelError
 
 TEXT, CONTROL, END, REPEATED = 0, 1, 2, 3
+_NAMED = 0.75  # share of a model's outputs that have a name; the rest pads to a round number
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -134,7 +135,7 @@ def make_vocabulary(
     keys.append(token_key(END, b""))
     if len(set(keys)) != len(keys):
         raise ModelError(
-            "Two tokens of this vocabulary have the same noise key: it cannot be coupled."
+            "two tokens of its vocabulary have the same noise key; choose another model."
         )
     array = np.array(keys, dtype=np.uint64).view(np.int64)
     return Vocabulary(
@@ -160,11 +161,12 @@ def read_tokenizer(tokenizer: Any, outputs: int, stops: Iterable[int]) -> Vocabu
     Raises
     ------
     ModelError
-        The tokenizer's way of spelling bytes is not known.
+        The tokenizer's way of spelling bytes is not known, or it is that of another model.
     """
     spell, strips = _speller(tokenizer)
     control = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     added = {number: token.content for number, token in tokenizer.added_tokens_decoder.items()}
+    _check_size(tokenizer, outputs)
     names: list[str | None] = [None] * outputs
     spellings: list[bytes | None] = [None] * outputs
     for name, number in tokenizer.get_vocab().items():
@@ -175,6 +177,18 @@ def read_tokenizer(tokenizer: Any, outputs: int, stops: Iterable[int]) -> Vocabu
             else:
                 spellings[number] = spell(name)
     return make_vocabulary(names, spellings, stops, strips_first_space=strips)
+
+
+def _check_size(tokenizer: Any, outputs: int) -> None:
+    """Refuse words without weights, and a tokenizer that leaves more than padding unnamed."""
+    known, added = tokenizer.get_vocab().values(), tokenizer.added_tokens_decoder
+    named = sum(number < outputs for number in known)
+    beyond = sum(number >= outputs and number not in added for number in known)
+    if beyond or named < _NAMED * outputs:
+        raise ModelError(
+            f"its tokenizer has {len(known):,} tokens, and its weights are for {outputs:,}; copy "
+            "the tokenizer of the model it was made from."
+        )
 
 
 def _speller(tokenizer: Any) -> tuple[Any, bool]:
@@ -188,8 +202,8 @@ def _speller(tokenizer: Any) -> tuple[Any, bool]:
     if "ByteFallback" in kinds:
         return _sentencepiece, any(map(_strips_first_space, steps))
     raise ModelError(
-        "This tokenizer is neither byte-level BPE nor SentencePiece with byte fallback, "
-        "so its tokens cannot be coupled; choose another model."
+        "its tokenizer is neither byte-level BPE nor SentencePiece with byte fallback; choose "
+        "another model."
     )
 
 

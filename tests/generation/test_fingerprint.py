@@ -123,17 +123,18 @@ def test_a_stranger_is_told():
     assert told(Read("full", 8.0), Read("awq", 13.0, "another vocabulary")) == []
 
 
-@pytest.mark.parametrize("perplexity", [math.inf, math.nan])
-def test_a_model_that_cannot_read_is_told(perplexity):
-    (line,) = told(Read("full", perplexity), Read("int8", 8.0))
-    assert line.startswith("full cannot read a plain text")
-
-
 @torch.no_grad()
-def test_weights_that_make_no_sense_are_told(load):
+def test_a_model_whose_perplexity_is_no_number_is_refused(load):
+    """All weights are finite: what is computed from them is not."""
     model = load(NAMES[0], dtype="float32")
     model.network.lm_head.weight *= 1e5
-    assert model.perplexity == math.inf
+    with pytest.raises(ModelError, match=r"its perplexity in float32 is inf; set dtype"):
+        model.read_text()
+    model = load(NAMES[0], dtype="float16")
+    model.network.model.embed_tokens.weight.fill_(65_000)  # its squares are beyond 65,504
+    model.network.model.layers[0].mlp.up_proj.weight.fill_(65_000)
+    with pytest.raises(ModelError, match=r"its perplexity in float16 is nan; set dtype to float32"):
+        model.read_text()
 
 
 def test_a_model_that_fails_while_it_reads_is_one_line(load):

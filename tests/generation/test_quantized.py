@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 import sysconfig
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssConfig, GptOssForCausalLM
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.records import Sampling
@@ -17,6 +19,7 @@ from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.weights import local_folder
+from tests.small_models import NAMES, TOKENS, save_small_models
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,7 @@ def compress(weights, scheme, folder):
     [
         ("W4A16", 4, 1.5),  # to the nearest of 16 steps, without a look at any data
         pytest.param("W8A8", 8, 1.1, marks=pytest.mark.slow),
+        pytest.param("FP8_DYNAMIC", 8, 1.1, marks=pytest.mark.slow),
     ],
 )
 def test_compressed_tensors(weights, demo_models, tmp_path, scheme, bits, worst):
@@ -82,6 +86,65 @@ def test_compressed_tensors(weights, demo_models, tmp_path, scheme, bits, worst)
     engine = LockstepEngine({full.name: full, scheme: packed})
     (battle,) = decode(engine, [Request(both, Sampling(temperature=0.2, max_new_tokens=8))])
     assert [text[:3] for text in battle.texts] == ["The", "The"]
+
+
+def save_mxfp4(folder):
+    """Save a network as gpt-oss is published: experts in 4 bits, 32 of them to a scale."""
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "head_dim": 32}
+    experts = {"num_local_experts": 4, "num_experts_per_tok": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    network = GptOssForCausalLM(GptOssConfig(vocab_size=TOKENS, **sizes, **experts, **heads))
+    network.save_pretrained(folder)
+    tensors = load_file(folder / "model.safetensors")
+    random = torch.Generator().manual_seed(7)
+    for name in [name for name in tensors if name.endswith(("gate_up_proj", "down_proj"))]:
+        count, inputs, outputs = tensors.pop(name).shape
+        groups = (count, outputs, inputs // 32)
+        drawn = {"dtype": torch.uint8, "generator": random}
+        tensors[f"{name}_blocks"] = torch.randint(256, (*groups, 16), **drawn)
+        tensors[f"{name}_scales"] = torch.randint(118, 122, groups, **drawn)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "mxfp4"}
+    (folder / "config.json").write_text(json.dumps(config))
+    return tensors
+
+
+# OCP Microscaling Formats (MX) Specification v1.0, table 5: the magnitudes of E2M1.
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU computes with 4 bits as they are")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_mxfp4_is_unpacked_and_says_so(tmp_path, capfd, caplog, dtype):
+    """To the last bit: two magnitudes of three bits and a sign a byte, times a power of two."""
+    save_small_models(tmp_path, NAMES[:1])
+    folder = tmp_path / NAMES[0]
+    tensors = save_mxfp4(folder)
+    capfd.readouterr()
+    spec = ModelSpec(
+        name="moe", folder=folder, dtype=dtype, device_map="cpu", quantization="prequantized"
+    )
+    with caplog.at_level(logging.WARNING):
+        model = load_model(spec, tmp_path)
+    assert capfd.readouterr().err == ""
+    assert [record.getMessage() for record in caplog.records] == [
+        "moe is unpacked, since cpu computes with no mxfp4: it takes the memory of full precision"
+    ]
+    assert model.arithmetic["quantization"] == "mxfp4, unpacked when loaded"
+    assert model.arithmetic["dtype"] == dtype
+    values = torch.cat([E2M1, -E2M1])
+    for name in [name for name in tensors if name.endswith("_blocks")]:
+        packed = tensors[name].long()
+        scales = torch.exp2(tensors[name.replace("blocks", "scales")] - 127.0)
+        rows = values[torch.stack([packed & 15, packed >> 4], dim=-1)].flatten(3)
+        expected = (rows * scales[..., None]).flatten(2).transpose(1, 2)
+        loaded = model.network.get_parameter(name.removesuffix("_blocks"))
+        assert torch.equal(loaded.float(), expected)
+    prompt = model.encode([{"role": "user", "content": "Hello"}])
+    asked = Request((Contender("moe", 7, prompt),), Sampling(max_new_tokens=4))
+    (battle,) = decode(LockstepEngine({"moe": model}), [asked])
+    assert battle.error is None
 
 
 @pytest.mark.slow

@@ -12,14 +12,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+import torch
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
+from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.remote import connect
 from coupled_arena.generation.running import Contender, Request
+from coupled_arena.generation.sampling import outcome_scores
 from coupled_arena.generation.weights import local_folder
 from tests.patience import until
 from tests.ui.server import free_port
@@ -149,6 +152,18 @@ def requests(model, count, *names):
     ]
 
 
+def gap_between(model, served, here):
+    """Return by how much the token drawn here beats the server's, where the two answers part."""
+    both = [[*line.tokens, model.vocabulary.end] for line in (here, served)]
+    at = next(at for at, pair in enumerate(zip(*both, strict=False)) if pair[0] != pair[1])
+    batch = model.start_batch()
+    batch.add([(*here.contender.prompt, *here.tokens[:at])])
+    scores = outcome_scores(batch.logits, torch.tensor(sorted(model.vocabulary.stops)), SAMPLING)
+    noise = GumbelCache(torch.from_numpy(model.vocabulary.keys))
+    scores += noise.at([(here.contender.seed, 0, at)])
+    return float(scores[0, both[0][at]] - scores[0, both[1][at]])
+
+
 def test_battles_of_vllm_against_this_process(serve, specs, weights_cache, record_property):
     """The same words but where rounding decides, many at once, and a message when it is killed."""
     here, served_at = specs
@@ -158,8 +173,13 @@ def test_battles_of_vllm_against_this_process(serve, specs, weights_cache, recor
     runs = decode(engine, requests(local, 30, "served", "here"))
     other = [(r.lines[0], r.lines[1]) for r in runs if r.lines[0].tokens != r.lines[1].tokens]
     record_property("answers that differ, of 30", len(other))
+    record_property("tokens", sum(len(run.lines[1].tokens) for run in runs))
     # Logits differ by some 1e-5; at a draw the two best of 49,152 come so close once in 1e4 times.
     assert len(other) <= 2
+    for served, drawn_here in other:
+        gap = gap_between(local, served, drawn_here)
+        record_property("gap where they part", gap)
+        assert abs(gap) < 1e-4
 
     started = time.perf_counter()
     decode(engine, requests(local, 30, "served"))

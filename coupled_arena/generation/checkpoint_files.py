@@ -1,0 +1,157 @@
+"""What is wrong with the files of a checkpoint, where the library that reads them does not say.
+
+It complains of the first thing that it stumbles over, in the words of a parser, and asks on the
+terminal whether to run code that comes with a model. Here the files are looked at, none is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+# Handed to every reader of the library: left open, it would ask a person, and run what came.
+NO_CODE = {"trust_remote_code": False}
+_AGAIN = "fetch it again"
+_POINTER = b"version https://git-lfs"
+_PLAIN = {"F64", "F32", "F16", "BF16"}  # types of tensors that hold the weights themselves
+_TOKENIZERS = ("tokenizer*", "*.model", "vocab.*", "*.tiktoken", "tekken.json")
+
+
+def no_model(folder: Path) -> str:
+    """Return what a folder without a config.json holds, and what to do; nothing if it has one."""
+    if (folder / "config.json").is_file():
+        return ""
+    if not folder.is_dir():
+        return "there is no such folder (it holds no config.json); correct the path."
+    if (folder / "adapter_config.json").is_file():
+        return f"it holds no config.json but {_adapter(folder)}."
+    gguf = sorted(path.name for path in folder.glob("*.gguf"))
+    if gguf:
+        return f'it holds no config.json but {gguf[0]}; write gguf = "{folder / gguf[0]}" instead.'
+    return "it holds no config.json; name a folder with a saved model."
+
+
+def adapter_beside(folder: Path) -> str:
+    """Return why a model with an adapter beside it is refused; nothing without one."""
+    # Whether it would be applied depends on a package that may happen to be installed.
+    if not (folder / "adapter_config.json").is_file():
+        return ""
+    return f"it also holds {_adapter(folder)}; if it is merged already, move adapter_config.json."
+
+
+def damage(folder: Path) -> str:
+    """Return the first thing seen to be wrong in a folder, and what to do; nothing if none is."""
+    if not folder.is_dir():  # on the hub
+        return ""
+    looks = (_pointers, _bad_json, _architecture, _shards, _tensors, _weights, _tokenizer)
+    return next((line for look in looks for line in look(folder)), "")
+
+
+def packed_tensors(folder: Path) -> list[str]:
+    """Return the tensors that hold packed weights, as far as they can be read."""
+    packed: list[str] = []
+    for path in folder.glob("*.safetensors"):
+        try:
+            with safe_open(path, framework="pt") as tensors:
+                names = tensors.keys()
+                kinds = {name: tensors.get_slice(name).get_dtype() for name in names}
+        except SafetensorError:
+            continue
+        packed += [name for name, kind in kinds.items() if kind not in _PLAIN]
+    return packed
+
+
+def _adapter(folder: Path) -> str:
+    base = _read(folder / "adapter_config.json").get("base_model_name_or_path") or "another model"
+    return (
+        f"a LoRA adapter of {base}, which is not applied here; merge it into that model (peft's "
+        "merge_and_unload), save the whole and name its folder"
+    )
+
+
+def _pointers(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.stat().st_size < 1024 and _POINTER in path.read_bytes():
+            yield f"{path.name} is a pointer of Git LFS and not the file; run git lfs pull there."
+
+
+def _bad_json(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.glob("*.json")):
+        try:
+            json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            yield f"{path.name} is no JSON ({error}); {_AGAIN}."
+
+
+def _architecture(folder: Path) -> Iterator[str]:
+    config = _read(folder / "config.json")
+    kind = config.get("model_type")
+    if not kind:
+        yield "its config.json names no architecture (model_type)."
+    elif kind not in CONFIG_MAPPING:
+        release = f"transformers {version('transformers')}"
+        if config.get("auto_map"):
+            yield (
+                f"its architecture {kind} is code that comes with it (trust_remote_code), which is "
+                f"never run here, and {release} has none of its own; choose another model."
+            )
+        yield (
+            f"its config.json says that it is a {kind}, which {release} does not know; a newer "
+            "transformers may, else choose another model."
+        )
+
+
+def _shards(folder: Path) -> Iterator[str]:
+    """Look for the files that the library would read: those of the first index that is there."""
+    for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
+        if (folder / index).is_file():
+            named = set(_read(folder / index).get("weight_map", {}).values())
+            absent = sorted(name for name in named if not (folder / name).is_file())
+            if absent:
+                yield (
+                    f"it lacks {len(absent)} of the {len(named)} files that {index} names "
+                    f"({absent[0]}{', …' if len(absent) > 1 else ''}); {_AGAIN}."
+                )
+            return
+
+
+def _tensors(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="pt"):
+                pass
+        except SafetensorError as error:
+            yield f"{path.name} is damaged or cut short ({error}); {_AGAIN}."
+    for path in sorted(folder.glob("pytorch_model*.bin")):
+        try:
+            torch.load(path, map_location="meta", weights_only=True)
+        except Exception:  # noqa: BLE001 - half a pickle may say anything
+            yield f"{path.name} is damaged, or holds more than weights; have it as safetensors."
+
+
+def _weights(folder: Path) -> Iterator[str]:
+    if not any(path for ending in ("safetensors", "bin") for path in folder.glob(f"*.{ending}")):
+        yield f"it holds no weights (model.safetensors, or its parts); {_AGAIN}."
+
+
+def _tokenizer(folder: Path) -> Iterator[str]:
+    if not any(path for kind in _TOKENIZERS for path in folder.glob(kind)):
+        yield (
+            "it holds no tokenizer; copy tokenizer.json and tokenizer_config.json of the model it "
+            "was made from."
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -7,13 +7,19 @@ a step takes in what has arrived.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
 
 from coupled_arena.core.records import Finish, Sampling
-from coupled_arena.generation.language_model import LanguageModel, LocalModel, ServedModel, Stream
+from coupled_arena.generation.language_model import (
+    LanguageModel,
+    LocalModel,
+    Reading,
+    ServedModel,
+    Stream,
+)
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Line
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
@@ -42,8 +48,8 @@ class Lane(Protocol):
         """The replies that are not finished."""
         ...
 
-    def admit(self, lines: list[Line]) -> None:
-        """Take in new lines."""
+    def admit(self, lines: list[Line], read: Mapping[tuple[int, ...], Reading]) -> None:
+        """Take in new lines, of whose prompts some may have been read before."""
         ...
 
     def step(self, fail: Fail) -> None:
@@ -60,18 +66,18 @@ class LocalLane:
 
     waits = False
 
-    def __init__(self, model: LocalModel, noise: GumbelCache) -> None:
+    def __init__(self, model: LocalModel, noise: GumbelCache, most_tokens: int | None) -> None:
         self.model = model
         self.lines: list[Line] = []
         self._noise = noise
-        self._batch = model.start_batch()
+        self._batch = model.start_batch(most_tokens)
         self._stops = torch.tensor(
             sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device
         )
 
-    def admit(self, lines: list[Line]) -> None:
+    def admit(self, lines: list[Line], read: Mapping[tuple[int, ...], Reading]) -> None:
         """Read the prompts of new lines."""
-        self._batch.add([line.contender.prompt for line in lines])
+        self._batch.add([line.contender.prompt for line in lines], read)
         self.lines += lines
 
     def step(self, fail: Fail) -> None:  # noqa: ARG002 - one line cannot fail alone
@@ -125,7 +131,11 @@ class ServedLane:
         """The replies that are not finished."""
         return list(self._streams)
 
-    def admit(self, lines: list[Line]) -> None:
+    def admit(
+        self,
+        lines: list[Line],
+        read: Mapping[tuple[int, ...], Reading],  # noqa: ARG002 - a server reads by itself
+    ) -> None:
         """Ask the server for new replies."""
         for line in lines:
             self._streams[line] = self.model.start_stream(

@@ -22,6 +22,7 @@ temperature = 2
 top_p = 1
 [battle]
 most_at_once = 1
+most_waiting = 0
 {EQUAL_MODELS}
 """
 

@@ -20,10 +20,19 @@ def capacity():
     return Capacity(most_at_once=1, most_waiting=3)
 
 
+MOST = 10**6  # tokens: hours
+
+
+def unending(models):
+    endless(models)
+    for model in models.values():
+        model.context_length = 2 * MOST
+
+
 @pytest.fixture
 def arena(make_arena, models):
-    endless(models)
-    return make_arena(max_new_tokens=900)
+    unending(models)
+    return make_arena(max_new_tokens=MOST)
 
 
 def speaks(arena, owner, round_id):
@@ -76,8 +85,8 @@ def test_a_question_that_was_given_up_leaves_nothing(arena, store):
 
 
 def test_a_reload_keeps_the_place_and_leaving_gives_it_up(make_arena, models, worker):
-    endless(models)
-    arena = make_arena(max_new_tokens=900, patience=0.05)
+    unending(models)
+    arena = make_arena(max_new_tokens=MOST, patience=0.05)
     first = arena.ask("ann", QUESTION)
     waits = arena.ask("ben", QUESTION)
     until(lambda: place(arena, "ben", waits) == 0)
@@ -118,9 +127,9 @@ def test_another_question_of_a_visitor_replaces_the_one_that_waits(arena):
 
 
 def test_a_follow_up_that_waits_can_be_given_up(make_arena, models, store):
-    arena = make_arena(max_new_tokens=900)
+    arena = make_arena(max_new_tokens=MOST)
     mine = played(arena)
-    endless(models)
+    unending(models)
     busy = arena.ask("ann", QUESTION)
     until(lambda: speaks(arena, "ann", busy))
     arena.follow_up("eve", mine, "and then")

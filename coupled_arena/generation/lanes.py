@@ -22,7 +22,8 @@ from coupled_arena.generation.language_model import (
 )
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Line
-from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
+from coupled_arena.generation.sampling import NO_NUMBER, draw, draw_at, outcome_scores
+from coupled_arena.generation.transfer import to_device
 
 Fail = Callable[[Line, Exception], None]
 
@@ -83,26 +84,40 @@ class LocalLane:
     def step(self, fail: Fail) -> None:  # noqa: ARG002 - one line cannot fail alone
         """Draw one token for every line, then compute the next logits of those that go on."""
         self._drop_finished()  # cancelled since the last step
-        for sampling, rows in self._by_sampling().items():
-            chosen = [self.lines[row] for row in rows]
-            logits = self._batch.logits
-            if len(rows) < len(self.lines):
-                logits = logits[rows]
-            scores = outcome_scores(logits, self._stops, sampling)
-            places = [line.place for line in chosen]
-            drawn = (
-                draw_at(scores, self._noise, places) if sampling.temperature else draw(scores, None)
-            )
-            for line, outcome in zip(chosen, drawn.tolist(), strict=True):
-                line.take(outcome)
+        self._draw()
         self._drop_finished()
         if self.lines:
-            last = [line.tokens[-1] for line in self.lines]
-            self._batch.advance(torch.tensor(last, device=self.model.device))
+            last = torch.tensor([line.tokens[-1] for line in self.lines])
+            self._batch.advance(to_device(last, self.model.device))
 
     def close(self) -> None:
         """Drop all lines."""
         self.lines = []  # a failed step may have drawn for some of them and not for others
+
+    def _draw(self) -> None:
+        """Draw a token for every line; this is where a step waits for the device, once."""
+        groups = self._by_sampling()
+        drawn = [self._drawn(sampling, rows) for sampling, rows in groups.items()]
+        rows = [row for chosen in groups.values() for row in chosen]
+        outcomes = torch.cat(drawn).tolist() if drawn else []
+        if NO_NUMBER in outcomes:
+            raise ValueError("The model computed what is no number.")
+        for row, outcome in zip(rows, outcomes, strict=True):
+            self.lines[row].take(outcome)
+
+    def _drawn(self, sampling: Sampling, rows: list[int]) -> torch.Tensor:
+        """Return the outcomes of lines with the same sampling."""
+        logits = self._batch.logits
+        if len(rows) < len(self.lines):
+            logits = logits[to_device(torch.tensor(rows), self.model.device)]
+        scores = outcome_scores(logits, self._stops, sampling)
+        if not sampling.temperature:
+            return draw(scores, None)
+        places = [self.lines[row].place for row in rows]
+        if scores.device.type == "cpu":
+            return draw_at(scores, self._noise, places)
+        # On a GPU all noise is made in the time in which one would ask how little is needed.
+        return draw(scores, self._noise.at(places))
 
     def _by_sampling(self) -> dict[Sampling, list[int]]:
         groups: dict[Sampling, list[int]] = defaultdict(list)

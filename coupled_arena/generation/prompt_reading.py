@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import DynamicCache
 
+from coupled_arena.generation.transfer import to_device
+
 # Where a prompt is cut must depend on nothing else, for rounding depends on it.
 CHUNK = 512  # tokens
 
@@ -47,7 +49,7 @@ class PromptReading:
         end = self._read + self.next
         device = self._network.device
         output = self._network(
-            input_ids=torch.tensor([self._prompt[self._read : end]], device=device),
+            input_ids=to_device(torch.tensor([self._prompt[self._read : end]]), device),
             position_ids=torch.arange(self._read, end, device=device)[None],
             past_key_values=self.cache,
             use_cache=True,

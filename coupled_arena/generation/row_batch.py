@@ -9,6 +9,7 @@ import torch
 
 from coupled_arena.generation.prompt_reading import PromptReading
 from coupled_arena.generation.slots import SlotCache
+from coupled_arena.generation.transfer import to_device
 
 
 class RowBatch:
@@ -55,7 +56,7 @@ class RowBatch:
         self._cache.begin(self._columns)
         slots = None
         if self._slots != sorted(self._slots):
-            slots = torch.tensor(self._slots, device=self._columns.device)
+            slots = to_device(torch.tensor(self._slots), self._columns.device)
             tokens = torch.empty_like(tokens).scatter_(0, slots, tokens)
         output = self._network(
             input_ids=tokens[:, None],
@@ -74,7 +75,7 @@ class RowBatch:
     @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
         """Keep only these rows, in this order."""
-        chosen = torch.tensor(rows, dtype=torch.int64, device=self._columns.device)
+        chosen = to_device(torch.tensor(rows, dtype=torch.int64), self._columns.device)
         slots = [self._slots[row] for row in rows]
         lengths = [0] * len(rows)
         places = self._cache.keep(slots)
@@ -84,7 +85,8 @@ class RowBatch:
         self._cache.reserve(len(lengths), max(lengths, default=-1) + 1)
 
     def _settle(self, lengths: list[int], slots: list[int], logits: torch.Tensor) -> None:
-        self._columns = torch.tensor(lengths, dtype=torch.int64, device=self._columns.device)
+        columns = torch.tensor(lengths, dtype=torch.int64)
+        self._columns = to_device(columns, self._columns.device)
         self._lengths, self._slots, self.logits = lengths, slots, logits
 
     def _read(self, prompt: tuple[int, ...], begun: PromptReading | None) -> PromptReading:

@@ -73,8 +73,27 @@ const ballot = (el, view) => {
 const ORDER = "Choose the answers from best to worst. Between two of them, “Level with the last” "
   + "puts both on one place.";
 
-// What the visitor is told of answers with the same words.
+// The place in the queue, as told last: it may move many times a second, and is read aloud.
+const CALM = 3000; // milliseconds
+let place = null;
+let placedAt = 0;
+let replaced;
+const calmPlace = (ahead) => {
+  clearTimeout(replaced);
+  const wait = placedAt + CALM - performance.now();
+  if (ahead === place) return place;
+  if (ahead === null || place === null || wait <= 0) {
+    [place, placedAt] = [ahead, performance.now()];
+  } else {
+    replaced = setTimeout(() => { if (!pressed) draw(); }, wait);
+  }
+  return place;
+};
+
+// What the visitor is told of answers with the same words, or of the wait for any.
 const sameWords = (view) => {
+  const ahead = calmPlace(view.ahead);
+  if (ahead !== null) return ahead ? `Waiting: ${ahead} ahead of you.` : "Waiting: you are next.";
   if (isWordless(view)) return view.running ? "" : "Nothing was written: ask once more.";
   if (!allAlike(view)) {
     return alike(view).map((group) => `${named(group)} have the same words`

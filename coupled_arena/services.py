@@ -125,12 +125,19 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
 def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     """Start the engine, in a process of its own, which loads the models."""
     from coupled_arena.battles.arena import Arena, ArenaRules
+    from coupled_arena.generation.capacity import Capacity
     from coupled_arena.generation.engine_process import EngineProcess
 
-    battle = settings.battle
-    rules = ArenaRules(settings.sampling.sampling(), battle.coupled_share, battle.most_at_once)
-    worker = EngineProcess(partial(load_enabled, settings))
+    battle, sampling = settings.battle, settings.sampling.sampling()
+    rules = ArenaRules(sampling, battle.coupled_share)
+    capacity = Capacity(battle.most_at_once, battle.most_waiting, battle.kv_tokens)
+    worker = EngineProcess(partial(load_enabled, settings), capacity)
     try:
+        if (tokens := worker.room.tokens) is not None and tokens <= sampling.max_new_tokens:
+            raise SettingsError(
+                f"There is room for the keys and values of {tokens:,} tokens, and an answer may "
+                f"have {sampling.max_new_tokens:,}: lower max_new_tokens, or raise kv_tokens."
+            )
         yield Arena(worker.models, worker, store, rules)
     finally:
         worker.close()

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 import re
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from coupled_arena.core.records import (
     Vote,
     new_id,
 )
-from coupled_arena.generation.running import Request, Running, Worker
+from coupled_arena.generation.running import Contender, Request, Running, Worker
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.store.database import Store
 
@@ -42,6 +43,7 @@ _log = logging.getLogger(__name__)
 CADENCE = 0.1  # seconds between looks at a running round, whoever is decoding
 LONGEST_PROMPT = 40_000  # characters
 _BROKEN = "The models broke off, and this round was dropped. Start another."
+_NOT_BEGUN = "The answers to this question had not begun when it was given up."
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
 
@@ -52,7 +54,6 @@ class ArenaRules:
 
     sampling: Sampling
     coupled_share: float = 0.5
-    most_at_once: int = 64
     patience: float = 10.0  # seconds that answers go on unwatched: a page may be reloading
 
 
@@ -86,6 +87,7 @@ class Arena:
         self._rules = rules
         self._rng = rng or random.SystemRandom()
         self._rounds = OpenRounds()
+        self._asking = threading.Lock()
         self._closing = False
 
     def is_well(self) -> bool:
@@ -113,12 +115,14 @@ class Arena:
             _log.warning("A round was dropped: %s", error)
 
     def ask(self, owner: str, prompt: Prompt, size: int = 2) -> str:
-        """Open a round on a prompt and return its id; the answers begin at once.
+        """Open a round on a prompt and return its id; the answers begin once there is room.
+
+        A question of the same visitor that still waits for its answers gives up its place.
 
         Raises
         ------
         PromptError
-            The prompt is blank or too long, or too many battles run.
+            The prompt is blank or too long, or too many battles run and wait.
         """
         battle = new_battle(
             list(self.models),
@@ -129,7 +133,6 @@ class Arena:
         )
         current = Round(owner, battle)
         self._begin(current, prompt)
-        self._rounds.add(current)
         return current.id
 
     def follow_up(self, owner: str, round_id: str, text: str) -> None:
@@ -200,7 +203,7 @@ class Arena:
                 raise VoteError("You have voted on this round, and the models are known.")
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
             pending = current.state.pending
-            early = pending is not None and not pending[1].done.is_set()
+            early = pending is not None and pending[1].begun and not pending[1].done.is_set()
             seen = current.state.view().conversations
             check_comparable(checked, seen, running=early)
             self._settle(current)
@@ -226,10 +229,13 @@ class Arena:
         if self._closing:
             raise PromptError("The arena is closing. Try again in a minute.")
         self._store.check_file()  # nobody should read answers that cannot be voted on
-        if self.worker.battles >= self._rules.most_at_once:
-            raise PromptError("The arena is busy. Try again in a minute.")
         request = self._request(current.state.battle, prompt)
-        current.change(pending=(prompt, self.worker.submit(request)))
+        with self._asking:
+            current.change(pending=(prompt, self.worker.submit(request)))
+            self._rounds.add(current)
+            for other in self._rounds.all():
+                if other.owner == current.owner and other is not current:
+                    other.stop_waiting()
 
     def _request(self, battle: Battle, question: Prompt) -> Request:
         try:
@@ -237,7 +243,10 @@ class Arena:
             # chat template, would otherwise tell which models a round has.
             for place in range(len(battle.models)):
                 for model in self.models.values():
-                    model.encode(messages(battle, place, question))
+                    asked = Contender(
+                        model.name, 0, model.encode(messages(battle, place, question))
+                    )
+                    self.worker.check(Request((asked,), battle.sampling))
         except PromptLengthError as error:
             raise PromptError(
                 "This conversation is too long for the models: shorten it."
@@ -260,6 +269,9 @@ class Arena:
                 current.change(error=_BROKEN)  # what has been said stays in sight
                 self._rounds.drop(current)
                 return
+            if not running.begun:
+                self._withdraw(current)
+                return
             battle = with_turn(current.state.battle, prompt, running, self.models)
             self._store.add_battle(battle)
             current.change(battle=battle, pending=None)
@@ -268,6 +280,14 @@ class Arena:
                 ranks = (1,) * len(battle.models)
                 tie = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
                 self._reveal(current, tie)
+
+    def _withdraw(self, current: Round) -> None:
+        """Undo a question that was never answered: nothing of it is worth a vote."""
+        if current.state.battle.prompts:
+            current.change(pending=None)
+        else:
+            current.change(error=_NOT_BEGUN)
+            self._rounds.drop(current)
 
     def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
         self._store.cast(vote)

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from coupled_arena.core.interrupts import on_interrupt
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Score, seed_to_hex
+from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.running import Running
 from coupled_arena.generation.turns import Models, next_request, with_turn
@@ -109,6 +110,7 @@ def generate(
     store: Store,
     *,
     at_once: int,
+    kv_tokens: int | None = None,
     mark: Mark = _unmarked,
     progress: bool = True,
 ) -> Generated:
@@ -118,6 +120,8 @@ def generate(
     ----------
     at_once : int
         Battles that decode in one batch.
+    kv_tokens : int, optional
+        Tokens whose keys and values each model holds at most; else what free memory allows.
     mark : callable
         What it returns for a battle is stored with it, in one transaction.
     progress : bool
@@ -138,7 +142,8 @@ def generate(
         on_interrupt(interrupted.set),
         tqdm(total=total, initial=total - len(missing), unit="battle", disable=not progress) as bar,
     ):
-        for battle in _decode_all(missing, models, at_once, interrupted):
+        engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
+        for battle in _decode_all(missing, engine, at_once, interrupted):
             store.add_battle(battle, mark(battle))
             replies += len(battle.replies)
             tokens += sum(len(reply.tokens) for reply in battle.replies)
@@ -151,12 +156,11 @@ def generate(
 
 def _decode_all(
     missing: Iterable[tuple[Battle, Prompt]],
-    models: Models,
+    engine: LockstepEngine,
     at_once: int,
     interrupted: threading.Event,
 ) -> Iterator[Battle]:
     """Yield battles as they end, refilling the batch, so that none waits for the slowest."""
-    engine = LockstepEngine(models)
     waiting = iter(missing)
     active: list[tuple[Battle, Prompt, Running]] = []
     while True:
@@ -164,7 +168,7 @@ def _decode_all(
         room = at_once - len(active)
         while room >= at_once // 4 and len(active) < at_once and (following := next(waiting, None)):
             battle, prompt = following
-            running = engine.prepare(next_request(models, battle, prompt))
+            running = engine.prepare(next_request(engine.models, battle, prompt))
             engine.add(running)
             active.append((battle, prompt, running))
         if not active:
@@ -175,7 +179,7 @@ def _decode_all(
         ended = [entry for entry in active if entry[2].done.is_set()]
         active = [entry for entry in active if not entry[2].done.is_set()]
         whole = [entry for entry in ended if not entry[2].error]
-        yield from (with_turn(battle, prompt, run, models) for battle, prompt, run in whole)
+        yield from (with_turn(battle, prompt, run, engine.models) for battle, prompt, run in whole)
         for _, _, run in ended:
             if run.error:
                 raise run.error

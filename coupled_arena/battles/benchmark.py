@@ -56,6 +56,7 @@ def run_benchmark(
     store: Store,
     *,
     at_once: int,
+    kv_tokens: int | None = None,
     progress: bool = True,
 ) -> Scored:
     """Answer and score what is not stored yet of a plan on a task's questions.
@@ -70,7 +71,15 @@ def run_benchmark(
     marker.task.ready()
     store.write(lambda cursor: scores.declare(cursor, marker.task.name, source="benchmark"))
     _mark_stored(plan, marker, store)
-    made = generate(plan, models, store, at_once=at_once, mark=marker, progress=progress)
+    made = generate(
+        plan,
+        models,
+        store,
+        at_once=at_once,
+        kv_tokens=kv_tokens,
+        mark=marker,
+        progress=progress,
+    )
     with store.cursor() as cursor:
         return Scored(made, scores.accuracies(cursor, marker.task.name, plan.sampling))
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from coupled_arena.core.records import Battle, Finish, Reply
+from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.score_gap import score_gap
 from coupled_arena.generation.turns import (
@@ -39,18 +40,26 @@ class Replay:
     score_gap: float | None = None
 
 
-def replay(battle: Battle, models: Models) -> Replay:
+def replay(battle: Battle, models: Models, kv_tokens: int | None = None) -> Replay:
     """Decode a stored battle again from its seed.
+
+    Parameters
+    ----------
+    kv_tokens : int, optional
+        Tokens whose keys and values each model holds at most; else what free memory allows.
 
     Raises
     ------
     BattleError
         A model of it is not configured, or it holds no noise to replay.
+    PromptLengthError
+        There is no room for it.
     """
     check_replayable(battle, models)
+    engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
     for turn, prompt in enumerate(battle.prompts):
         request = next_request(models, before_turn(battle, turn), prompt)
-        lines = decode(LockstepEngine(models), [request])[0].lines
+        lines = decode(engine, [request])[0].lines
         for reply in (reply for reply in battle.replies if reply.turn == turn):
             index = _first_difference(reply, tuple(lines[reply.place].tokens))
             if index is not None:

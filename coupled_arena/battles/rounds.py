@@ -45,6 +45,7 @@ class RoundState:
             reveal=self.reveal,
             error=self.error,
             stored=self.battle.origin is not Origin.ARENA,
+            ahead=self.pending[1].ahead if self.pending else None,
         )
 
 
@@ -66,6 +67,11 @@ class Round:
     def change(self, **parts: Any) -> None:
         """Replace parts of the state; hold `changing` around whatever led to the change."""
         self.state = replace(self.state, **parts)
+
+    def stop_waiting(self) -> None:
+        """Give up the place of a question whose answers have not begun."""
+        if self.state.pending and not self.state.pending[1].begun:
+            self.state.pending[1].cancelled.set()
 
 
 class OpenRounds:

@@ -66,6 +66,8 @@ class RoundView:
         Why the round broke off.
     stored : bool
         The battle was made earlier: it can be skipped, and not be asked again.
+    ahead : int or None
+        How many questions of others begin before; None unless this one waits.
     """
 
     size: int
@@ -75,6 +77,7 @@ class RoundView:
     reveal: Reveal | None = None
     error: str | None = None
     stored: bool = False
+    ahead: int | None = None
 
     @property
     def conversations(self) -> Conversations:

@@ -151,7 +151,7 @@ def replay_battle(
         stored = store.battle(battle)
     known = {spec.name for spec in settings.catalog.models}
     wanted = [name for name in stored.models if name in known]
-    result = replay(stored, load_named(settings, wanted))
+    result = replay(stored, load_named(settings, wanted), settings.battle.kv_tokens)
     show(asdict(result), as_json, lambda: _replay_text(result))
 
 
@@ -160,7 +160,9 @@ def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
     from coupled_arena.services import load_named
 
     with _owned(settings) as store:
-        return generate(plan, load_named(settings, plan.models), store, at_once=at_once)
+        models = load_named(settings, plan.models)
+        room = settings.battle.kv_tokens
+        return generate(plan, models, store, at_once=at_once, kv_tokens=room)
 
 
 def _scored(settings: Settings, plan: BatchPlan, marker: Marker, at_once: int) -> Scored:
@@ -170,7 +172,8 @@ def _scored(settings: Settings, plan: BatchPlan, marker: Marker, at_once: int) -
     marker.task.ready()  # before the models, which take a while to load
     with _owned(settings) as store:
         models = load_named(settings, plan.models)
-        return run_benchmark(plan, marker, models, store, at_once=at_once)
+        room = settings.battle.kv_tokens
+        return run_benchmark(plan, marker, models, store, at_once=at_once, kv_tokens=room)
 
 
 @contextmanager

@@ -69,12 +69,15 @@ class BattleSettings(_Checked):
 
     ``coupled_share`` is the share of battles that are coupled; ``models_at_once`` how many answer
     the same prompt (two, three or four); ``most_at_once`` how many battles decode together before
-    newcomers are asked to wait.
+    newcomers wait, and ``most_waiting`` how many wait before others are sent away. Each model holds
+    the keys and values of at most ``kv_tokens`` tokens; where nothing is said, free memory decides.
     """
 
     coupled_share: float = Field(default=0.5, ge=0, le=1)
     models_at_once: int = Field(default=2, ge=2, le=4)
     most_at_once: int = Field(default=64, ge=1)
+    most_waiting: int = Field(default=640, ge=0)
+    kv_tokens: int | None = Field(default=None, ge=1)
 
 
 class JudgeSettings(_Checked):

@@ -35,25 +35,29 @@ def row_attention(
     scaling: float | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Compute the attention of a prompt, or of one query a row to so many keys of its own.
+    """Compute the attention of a prompt's chunk, or of one query a row to keys of its own.
 
     Parameters
     ----------
     query : tensor, shape (n, heads, q, d)
     key, value : tensors, shape (n, key-value heads, length, d)
     attention_mask : int64 tensor, shape (n, 1, 1, 1), or None
-        How many keys each row has; None where all queries and keys are of one prompt a row.
+        How many keys each row has; None where the queries are the last tokens of a prompt, and the
+        keys those of all of it so far.
 
     Returns
     -------
     tensor, shape (n, q, heads, d), and None for the attention weights
     """
     if attention_mask is None:
+        asked, length = query.shape[2], key.shape[2]
+        later = 1 < asked < length  # the beginning of the prompt was read before
         attended = scaled_dot_product_attention(
             query,
             key,
             value,
-            is_causal=query.shape[2] > 1,
+            attn_mask=_no_later(asked, length, query.device) if later else None,
+            is_causal=asked > 1 and not later,
             scale=scaling,
             enable_gqa=query.shape[1] != key.shape[1],
         )
@@ -64,6 +68,11 @@ def row_attention(
     loop = _loop() if key.device.type == "cpu" and key.dtype == torch.float32 else None
     attend = exact_attention if loop is None else _looped
     return attend(query[:, :, 0], key, value, attention_mask, scale)[:, None], None
+
+
+def _no_later(asked: int, length: int, device: torch.device) -> torch.Tensor:
+    """Return which keys the last tokens of a prompt may see: none that comes later."""
+    return torch.ones(asked, length, dtype=torch.bool, device=device).tril(length - asked)
 
 
 def exact_attention(

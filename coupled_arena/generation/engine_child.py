@@ -17,6 +17,7 @@ from typing import Any
 
 from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.core.processors import threads_beside_a_server
+from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_messages import (
     Cancel,
     Ended,
@@ -26,20 +27,20 @@ from coupled_arena.generation.engine_messages import (
     StandIn,
     Submit,
 )
-from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.language_model import LanguageModel, is_served
 from coupled_arena.generation.running import Announced, Running
 
 CADENCE = 0.05  # seconds between reports of growing texts, of all turns together
 Load = Callable[[], Mapping[str, LanguageModel]]
 
 
-def run(pipe: Connection, load: Load) -> None:
+def run(pipe: Connection, load: Load, capacity: Capacity) -> None:
     """Load models and decode what arrives, until the other end of the pipe is closed."""
     # Ctrl-C reaches all processes of a terminal, and a host's SIGTERM all of a service: the server
     # stores the rounds that run, and needs this process for it.
     for stopped in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stopped, signal.SIG_IGN)
-    _Child(_Pipe(pipe)).serve(load)
+    _Child(_Pipe(pipe)).serve(load, capacity)
 
 
 class _Pipe:
@@ -84,11 +85,12 @@ class _Child:
         self._pipe = pipe
         self._runs: dict[int, Running] = {}
         self._seen: dict[int, tuple[str, ...]] = {}  # texts that the server has
+        self._placed: dict[int, int | None] = {}  # places that it has
         self._changing = threading.Lock()
         self._ended = threading.Event()
         self._loaded = threading.Event()
 
-    def serve(self, load: Load) -> None:
+    def serve(self, load: Load, capacity: Capacity) -> None:
         """Load models and report for as long as the engine lives."""
         import torch
 
@@ -106,10 +108,11 @@ class _Child:
         except ArenaError as error:
             self._pipe.send(Refused(error))
             return
-        self._engine = LockstepEngine(models)
+        self._engine = LockstepEngine(models, capacity)
         self._worker = EngineWorker(self._engine)
         self._loaded.set()
-        self._pipe.send(Ready({name: _stand_in(model) for name, model in models.items()}))
+        stand_ins = {name: _stand_in(model) for name, model in models.items()}
+        self._pipe.send(Ready(stand_ins, self._engine.room.tokens))
         self._report_for_life()
 
     def _listen(self) -> None:
@@ -125,15 +128,23 @@ class _Child:
         strangers = {c.model for c in order.request.contenders} - set(self._engine.models)
         if strangers:
             error = ModelError(f"{', '.join(sorted(strangers))} could not be loaded again.")
-            self._pipe.send(Report({}, {order.number: Ended((), 0, error)}, failing=False))
+            self._refuse(order, error)
             return
-        running = self._engine.prepare(order.request)
+        try:
+            running = self._engine.prepare(order.request)
+        except ArenaError as error:  # there is less memory than before the process was started anew
+            self._refuse(order, error)
+            return
         running.done = Announced(self._ended.set)
         with self._changing:
             self._runs[order.number] = running
             self._seen[order.number] = running.texts
         self._worker.take(running)
         self._ended.set()  # wakes the reporter
+
+    def _refuse(self, order: Submit, error: ArenaError) -> None:
+        ended = Ended((), begun=False, most_rows=0, error=error)
+        self._pipe.send(Report({}, {}, {order.number: ended}, failing=False))
 
     def _report_for_life(self) -> None:
         failing, due = False, 0.0
@@ -142,18 +153,20 @@ class _Child:
             self._ended.clear()
             ended = self._take_ended()
             grown: dict[int, tuple[str, ...]] = {}
+            places: dict[int, int | None] = {}
             if time.monotonic() >= due:
                 due = time.monotonic() + CADENCE
-                grown = self._take_grown()
+                grown, places = self._take_grown(), self._take_places()
             before, failing = failing, self._worker.failing
-            if grown or ended or failing != before:
-                self._pipe.send(Report(grown, ended, failing))
+            if grown or places or ended or failing != before:
+                self._pipe.send(Report(grown, places, ended, failing))
 
     def _take_ended(self) -> dict[int, Ended]:
         with self._changing:
             over = [number for number, run in self._runs.items() if run.done.is_set()]
             for number in over:
                 del self._seen[number]
+                self._placed.pop(number, None)
             return {number: _result(self._runs.pop(number)) for number in over}
 
     def _take_grown(self) -> dict[int, tuple[str, ...]]:
@@ -169,15 +182,27 @@ class _Child:
                     self._seen[number] = texts
         return grown
 
+    def _take_places(self) -> dict[int, int | None]:
+        with self._changing:
+            places = {
+                number: running.ahead
+                for number, running in self._runs.items()
+                if running.begun or running.ahead is not None
+            }
+            changed = places.items() - self._placed.items()
+            self._placed = places
+        return dict(changed)
+
 
 def _result(running: Running) -> Ended:
     lines = tuple(
         (line.tokens, line.text, line.finish) for line in running.lines if line.finish is not None
     )
-    return Ended(lines, running.most_rows, running.error)
+    return Ended(lines, running.begun, running.most_rows, running.error)
 
 
 def _stand_in(model: Any) -> StandIn:
     # Plain strings: that of torch's version is one of torch's own, which the server need not load.
     arithmetic = {key: str(value) for key, value in model.arithmetic.items()}
-    return StandIn(model.name, model.tokenization, model.perplexity, arithmetic)
+    served = is_served(model)
+    return StandIn(model.name, model.tokenization, model.perplexity, arithmetic, served=served)

@@ -14,7 +14,13 @@ from coupled_arena.generation.vocabulary import Vocabulary
 
 
 class StandIn:
-    """All of a model but its weights, which another process holds; see `LanguageModel`."""
+    """All of a model but its weights, which another process holds; see `LanguageModel`.
+
+    Attributes
+    ----------
+    served : bool
+        Whether it is a server that holds them.
+    """
 
     def __init__(
         self,
@@ -22,8 +28,11 @@ class StandIn:
         tokenization: Tokenization,
         perplexity: float,
         arithmetic: Mapping[str, str],
+        *,
+        served: bool,
     ) -> None:
         self.name = name
+        self.served = served
         self.perplexity = perplexity
         self.arithmetic = arithmetic
         self.vocabulary: Vocabulary = tokenization.vocabulary
@@ -57,9 +66,10 @@ class Close:
 
 @dataclass(frozen=True)
 class Ready:
-    """The models that were loaded; turns are taken from now on."""
+    """The models that were loaded, and what they have room for; turns are taken from now on."""
 
     models: dict[str, StandIn]
+    kv_tokens: int | None
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,7 @@ class Ended:
     """A turn as it is to be stored: tokens, text and end of each line, in order."""
 
     lines: tuple[tuple[list[int], str, Finish], ...]
+    begun: bool
     most_rows: int
     error: ArenaError | None
 
@@ -86,11 +97,14 @@ class Report:
     ----------
     grown : mapping of int to tuple of str
         By turn, what each of its texts has gained.
+    places : mapping of int to int or None
+        How many turns begin before one; None once it has begun.
     ended : mapping of int to Ended
     failing : bool
         Whether step after step has failed, and none gone well since.
     """
 
     grown: dict[int, tuple[str, ...]]
+    places: dict[int, int | None]
     ended: dict[int, Ended]
     failing: bool

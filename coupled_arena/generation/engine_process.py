@@ -19,6 +19,7 @@ from typing import Any
 
 from coupled_arena.core.errors import ArenaError, ModelError, PromptError
 from coupled_arena.generation import engine_child
+from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.engine_messages import (
     Cancel,
     Close,
@@ -57,8 +58,13 @@ class RelayedTurn(Running):
         """Show what has been added."""
         self.texts = tuple(map(str.__add__, self.texts, gained))
 
+    def move(self, ahead: int | None) -> None:
+        """Take over how many turns begin before this one; None: it has begun."""
+        self.ahead, self.begun = ahead, ahead is None
+
     def end(self, ended: Ended) -> None:
         """Take over how the turn ended."""
+        self.begun, self.ahead = ended.begun, None
         self.most_rows, self.error = ended.most_rows, ended.error
         for line, (tokens, text, finish) in zip(self.lines, ended.lines, strict=False):
             line.tokens, line.text, line.finish = tokens, text, finish
@@ -80,11 +86,14 @@ class EngineProcess:
     load : callable
         Returns the models; called in the child, so it must be a function that can be imported, or
         a partial of one.
+    capacity : Capacity
 
     Attributes
     ----------
     models : dict of str to StandIn
         Those that were loaded.
+    room : Room
+        What they have room for.
 
     Raises
     ------
@@ -92,9 +101,11 @@ class EngineProcess:
         What the first loading raised.
     """
 
-    def __init__(self, load: engine_child.Load) -> None:
+    def __init__(self, load: engine_child.Load, capacity: Capacity | None = None) -> None:
         self.models: dict[str, StandIn] = {}
+        self.room = Room(self.models, None)
         self._load = load
+        self._capacity = capacity or Capacity()
         self._numbers = count()
         self._gate = threading.Lock()  # around what follows
         self._runs: dict[int, RelayedTurn] = {}
@@ -129,18 +140,24 @@ class EngineProcess:
         """Whether step after step has failed, and none gone well since."""
         return self._failing
 
+    def check(self, request: Request) -> None:
+        """Raise PromptLengthError where the memory never holds such a turn."""
+        self._lines(request)
+
     def submit(self, request: Request) -> Running:
         """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it.
 
         Raises
         ------
         PromptError
-            The process has ended, and its successor loads models.
+            The process has ended, and its successor loads models; or too many wait already, or
+            there would never be room for this one.
         """
-        lines = tuple(Line(c, request, self.models[c.model]) for c in request.contenders)
+        lines = self._lines(request)
         with self._gate:
             if not self.alive:
                 raise PromptError(_WAIT)
+            self._capacity.check(self.battles)
             number = next(self._numbers)
             running = RelayedTurn(request, lines, partial(self._outbox.put, Cancel(number)))
             self._runs[number] = running
@@ -156,6 +173,11 @@ class EngineProcess:
         if self._thread.is_alive() and self._process:
             self._process.kill()
             self._thread.join(_LAST_STEP)
+
+    def _lines(self, request: Request) -> tuple[Line, ...]:
+        lines = tuple(Line(c, request, self.models[c.model]) for c in request.contenders)
+        self.room.check(lines)
+        return lines
 
     def _keep(self) -> None:
         """Start the process, and again whenever it has ended by itself."""
@@ -187,8 +209,9 @@ class EngineProcess:
             if self._closing.is_set():
                 return None, 0
             outbox = self._outbox = queue.SimpleQueue()
+        work = (there, self._load, self._capacity)
         child = _PROCESSES.Process(
-            target=engine_child.run, args=(there, self._load), name="lockstep-engine", daemon=True
+            target=engine_child.run, args=work, name="lockstep-engine", daemon=True
         )
         child.start()
         self._process = child
@@ -214,6 +237,8 @@ class EngineProcess:
             self._failing = message.failing
             for number, gained in message.grown.items():
                 self._runs[number].grow(gained)
+            for number, ahead in message.places.items():
+                self._runs[number].move(ahead)
             for number, ended in message.ended.items():
                 with self._gate:
                     running = self._runs.pop(number)
@@ -222,6 +247,7 @@ class EngineProcess:
             logging.getLogger(message.name).handle(message)
         elif isinstance(message, Ready):
             self.models.update(message.models)
+            self.room.tokens = message.kv_tokens
             self._ready_since = time.monotonic()
             _log.info("Process %d decodes", self._process.pid)
             if not self._first.done():

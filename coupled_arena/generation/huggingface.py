@@ -1,16 +1,15 @@
-"""Causal language models of the transformers library, decoding left-padded batches."""
+"""Causal language models of the transformers library."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers.cache_utils import DynamicCache
 from transformers.models.auto.tokenization_auto import AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 from transformers.utils.quantization_config import BitsAndBytesConfig
@@ -30,7 +29,10 @@ from coupled_arena.generation.checkpoints import (
 )
 from coupled_arena.generation.fingerprint import Fingerprint, fingerprint, nonsense
 from coupled_arena.generation.language_model import Batch
+from coupled_arena.generation.memory import kv_bytes
+from coupled_arena.generation.padded_batch import PaddedBatch
 from coupled_arena.generation.prompt_encoding import Message
+from coupled_arena.generation.prompt_reading import PromptReading
 from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
@@ -133,100 +135,20 @@ class HuggingFaceModel:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
         return self.tokenization.encode(messages)
 
-    def start_batch(self) -> Batch:
-        """Return an empty batch."""
-        alone = self.network.config._attn_implementation == ROW_ATTENTION
-        return (RowBatch if alone else PaddedBatch)(self.network)
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of a token's keys and values."""
+        return kv_bytes(self.network)
 
+    def start_reading(self, prompt: Sequence[int]) -> PromptReading:
+        """Begin to read a prompt for a batch of this model."""
+        return PromptReading(self.network, prompt)
 
-class PaddedBatch:
-    """Sequences of different lengths in one left-padded key-value cache.
-
-    Attributes
-    ----------
-    logits : tensor, shape (n, v)
-        Next-token logits of each sequence.
-    """
-
-    def __init__(self, network: Any) -> None:
-        self._network = network
-        self._cache = DynamicCache()
-        self._mask = torch.zeros((0, 0), dtype=torch.int64, device=network.device)
-        self.logits = torch.zeros((0, 0), device=network.device)
-
-    @torch.inference_mode()
-    def add(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Append new prompts as rows, each read once and in the shape it has by itself."""
-        read = {prompt: self._read(prompt) for prompt in dict.fromkeys(map(tuple, prompts))}
-        self._join([read[tuple(prompt)] for prompt in prompts])
-
-    @torch.inference_mode()
-    def advance(self, tokens: torch.Tensor) -> None:
-        """Append one token to every row and compute the next logits."""
-        self._mask = torch.nn.functional.pad(self._mask, (0, 1), value=1)
-        self.logits = self._forward(tokens[:, None], self._mask, self._cache)
-
-    @torch.inference_mode()
-    def keep(self, rows: Sequence[int]) -> None:
-        """Keep only these rows, in this order, and drop columns that only pad."""
-        chosen = torch.tensor(rows, dtype=torch.int64, device=self._mask.device)
-        self._mask, self.logits = self._mask[chosen], self.logits[chosen]
-        padding = int((self._mask.cumsum(1) == 0).sum(1).min()) if len(rows) else 0
-        self._mask = self._mask[:, padding:]
-        for layer in self._layers(self._cache):
-            layer.keys = layer.keys[chosen, :, padding:]
-            layer.values = layer.values[chosen, :, padding:]
-
-    def _forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
-        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        output = self._network(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return output.logits[:, -1]
-
-    def _read(self, prompt: tuple[int, ...]) -> PaddedBatch:
-        """Return a batch of one prompt."""
-        alone = PaddedBatch(self._network)
-        ids = torch.tensor([list(prompt)], device=self._network.device)
-        alone._mask = torch.ones_like(ids)
-        alone.logits = alone._forward(ids, alone._mask, alone._cache)
-        return alone
-
-    def _join(self, others: Sequence[PaddedBatch]) -> None:
-        """Append the rows of others, all padded on the left to the longest, or change nothing."""
-        parts = [self, *others] if len(self._mask) else list(others)
-        length = max(part._mask.shape[1] for part in parts)
-
-        def stack(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-            pad = torch.nn.functional.pad
-            return torch.cat([pad(x, (0, 0, length - x.shape[-2], 0)) for x in tensors])
-
-        mask = stack(part._mask[..., None] for part in parts)[..., 0]
-        logits = torch.cat([part.logits for part in parts])
-        rows, joined = len(parts[0]._mask), []
-        try:
-            for layers in zip(*(self._layers(part._cache) for part in parts), strict=True):
-                first, width = layers[0], layers[0].keys.shape[-2]
-                keys = stack(layer.keys for layer in layers)
-                first.values = stack(layer.values for layer in layers)
-                first.keys = keys
-                joined.append((first, width))
-        except BaseException:  # memory falls short: what has grown is a view of what it was
-            for layer, width in joined:
-                layer.keys = layer.keys[:rows, :, -width:]
-                layer.values = layer.values[:rows, :, -width:]
-            raise
-        self._cache, self._mask, self.logits = parts[0]._cache, mask, logits
-
-    @staticmethod
-    def _layers(cache: DynamicCache) -> list[Any]:
-        layers: list[Any] = cache.layers
-        return [layer for layer in layers if layer.is_initialized]
+    def start_batch(self, most_tokens: int | None = None) -> Batch:
+        """Return an empty batch, whose rows and columns make no more than so many tokens."""
+        if self.network.config._attn_implementation == ROW_ATTENTION:
+            return RowBatch(self.network, most_tokens)
+        return PaddedBatch(self.network)  # as wide as its longest row, and no wider
 
 
 def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:

@@ -7,16 +7,23 @@ a step takes in what has arrived.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
 
 from coupled_arena.core.records import Finish, Sampling
-from coupled_arena.generation.language_model import LanguageModel, LocalModel, ServedModel, Stream
+from coupled_arena.generation.language_model import (
+    LanguageModel,
+    LocalModel,
+    Reading,
+    ServedModel,
+    Stream,
+)
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Line
-from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
+from coupled_arena.generation.sampling import NO_NUMBER, draw, draw_at, outcome_scores
+from coupled_arena.generation.transfer import to_device
 
 Fail = Callable[[Line, Exception], None]
 
@@ -42,8 +49,8 @@ class Lane(Protocol):
         """The replies that are not finished."""
         ...
 
-    def admit(self, lines: list[Line]) -> None:
-        """Take in new lines."""
+    def admit(self, lines: list[Line], read: Mapping[tuple[int, ...], Reading]) -> None:
+        """Take in new lines, of whose prompts some may have been read before."""
         ...
 
     def step(self, fail: Fail) -> None:
@@ -60,43 +67,57 @@ class LocalLane:
 
     waits = False
 
-    def __init__(self, model: LocalModel, noise: GumbelCache) -> None:
+    def __init__(self, model: LocalModel, noise: GumbelCache, most_tokens: int | None) -> None:
         self.model = model
         self.lines: list[Line] = []
         self._noise = noise
-        self._batch = model.start_batch()
+        self._batch = model.start_batch(most_tokens)
         self._stops = torch.tensor(
             sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device
         )
 
-    def admit(self, lines: list[Line]) -> None:
+    def admit(self, lines: list[Line], read: Mapping[tuple[int, ...], Reading]) -> None:
         """Read the prompts of new lines."""
-        self._batch.add([line.contender.prompt for line in lines])
+        self._batch.add([line.contender.prompt for line in lines], read)
         self.lines += lines
 
     def step(self, fail: Fail) -> None:  # noqa: ARG002 - one line cannot fail alone
         """Draw one token for every line, then compute the next logits of those that go on."""
         self._drop_finished()  # cancelled since the last step
-        for sampling, rows in self._by_sampling().items():
-            chosen = [self.lines[row] for row in rows]
-            logits = self._batch.logits
-            if len(rows) < len(self.lines):
-                logits = logits[rows]
-            scores = outcome_scores(logits, self._stops, sampling)
-            places = [line.place for line in chosen]
-            drawn = (
-                draw_at(scores, self._noise, places) if sampling.temperature else draw(scores, None)
-            )
-            for line, outcome in zip(chosen, drawn.tolist(), strict=True):
-                line.take(outcome)
+        self._draw()
         self._drop_finished()
         if self.lines:
-            last = [line.tokens[-1] for line in self.lines]
-            self._batch.advance(torch.tensor(last, device=self.model.device))
+            last = torch.tensor([line.tokens[-1] for line in self.lines])
+            self._batch.advance(to_device(last, self.model.device))
 
     def close(self) -> None:
         """Drop all lines."""
         self.lines = []  # a failed step may have drawn for some of them and not for others
+
+    def _draw(self) -> None:
+        """Draw a token for every line; this is where a step waits for the device, once."""
+        groups = self._by_sampling()
+        drawn = [self._drawn(sampling, rows) for sampling, rows in groups.items()]
+        rows = [row for chosen in groups.values() for row in chosen]
+        outcomes = torch.cat(drawn).tolist() if drawn else []
+        if NO_NUMBER in outcomes:
+            raise ValueError("The model computed what is no number.")
+        for row, outcome in zip(rows, outcomes, strict=True):
+            self.lines[row].take(outcome)
+
+    def _drawn(self, sampling: Sampling, rows: list[int]) -> torch.Tensor:
+        """Return the outcomes of lines with the same sampling."""
+        logits = self._batch.logits
+        if len(rows) < len(self.lines):
+            logits = logits[to_device(torch.tensor(rows), self.model.device)]
+        scores = outcome_scores(logits, self._stops, sampling)
+        if not sampling.temperature:
+            return draw(scores, None)
+        places = [self.lines[row].place for row in rows]
+        if scores.device.type == "cpu":
+            return draw_at(scores, self._noise, places)
+        # On a GPU all noise is made in the time in which one would ask how little is needed.
+        return draw(scores, self._noise.at(places))
 
     def _by_sampling(self) -> dict[Sampling, list[int]]:
         groups: dict[Sampling, list[int]] = defaultdict(list)
@@ -125,7 +146,11 @@ class ServedLane:
         """The replies that are not finished."""
         return list(self._streams)
 
-    def admit(self, lines: list[Line]) -> None:
+    def admit(
+        self,
+        lines: list[Line],
+        read: Mapping[tuple[int, ...], Reading],  # noqa: ARG002 - a server reads by itself
+    ) -> None:
         """Ask the server for new replies."""
         for line in lines:
             self._streams[line] = self.model.start_stream(

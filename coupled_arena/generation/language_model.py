@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.vocabulary import Vocabulary
@@ -12,13 +12,39 @@ if TYPE_CHECKING:
     import torch
 
 
+class Reading(Protocol):
+    """A prompt that is read in chunks."""
+
+    @property
+    def left(self) -> int:
+        """How many tokens are still to be read."""
+        ...
+
+    @property
+    def next(self) -> int:
+        """How many of them are in the next chunk."""
+        ...
+
+    def read(self) -> None:
+        """Read the next chunk; after an error no more can be read."""
+        ...
+
+
+Readings = dict[tuple[str, tuple[int, ...]], Reading]
+"""By model and prompt."""
+
+
 class Batch(Protocol):
     """Running sequences of one model."""
 
     logits: torch.Tensor
 
-    def add(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Read new prompts and append them as rows; where that fails, nothing has changed."""
+    def add(
+        self,
+        prompts: Sequence[Sequence[int]],
+        read: Mapping[tuple[int, ...], Any] | None = None,
+    ) -> None:
+        """Append prompts as rows, and read of them what has not been; or change nothing."""
         ...
 
     def advance(self, tokens: torch.Tensor) -> None:
@@ -89,8 +115,12 @@ class LocalModel(LanguageModel, Protocol):
         """Where the logits are computed."""
         ...
 
-    def start_batch(self) -> Batch:
-        """Return an empty batch."""
+    def start_reading(self, prompt: Sequence[int]) -> Reading:
+        """Begin to read a prompt for a batch of this model."""
+        ...
+
+    def start_batch(self, most_tokens: int | None = None) -> Batch:
+        """Return an empty batch, whose rows and columns make no more than so many tokens."""
         ...
 
 
@@ -107,3 +137,8 @@ class ServedModel(LanguageModel, Protocol):
 def is_served(model: LanguageModel) -> TypeGuard[ServedModel]:
     """Tell whether a server computes a model's replies."""
     return hasattr(model, "start_stream")
+
+
+def holds_keys(model: LanguageModel) -> bool:
+    """Tell whether a model's keys and values lie in memory of this machine."""
+    return not (is_served(model) or getattr(model, "served", False))

@@ -16,14 +16,16 @@ import torch
 
 from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.generation import arrivals
+from coupled_arena.generation.admission import Admission
+from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.lanes import Lane, LocalLane, ServedLane
 from coupled_arena.generation.language_model import LanguageModel, LocalModel, is_served
+from coupled_arena.generation.memory import tokens_that_fit
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
 from coupled_arena.generation.running import Line, Request, Running
 
 _log = logging.getLogger(__name__)
-_PROMPT_TOKENS = 512  # read in one step, for which all that runs waits: a second or so
 _IDLE = 0.05  # seconds; who cancels is not heard of while a step waits
 
 
@@ -34,17 +36,25 @@ class LockstepEngine:
     ----------
     models : mapping of str to LanguageModel
         By name.
+    capacity : Capacity
+        Who comes beyond it waits.
 
     Attributes
     ----------
+    room : Room
+        Where keys and values lie.
     failures : int
         How often decoding failed since a step last went well.
     """
 
-    def __init__(self, models: Mapping[str, LanguageModel]) -> None:
+    def __init__(
+        self, models: Mapping[str, LanguageModel], capacity: Capacity | None = None
+    ) -> None:
         self.models = models
+        self.capacity = capacity or Capacity()
+        self.room = Room(models, self.capacity.kv_tokens or tokens_that_fit(models.values()))
         self.failures = 0
-        self._waiting: list[Running] = []
+        self._admission = Admission(models, self.room, self.capacity)
         self._running: list[Running] = []
         self._lanes: list[Lane] = []
         self._noise: dict[tuple[str, torch.device], GumbelCache] = {}
@@ -52,16 +62,23 @@ class LockstepEngine:
     @property
     def battles(self) -> int:
         """How many turns are waiting or running."""
-        return len(self._waiting) + len(self._running)
+        return len(self._admission.turns) + len(self._running)
 
     def prepare(self, request: Request) -> Running:
-        """Return a turn that waits to be added; any thread may call this."""
+        """Return a turn that waits to be added; any thread may call this.
+
+        Raises
+        ------
+        PromptLengthError
+            There would never be room for it.
+        """
         lines = tuple(Line(c, request, self.models[c.model]) for c in request.contenders)
+        self.room.check(lines)
         return Running(request, lines)
 
     def add(self, running: Running) -> None:
         """Take in a turn; it begins with the next step."""
-        self._waiting.append(running)
+        self._admission.add(running)
 
     def step(self) -> None:
         """Advance every model of every battle by one token.
@@ -89,46 +106,31 @@ class LockstepEngine:
     def fail_all(self, error: ArenaError) -> None:
         """End every turn with an error and start afresh."""
         self.failures += 1
-        for running in self._waiting + self._running:
+        for running in self._admission.turns + self._running:
             running.fail(error)
-        self._waiting, self._running, self._lanes = [], [], []
+        self._admission.clear()
+        self._running, self._lanes = [], []
 
     def _admit(self) -> None:
+        held = [line for lane in self._lanes for line in lane.lines]
+        self._admission.let_in(len(self._running), held)
         newcomers: dict[str, list[Line]] = defaultdict(list)
-        for running in self._next():
+        for running in self._admission.read(self._lose):
             self._running.append(running)
             for line in running.lines:
                 newcomers[line.contender.model].append(line)
         for name, lines in newcomers.items():
             for group in self._groups(self.models[name], lines):
                 self._read(self.models[name], group)
-
-    def _next(self) -> list[Running]:
-        """Take from those who wait as many as are read in one step, in the order they came."""
-        tokens = taken = 0
-        for running in self._waiting:
-            if running.cancelled.is_set():
-                running.cancel()  # nobody waits for the answer any more: there is nothing to read
-                wanted = 0
-            else:
-                wanted = self._to_read(running)
-            if tokens and tokens + wanted > _PROMPT_TOKENS:
-                break
-            tokens, taken = tokens + wanted, taken + 1
-        chosen, self._waiting = self._waiting[:taken], self._waiting[taken:]
-        return chosen
-
-    def _to_read(self, running: Running) -> int:
-        """Return how many tokens of prompts are to be read here."""
-        here = (c for c in running.request.contenders if not is_served(self.models[c.model]))
-        return sum(len(contender.prompt) for contender in here)
+        self._admission.forget_read()
 
     def _read(self, model: LanguageModel, lines: list[Line]) -> None:
         """Read the prompts of new lines: at once or, where that fails, battle by battle."""
         lines = [line for line in lines if not line.finish]  # another model may have failed
         try:
             if lines:
-                self._lane_for(model).admit(lines)
+                read = self._admission.read_before(model.name)
+                self._lane_for(model, lines).admit(lines, read)
             return
         except Exception as error:  # noqa: BLE001 - a model's program may raise anything
             battles = self._battles_of(lines)
@@ -167,18 +169,20 @@ class LockstepEngine:
         else:
             yield from ([line] for line in lines)
 
-    def _lane_for(self, model: LanguageModel) -> Lane:
+    def _lane_for(self, model: LanguageModel, lines: list[Line]) -> Lane:
+        together = getattr(model, "batchable", True)
         for lane in self._lanes:
-            if lane.model is model and getattr(model, "batchable", True):
+            if lane.model is model and together:
                 return lane
-        self._lanes.append(self._new_lane(model))
+        most = self.room.tokens if together else lines[0].longest
+        self._lanes.append(self._new_lane(model, most))
         return self._lanes[-1]
 
-    def _new_lane(self, model: LanguageModel) -> Lane:
+    def _new_lane(self, model: LanguageModel, most_tokens: int | None) -> Lane:
         if is_served(model):
             return ServedLane(model)
         local = cast(LocalModel, model)
-        return LocalLane(local, self._noise_of(local))
+        return LocalLane(local, self._noise_of(local), most_tokens)
 
     def _noise_of(self, model: LocalModel) -> GumbelCache:
         key = (model.vocabulary.fingerprint, model.device)

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from coupled_arena.generation.philox import LOW, POSITIONS_PER_BLOCK, noise_words, philox
+from coupled_arena.generation.transfer import to_device
 
 
 def gumbel(words: torch.Tensor) -> torch.Tensor:
@@ -103,6 +104,7 @@ class GumbelCache:
         missing = list(dict.fromkeys(w for w in wanted if w not in self._blocks))
         if missing:
             table = torch.tensor([(signed(seed), turn, block) for seed, turn, block in missing])
+            table = to_device(table, self.device)
             made = gumbel_blocks(table[:, 0], table[:, 1], table[:, 2], self._keys)
             # Each by itself: a view would keep all that were made together.
             self._blocks.update((w, block.clone()) for w, block in zip(missing, made, strict=True))
@@ -118,7 +120,7 @@ class GumbelCache:
         ``rows`` index `sequences`, ``tokens`` the vocabulary: int64 of shape (m,).
         """
         table = torch.tensor([(signed(seed), turn, at) for seed, turn, at in sequences])
-        seeds, turns, positions = table.to(self._keys.device)[rows].unbind(1)
+        seeds, turns, positions = to_device(table, self.device)[rows].unbind(1)
         return gumbel_at(seeds, turns, positions, self._keys[tokens])
 
     def forget(self, running: set[tuple[int, int, int]]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache, DynamicCache
 
+from coupled_arena.generation.prompt_reading import PromptReading
 from coupled_arena.generation.slots import SlotCache
+from coupled_arena.generation.transfer import to_device
 
 
 class RowBatch:
@@ -20,26 +21,32 @@ class RowBatch:
         Next-token logits of each sequence.
     """
 
-    def __init__(self, network: Any) -> None:
+    def __init__(self, network: Any, most_tokens: int | None = None) -> None:
         self._network = network
-        self._cache = SlotCache()
+        self._cache = SlotCache(most_tokens)
         self._lengths: list[int] = []  # of the slots, as are the columns
         self._columns = torch.zeros(0, dtype=torch.int64, device=network.device)
         self._slots: list[int] = []  # of the rows
         self.logits = torch.zeros((0, 0), device=network.device)
 
     @torch.inference_mode()
-    def add(self, prompts: Sequence[Sequence[int]]) -> None:
+    def add(
+        self, prompts: Sequence[Sequence[int]], read: Mapping[tuple[int, ...], Any] | None = None
+    ) -> None:
         """Append new prompts as rows, each read once and in the shape it has by itself."""
-        read = {prompt: self._read(prompt) for prompt in dict.fromkeys(map(tuple, prompts))}
-        new = [read[tuple(prompt)] for prompt in prompts]
+        known = read or {}
+        readings = {
+            prompt: self._read(prompt, known.get(prompt))
+            for prompt in dict.fromkeys(map(tuple, prompts))
+        }
+        new = [readings[tuple(prompt)] for prompt in prompts]
         if not new:
             return
         old, lengths = len(self._lengths), [*self._lengths, *map(len, prompts)]
-        logits = torch.cat([*([self.logits] if old else []), *(one for one, _ in new)])
-        self._cache.shape_like(new[0][1])
+        logits = torch.cat([*([self.logits] if old else []), *(one.logits for one in new)])
+        self._cache.shape_like(new[0].cache)
         self._cache.reserve(len(lengths), max(lengths) + 1)
-        self._cache.fill(old, [cache for _, cache in new])
+        self._cache.fill(old, [one.cache for one in new])
         self._settle(lengths, [*self._slots, *range(old, len(lengths))], logits)
 
     @torch.inference_mode()
@@ -49,7 +56,7 @@ class RowBatch:
         self._cache.begin(self._columns)
         slots = None
         if self._slots != sorted(self._slots):
-            slots = torch.tensor(self._slots, device=self._columns.device)
+            slots = to_device(torch.tensor(self._slots), self._columns.device)
             tokens = torch.empty_like(tokens).scatter_(0, slots, tokens)
         output = self._network(
             input_ids=tokens[:, None],
@@ -68,7 +75,7 @@ class RowBatch:
     @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
         """Keep only these rows, in this order."""
-        chosen = torch.tensor(rows, dtype=torch.int64, device=self._columns.device)
+        chosen = to_device(torch.tensor(rows, dtype=torch.int64), self._columns.device)
         slots = [self._slots[row] for row in rows]
         lengths = [0] * len(rows)
         places = self._cache.keep(slots)
@@ -78,17 +85,11 @@ class RowBatch:
         self._cache.reserve(len(lengths), max(lengths, default=-1) + 1)
 
     def _settle(self, lengths: list[int], slots: list[int], logits: torch.Tensor) -> None:
-        self._columns = torch.tensor(lengths, dtype=torch.int64, device=self._columns.device)
+        columns = torch.tensor(lengths, dtype=torch.int64)
+        self._columns = to_device(columns, self._columns.device)
         self._lengths, self._slots, self.logits = lengths, slots, logits
 
-    def _read(self, prompt: tuple[int, ...]) -> tuple[torch.Tensor, Cache]:
-        cache = DynamicCache()
-        ids = torch.tensor([list(prompt)], device=self._network.device)
-        output = self._network(
-            input_ids=ids,
-            position_ids=torch.arange(len(prompt), device=ids.device)[None],
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return output.logits[:, -1], cache
+    def _read(self, prompt: tuple[int, ...], begun: PromptReading | None) -> PromptReading:
+        reading = begun or PromptReading(self._network, prompt)
+        reading.finish()
+        return reading

@@ -63,8 +63,12 @@ class Worker(Protocol):
         """Whether step after step has failed, and none gone well since."""
         ...
 
+    def check(self, request: Request) -> None:
+        """Raise PromptLengthError where the memory never holds such a turn."""
+        ...
+
     def submit(self, request: Request) -> Running:
-        """Hand in a turn."""
+        """Hand in a turn; raise PromptError where no more are taken in."""
         ...
 
 
@@ -84,6 +88,11 @@ class Line:
         self._lengths: list[int] = []  # of the text, after each token
         self._vocabulary = model.vocabulary
         self._decoder = model.vocabulary.decoder()
+
+    @property
+    def longest(self) -> int:
+        """How many tokens prompt and reply may have in all."""
+        return len(self.contender.prompt) + self.limit
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -131,6 +140,10 @@ class Running:
     texts : tuple of str
         All replies as of the last whole step, to the same number of tokens: they grow together,
         whichever model is faster.
+    begun : bool
+        Whether it decodes, or did; until then it waits.
+    ahead : int or None
+        How many turns begin before this one; None where nobody has counted them, or it has begun.
     most_rows : int
         Most battles that decoded at the same time as this one, itself included.
     done : threading.Event
@@ -142,10 +155,16 @@ class Running:
         self.request = request
         self.lines = lines
         self.texts: tuple[str, ...] = tuple("" for _ in lines)
+        self.begun = False
+        self.ahead: int | None = None
         self.most_rows = 0
         self.done = threading.Event()
         self.cancelled = threading.Event()
         self.error: ArenaError | None = None
+
+    def begin(self) -> None:
+        """Wait no more."""
+        self.begun, self.ahead = True, None
 
     def publish(self) -> None:
         """Make the state after a whole step visible to readers."""

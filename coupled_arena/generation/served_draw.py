@@ -129,7 +129,7 @@ def drawn_ids(
     hopeless = (logits == -torch.inf).all(dim=1, keepdim=True)
     scores = outcome_scores(logits.masked_fill(hopeless, 0.0), stops, asked.sampling)
     drawn = draw_at(scores, noise, sequences) if asked.temperature else draw(scores, None)
-    return drawn.masked_fill(drawn >= width, min(known, default=0))
+    return drawn.masked_fill(drawn >= width, min(known, default=0)).clamp(min=0)
 
 
 def proof(vocabulary: Vocabulary, noise: GumbelCache, asked: ServedDraw) -> list[int]:

@@ -65,10 +65,15 @@ class Slots(CacheLayerMixin):
         """Copy one row over another."""
         self.keys[to], self.values[to] = self.keys[row], self.values[row]
 
-    def reserve(self, rows: int, columns: int) -> None:
-        """Make room for so many rows and columns, and little more; what is there stays."""
+    def reserve(self, rows: int, columns: int, most: int | None = None) -> None:
+        """Make room for so many rows and columns, and little more; what is there stays.
+
+        Where `most` tokens do not allow for more rows, the columns get all that they allow.
+        """
         slots, width = self.keys.shape[0], self.keys.shape[2]
         wanted = _room(slots, rows, 1), _room(width, columns, _LEAST)
+        if most is not None and wanted[0] * wanted[1] > most:
+            wanted = rows, max(columns, min(wanted[1], most // max(rows, 1)))
         if wanted != (slots, width):
             keys, values = (_resized(x, *wanted) for x in (self.keys, self.values))
             self.keys, self.values = keys, values
@@ -87,10 +92,17 @@ class Slots(CacheLayerMixin):
 
 
 class SlotCache(Cache):
-    """All layers of a model."""
+    """All layers of a model.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    most_tokens : int, optional
+        Rows times columns that there may be; whoever adds rows sees to it that they fit.
+    """
+
+    def __init__(self, most_tokens: int | None = None) -> None:
         super().__init__(layer_class_to_replicate=Slots)
+        self._most = most_tokens
 
     @property
     def used(self) -> list[Slots]:
@@ -101,7 +113,7 @@ class SlotCache(Cache):
     def reserve(self, rows: int, columns: int) -> None:
         """Make room in every layer; where memory falls short, what is there stays."""
         for layer in self.used:
-            layer.reserve(rows, columns)
+            layer.reserve(rows, columns, self._most)
 
     def fill(self, first: int, caches: Sequence[Cache]) -> None:
         """Begin rows, with what reading their prompts has left."""

@@ -52,9 +52,20 @@ class EngineWorker:
         """Whether step after step has failed, and none gone well since."""
         return self._engine.failures >= _FAILING
 
+    def check(self, request: Request) -> None:
+        """Raise PromptLengthError where the memory never holds such a turn."""
+        self._engine.prepare(request)
+
     def submit(self, request: Request) -> Running:
-        """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it."""
+        """Hand in a turn: poll its `texts`, wait for `done`, set `cancelled` to stop it.
+
+        Raises
+        ------
+        PromptError
+            Too many wait already, or there would never be room for this one.
+        """
         running = self._engine.prepare(request)
+        self._engine.capacity.check(self.battles)
         self.take(running)
         return running
 

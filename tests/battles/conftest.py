@@ -8,6 +8,7 @@ import pytest
 from coupled_arena.battles.arena import Arena, ArenaRules
 from coupled_arena.core.errors import PromptLengthError
 from coupled_arena.core.records import Sampling
+from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
@@ -45,8 +46,14 @@ def store():
 
 
 @pytest.fixture
-def worker(models):
-    running = EngineWorker(LockstepEngine(models))
+def capacity():
+    """What the engine takes in; a test may have another."""
+    return Capacity()
+
+
+@pytest.fixture
+def worker(models, capacity):
+    running = EngineWorker(LockstepEngine(models, capacity))
     yield running
     running.close()
 

@@ -247,14 +247,6 @@ def test_a_refusing_template_does_not_tell_which_models_a_round_has(make_arena, 
         assert "dot" not in str(caught.value)
 
 
-def test_a_busy_arena_asks_to_wait(make_arena, models):
-    endless(models)
-    arena = make_arena(most_at_once=1, max_new_tokens=900)
-    arena.ask("eve", QUESTION)
-    with pytest.raises(PromptError, match="busy"):
-        arena.ask("eve", QUESTION)
-
-
 def broken_off(arena, models):
     round_id = arena.ask("eve", QUESTION)
     view = finish(arena, "eve", round_id)[-1]

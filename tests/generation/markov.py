@@ -29,9 +29,28 @@ class MarkovModel:
         self.calls = []  # (what, number of rows after it), of all batches in order
         self.batches = []
 
-    def start_batch(self):
+    def start_reading(self, prompt):
+        return MarkovReading(self, prompt)
+
+    def start_batch(self, most_tokens=None):
         self.batches.append(MarkovBatch(self))
         return self.batches[-1]
+
+
+class MarkovReading:
+    """A prompt that is read in chunks of 512."""
+
+    def __init__(self, model, prompt):
+        self.model = model
+        self.left = len(prompt)
+
+    @property
+    def next(self):
+        return min(512, self.left)
+
+    def read(self):
+        self.model.calls.append(("read", self.next))
+        self.left -= self.next
 
 
 class MarkovBatch:
@@ -40,7 +59,10 @@ class MarkovBatch:
         self.histories = []
         self.logits = torch.zeros((0, model.table.shape[1]))
 
-    def add(self, prompts):
+    def add(self, prompts, read=None):
+        for prompt in set(map(tuple, prompts)) & set(read or {}):
+            while read[prompt].left:
+                read[prompt].read()
         self.histories += [list(prompt) for prompt in prompts]
         self._done("add")
 

@@ -44,9 +44,9 @@ class Faults:
 
 
 class FrailBatch(MarkovBatch):
-    def add(self, prompts):
+    def add(self, prompts, read=None):
         self.model.faults.check("add", prompts)
-        super().add(prompts)
+        super().add(prompts, read)
 
     def advance(self, tokens):
         self.model.faults.check("advance")
@@ -60,7 +60,7 @@ class FrailBatch(MarkovBatch):
 def model(name, seed, *, batchable=True):
     made = random_chain(WORDS, seed, name=name, stops=["."], batchable=batchable)
     made.faults = Faults()
-    made.start_batch = lambda: FrailBatch(made)
+    made.start_batch = lambda _: FrailBatch(made)
     made.arithmetic = {"dtype": "float32"}
     made.encode = lambda messages: (len(messages[-1]["content"]) % 8,)
     return made

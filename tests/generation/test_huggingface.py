@@ -16,9 +16,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coupled_arena.core.errors import ModelError, PromptError
 from coupled_arena.core.records import Finish, Sampling
-from coupled_arena.generation.huggingface import HuggingFaceModel, PaddedBatch, load_model
+from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
+from coupled_arena.generation.padded_batch import PaddedBatch
 from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.sampling import draw, outcome_scores
@@ -313,9 +314,9 @@ def test_a_prompt_of_several_battles_is_read_once(full, monkeypatch):
     alone = {prompt: next_logits(full, [prompt])[0] for prompt in (hello, bye)}
     read, reading = [], RowBatch._read
 
-    def counting(batch, prompt):
+    def counting(batch, prompt, *begun):
         read.append(prompt)
-        return reading(batch, prompt)
+        return reading(batch, prompt, *begun)
 
     monkeypatch.setattr(RowBatch, "_read", counting)
     batch, rows = full.start_batch(), (bye, hello, bye, hello)

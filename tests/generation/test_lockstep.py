@@ -10,8 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coupled_arena.core.errors import ModelError
+from coupled_arena.core.errors import ModelError, PromptLengthError
 from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
 from tests.generation.markov import chain, random_chain
@@ -316,22 +317,23 @@ def test_newcomers_join_the_running_batch():
 
 
 def test_what_runs_goes_on_between_the_prompts_of_many():
-    """A step reads so many tokens of prompts, in the order they came, and at least one battle's."""
+    """A step reads 512 tokens of prompts, in the order they came; of a longer one a chunk."""
     model = hum()
     engine = engine_of(model)
     runs = add(engine, request(("hum", 0, [0]))), add(engine, request(("hum", 1, [0] * 900)))
-    engine.step()
-    assert [len(run.lines[0].tokens) for run in runs] == [1, 0]
-    engine.step()  # longer than a step reads, and read all the same
-    assert [len(run.lines[0].tokens) for run in runs] == [2, 1]
+    for written in ([1, 0], [2, 0], [3, 1]):  # 900 tokens are read in two steps of their own
+        engine.step()
+        assert [len(run.lines[0].tokens) for run in runs] == written
+    assert [call for call in model.calls if call[0] == "read"] == [("read", 512), ("read", 388)]
     for seed in range(2, 9):
-        runs += (add(engine, request(("hum", seed, [0] * 200))),)
+        prompt = [0] * (200 - seed) + [1] * seed  # each another: the same would be read once
+        runs += (add(engine, request(("hum", seed, prompt))),)
     written = []
     while not all(run.lines[0].tokens for run in runs):
         engine.step()
         written.append([len(run.lines[0].tokens) for run in runs])
         assert engine.battles == 9
-    ahead = [[3, 2], [4, 3], [5, 4], [6, 5]]
+    ahead = [[4, 2], [5, 3], [6, 4], [7, 5]]
     later = [[1, 1], [2, 2, 1, 1], [3, 3, 2, 2, 1, 1], [4, 4, 3, 3, 2, 2, 1]]
     assert written == [a + b + [0] * (7 - len(b)) for a, b in zip(ahead, later, strict=True)]
 
@@ -347,6 +349,135 @@ def test_nothing_is_read_for_those_who_left_before_their_turn():
     assert [run.done.is_set() for run in runs] == [False, True, True, False]
     assert [len(run.lines[0].tokens) for run in runs] == [2, 0, 0, 1]
     assert [calls for calls in model.calls if calls[0] == "add"] == [("add", 1), ("add", 2)]
+
+
+def test_what_is_read_of_a_long_prompt_is_dropped_with_who_asked():
+    model = hum()
+    engine = engine_of(model)
+    leaves, stays = (add(engine, request(("hum", seed, [seed] * 1500))) for seed in (0, 1))
+    engine.step()
+    leaves.cancelled.set()
+    engine.step()
+    assert leaves.done.is_set()
+    assert list(engine._admission._readings) == [("hum", (1,) * 1500)]
+    engine.step()
+    engine.step()
+    assert len(stays.lines[0].tokens) == 1
+    assert not engine._admission._readings
+    assert [size for what, size in model.calls if what == "read"] == [512, 512, 512, 476]
+
+
+def test_a_prompt_that_cannot_be_read_on_costs_its_battle():
+    model = hum()
+    engine = engine_of(model)
+    bystander = add(engine, request(("hum", 0, [0])))
+    lost, later = (add(engine, request(("hum", seed, [0] * 1500))) for seed in (1, 2))
+    engine.step()
+    reading = engine._admission._readings["hum", (0,) * 1500]
+
+    def fail():
+        raise MemoryError("none left")
+
+    reading.read = fail
+    engine.step()
+    assert "none left" in str(lost.error)
+    while not later.lines[0].tokens:
+        engine.step()
+    assert bystander.error is None
+    assert later.error is None
+
+
+# Room
+
+
+def test_turns_wait_for_room_in_the_order_they_came():
+    """Each of 20 tokens at most; a batch has as many columns as its longest row has tokens."""
+    model = hum()
+    engine = LockstepEngine({"hum": model}, Capacity(kv_tokens=60))
+    short = replace(GREEDY, max_new_tokens=10)
+    first = [add(engine, request(("hum", n, [0] * 10), sampling=short)) for n in range(3)]
+    long = add(engine, request(("hum", 3, [0] * 30), sampling=short))
+    last = add(engine, request(("hum", 4, [0] * 5), sampling=replace(GREEDY, max_new_tokens=3)))
+    waited = []
+    while not last.begun:
+        engine.step()
+        waited.append((sum(run.begun for run in first), long.ahead, last.ahead))
+    assert set(waited[:10]) == {(3, 0, 1)}
+    assert long.done.is_set()  # 40 columns leave no room for a second row
+    while engine.battles:
+        engine.step()
+    assert [run.texts for run in first] == [("m" * 10,)] * 3
+    assert (long.texts, last.texts) == (("m" * 10,), ("mmm",))
+    assert max(rows for what, rows in model.calls if what == "add") == 3
+    assert {run.most_rows for run in first} == {3}  # those who wait do not decode
+
+
+def test_every_model_of_a_turn_needs_room():
+    engine = LockstepEngine(
+        {"one": hum("one"), "two": hum("two", batchable=False)}, Capacity(kv_tokens=40)
+    )
+    short = replace(GREEDY, max_new_tokens=10)
+    alone = add(engine, request(("two", 0, [0] * 15), sampling=short))
+    both = add(engine, request(("one", 0, [0]), ("two", 1, [0] * 10), sampling=short))
+    engine.step()
+    assert (alone.begun, both.begun, both.ahead) == (True, False, 0)
+    while not alone.done.is_set():
+        engine.step()
+    engine.step()
+    assert both.begun
+
+
+def test_most_at_once():
+    engine = LockstepEngine({"hum": hum()}, Capacity(most_at_once=2))
+    runs = [add(engine, request(("hum", n, [0]))) for n in range(5)]
+    engine.step()
+    assert [run.ahead for run in runs] == [None, None, 0, 1, 2]
+    runs[3].cancelled.set()
+    engine.step()
+    assert runs[3].done.is_set()
+    assert not runs[3].begun
+    assert [run.ahead for run in runs] == [None, None, 0, 1, 1]
+    runs[0].cancelled.set()
+    engine.step()
+    engine.step()
+    assert [run.ahead for run in runs[2:]] == [None, 1, 0]
+
+
+def test_what_would_never_fit_is_refused():
+    engine = LockstepEngine({"hum": hum(context_length=100)}, Capacity(kv_tokens=60))
+    engine.prepare(request(("hum", 0, [0] * 10)))
+    with pytest.raises(PromptLengthError, match=r"may take 61 tokens of memory, and there are 60"):
+        engine.prepare(request(("hum", 0, [0] * 11)))
+    with pytest.raises(PromptLengthError, match=r"take 120 tokens"):
+        engine.prepare(request(("hum", 0, [0] * 10), ("hum", 1, [0] * 10)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(visits(), min_size=1, max_size=6), st.integers(14, 60), st.integers(1, 3))
+def test_whoever_waits_says_what_they_would_have_said(schedule, tokens, at_once):
+    """Nobody is overtaken, nobody starves, and no batch exceeds its room."""
+    engine = LockstepEngine(
+        {model.name: model for model in trio()}, Capacity(most_at_once=at_once, kv_tokens=tokens)
+    )
+    wanted = [visit.request for visit in schedule]
+    runs = []
+    for asked in wanted:
+        try:
+            runs.append(add(engine, asked))
+        except PromptLengthError:
+            runs.append(None)
+    order = []
+    while engine.battles:
+        engine.step()
+        order += [run for run in runs if run and run.begun and run not in order]
+        for lane in engine._lanes:
+            rows = lane._batch.histories
+            assert len(rows) * max((len(row) for row in rows), default=0) <= tokens
+    assert order == [run for run in runs if run]
+    for asked, running in zip(wanted, runs, strict=True):
+        if running:
+            (expected,) = decode(engine_of(*trio()), [asked])
+            assert running.texts == expected.texts
 
 
 def test_unbatchable_models_get_a_lane_each():

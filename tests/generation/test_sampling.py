@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.sampling import draw, draw_at, keep_top_k, keep_top_p, outcome_scores
+from coupled_arena.generation.sampling import (
+    NO_NUMBER,
+    _end_of_all,
+    _end_of_few,
+    draw,
+    draw_at,
+    keep_top_k,
+    keep_top_p,
+    outcome_scores,
+)
 from coupled_arena.generation.vocabulary import make_vocabulary
 from tests.generation.chi_square import chi_square_p
 
@@ -249,6 +258,43 @@ def test_noise_for_the_possible_outcomes_draws_the_same(seed, possible, turn, po
     cache = GumbelCache(torch.from_numpy(rng.integers(-(2**63), 2**63 - 1, size=300)))
     places = [(seed + row, turn, position + row) for row in range(len(possible))]
     assert torch.equal(draw_at(scores, cache, places), draw(scores, cache.at(places)))
+
+
+# As on a GPU, where nothing may be asked of the device on the way
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.integers(1, 600),
+    levels=st.integers(1, 40),
+    spread=st.sampled_from([0.01, 1.0, 30.0]),
+    top_p=st.floats(1e-9, 1 - 2.0**-53),
+    impossible=st.floats(0, 0.95),
+)
+def test_sorting_all_tokens_ends_where_sorting_few_does(
+    seed, width, levels, spread, top_p, impossible
+):
+    """To the bit: flat rows and peaked ones, ties, tokens that a filter has dropped before."""
+    rng = np.random.default_rng(seed)
+    values = spread * rng.normal(size=levels)
+    drawn = rng.choice(values, (3, width))
+    drawn[:, 1:][rng.random((3, width - 1)) < impossible] = -math.inf
+    scores = torch.from_numpy(drawn)
+    total = torch.logsumexp(scores, dim=1, keepdim=True)
+    least = total + math.log((1 - top_p) / width)
+    ends = [end(scores, total, least, top_p) for end in (_end_of_all, _end_of_few)]
+    assert torch.equal(*ends)
+
+
+@pytest.mark.parametrize("sampling", [sampled(0.0), sampled(1.0), sampled(0.7, top_k=2)])
+def test_what_is_no_number_is_told_by_the_draw(sampling):
+    logits = torch.tensor([[0.0, 1.0, 2.0], [0.0, math.nan, 2.0], [1.0, 0.0, 0.0]])
+    scores = outcome_scores(logits, torch.tensor([0]), sampling)
+    noise = GumbelCache(torch.arange(4)).at([(7, 0, 0)] * 3) if sampling.temperature else None
+    drawn = draw(scores, noise).tolist()
+    assert drawn[1] == NO_NUMBER
+    assert NO_NUMBER not in drawn[::2]
 
 
 # What coupling promises

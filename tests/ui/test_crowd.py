@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,6 +24,7 @@ temperature = 2
 top_p = 1
 [battle]
 most_at_once = 1
+most_waiting = 0
 {EQUAL_MODELS}
 """
 
@@ -70,6 +73,19 @@ def begin(visitor):
     return None
 
 
+def wait_in_line(visitor):
+    """Ask, and return once there is a place in the queue."""
+    visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
+    for message in visitor.listen():
+        if re.search(r'"ahead"\W+\d', json.dumps(message)):
+            return
+    raise AssertionError(visitor.heard.decode())
+
+
+def stop(visitor):
+    visitor.join(visitor.dependency("stop", "round"), [None])
+
+
 def test_a_visitor_who_leaves_frees_the_engine(narrow_app):
     first, second, third = (Visitor(narrow_app.url) for _ in range(3))
     answers = begin(first)
@@ -90,3 +106,28 @@ def test_stopping_frees_the_engine(narrow_app):
     answers = begin(second)
     assert answers
     answers.close()
+
+
+def test_who_waits_sees_their_place(tmp_path, visit):
+    """In words that are read aloud, after a reload too, until the answers begin."""
+    with serving(tmp_path, ONE_AT_A_TIME.replace("most_waiting = 0", "most_waiting = 2")) as served:
+        first, second = Visitor(served.url), Visitor(served.url)
+        assert begin(first)
+        wait_in_line(second)
+        page = visit(served.url, reloads=True)
+        page.wait_for_selector("#ask")
+        page.fill("#question textarea", QUESTION)
+        page.keyboard.press("Enter")
+        status = page.locator("#round [role=status]")
+        status.get_by_text("Waiting: 1 ahead of you.").wait_for()
+        assert page.locator("#round .text").all_inner_texts() == ["…", "…"]
+        page.reload()
+        status.get_by_text("Waiting: 1 ahead of you.").wait_for()
+        assert begin(Visitor(served.url)) is None
+        stop(second)
+        status.get_by_text("Waiting: you are next.").wait_for()
+        stop(first)
+        page.wait_for_function("[...document.querySelectorAll('#round .text')].some("
+                               "node => node.textContent.length > 1)")  # fmt: skip
+        assert "Waiting" not in status.inner_text()
+        page.keyboard.press("s")

@@ -83,7 +83,7 @@ class CompareTab:
             running = started.running
             try:
                 while not running.done.is_set():
-                    yield show(started.models, running.texts, started.seed)
+                    yield show(started.models, running.texts, started.seed, running.ahead)
                     await asyncio.sleep(CADENCE)
             finally:
                 running.cancelled.set()
@@ -92,7 +92,9 @@ class CompareTab:
             yield show(started.models, running.texts, started.seed)
 
 
-def show(models: tuple[str, ...], texts: tuple[str, ...], seed: int) -> dict[str, Any]:
+def show(
+    models: tuple[str, ...], texts: tuple[str, ...], seed: int, ahead: int | None = None
+) -> dict[str, Any]:
     """Return the answers, each cut at the common beginning and after its first own word."""
     common = common_beginning(texts)
     cut = [_cut(text, common) for text in texts]
@@ -101,6 +103,8 @@ def show(models: tuple[str, ...], texts: tuple[str, ...], seed: int) -> dict[str
         for model, (common_part, own, rest) in zip(models, cut, strict=True)
     ]
     note = f"Seed {seed_to_hex(seed)} · the first {common:,} characters are common to all"
+    if ahead is not None:
+        note = f"{ahead} ahead of you" if ahead else "You are next"
     return {"note": note, "answers": answers}
 
 

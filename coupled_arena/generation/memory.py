@@ -1,0 +1,59 @@
+"""How many tokens' keys and values the free memory holds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_SHARE = 0.5  # of what is free: the rest is for what steps compute, and for everybody else
+_CONTROL_GROUP = Path("/sys/fs/cgroup")
+
+
+def kv_bytes(network: Any) -> int:
+    """Return the bytes that a network's keys and values of one token take."""
+    config = network.config.get_text_config()
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * config.num_hidden_layers * heads * size * network.dtype.itemsize
+
+
+def tokens_that_fit(models: Iterable[Any]) -> int | None:
+    """Return how many tokens each model may hold so that all take half of the free memory.
+
+    None where no model says what a token takes. A model on several devices counts as if all of it
+    lay on the first.
+    """
+    each: dict[torch.device, int] = defaultdict(int)
+    for model in models:
+        if size := getattr(model, "kv_bytes", 0):
+            each[model.device] += size
+    fitting = (int(_SHARE * free_memory(device)) // size for device, size in each.items())
+    return max(1, min(fitting)) if each else None
+
+
+def free_memory(device: torch.device) -> int:
+    """Return how many bytes can still be had on a device."""
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + cached
+    return min(_free_of_machine(), _free_of_container())
+
+
+def _free_of_machine() -> int:
+    try:
+        told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        return int(told["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):  # another system: nothing is known, so there is much
+        return 1 << 40
+
+
+def _free_of_container() -> int:
+    try:
+        most = int((_CONTROL_GROUP / "memory.max").read_text())
+        return max(0, most - int((_CONTROL_GROUP / "memory.current").read_text()))
+    except (OSError, ValueError):  # no such file, or "max"
+        return 1 << 40

@@ -139,6 +139,8 @@ class Arena:
         with current.changing:
             if current.state.reveal:
                 raise PromptError("This round is over: the models are known. Start the next one.")
+            if current.state.error:
+                raise PromptError(current.state.error)
             if current.state.pending:
                 raise PromptError("The answers are still being written: wait, or stop them first.")
             self._begin(current, Prompt(text))
@@ -210,6 +212,8 @@ class Arena:
         with current.changing:
             if current.state.reveal:
                 raise VoteError("You have voted on this round, and the models are known.")
+            if current.state.error:
+                raise VoteError(current.state.error)
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
             pending = current.state.pending
             early = pending is not None and not pending[1].done.is_set()
@@ -270,7 +274,6 @@ class Arena:
             running.done.wait()
             if running.error:
                 current.change(error=_BROKEN)  # what has been said stays in sight
-                self._rounds.drop(current)
                 return
             battle = with_turn(current.state.battle, prompt, running, self.models)
             self._store.add_battle(battle)

@@ -39,7 +39,8 @@ class Visitor:
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
         self.posted = 0  # questions, stops and looks
-        self.last_event = ""  # of the stream of answers
+        self.followed = ""  # the stream of answers that was heard last
+        self.last_event = ""  # of it
         self.config: dict[str, Any] = json.loads(self.get("/config"))
 
     @property
@@ -150,6 +151,7 @@ class Visitor:
 
     def follow(self, view: View, last_event: str = "") -> Iterator[View]:
         """Yield a round as its answers grow, to the end of the turn."""
+        self.followed = view["events"]
         headers = {"last-event-id": last_event} if last_event else {}
         with self.http.stream("GET", view["events"], headers=headers) as stream:
             for event, said in self._events(stream):

@@ -159,7 +159,7 @@ class Arena:
             with self._viewers.watching(current, pending[1]):
                 while not pending[1].done.is_set():
                     yield current.state.view()
-                    await self._viewers.pause()
+                    await asyncio.sleep(self._viewers.interval)
         yield await self.look(owner, round_id)
 
     async def look(self, owner: str, round_id: str) -> RoundView:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from coupled_arena.generation.running import Running
 
 CADENCE = 0.1  # seconds between looks at a running turn, whoever is decoding
-_BUDGET = 200.0  # looks a second that all viewers share
+_BUDGET = 200  # looks a second that all viewers share
 _BLINK = 0.5  # seconds within which a broken connection is made anew
 
 
@@ -50,9 +50,10 @@ class Viewers:
             delay = min(_BLINK, self._patience)
             asyncio.get_running_loop().call_later(delay, self.stop_unwatched, current, running)
 
-    async def pause(self) -> None:
-        """Wait until it is time to look again: the more look, the less often each does."""
-        await asyncio.sleep(max(CADENCE, self._watching / _BUDGET))
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks of a viewer: the more there are, the less often each looks."""
+        return max(CADENCE, self._watching / _BUDGET)
 
     def expect(self, owner: str) -> None:
         """Note that a visitor is about to watch, or to come back."""

@@ -104,7 +104,18 @@ class BattleTab:
 
     async def _ask(self, question: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
-            return self._asked(self._library.identify(question or ""), size, request)
+            prompt = self._library.identify(question or "")
+            if (round_id := self._just_asked(prompt, size, visitor(request))) is not None:
+                return self._begun(round_id, request)
+            return self._asked(prompt, size, request)
+
+    def _just_asked(self, prompt: Prompt, size: int, owner: str) -> str | None:
+        """Return the round of who asked the same before there were words: a double click."""
+        if (round_id := self._arena.newest(owner)) is None:
+            return None
+        view = self._arena.view(owner, round_id)
+        same = len(view.turns) == 1 and (view.turns[0].prompt, view.size) == (prompt.text, size)
+        return round_id if view.running and same and not any(view.turns[0].answers) else None
 
     async def _next(self, category: str, size: int, request: gr.Request) -> Shown:
         with user_errors():

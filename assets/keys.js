@@ -70,7 +70,6 @@ const meansUs = (event) => {
 document.addEventListener("pointerdown", () => { typedAt = -Infinity; }, true);
 
 document.addEventListener("keydown", (event) => {
-  const view = props.value;
   if (!view || !isShown()) return;
   if (isWriting(event.target)) {
     noteTyping(event.target, event.timeStamp);

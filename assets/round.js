@@ -1,10 +1,9 @@
-// Draws a round from `props.value` (see RoundView) and takes the vote.
+// Draws a round (see RoundView) and takes the vote.
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const root = element.querySelector(".round");
 const paint = painter(root);
 let drawn = null; // what tells the round on show from others
 let turns = 0; // how many turns of it are on show
-let resumed = false; // a reloaded page has asked for the rest of what is being written
 root.tabIndex = -1;
 root.setAttribute("role", "region");
 root.setAttribute("aria-label", "Answers and your vote");
@@ -142,6 +141,7 @@ const foot = (el, view) => {
     const same = el("same", "p", "same", sameWords(view));
     same.setAttribute("role", "status");
     nodes.push(same);
+    if (lost) nodes.push(el("lost", "p", "broken", LOST));
   }
   nodes.push(ballot(el, view), keySwitch(el));
   if (!view.reveal && view.commitment) {
@@ -160,7 +160,6 @@ const turnNodes = (el, view, turn, number) => {
 };
 
 const draw = () => {
-  const view = props.value;
   if (!view) { paint(() => []); return; }
   const shown = `${view.commitment} ${view.turns[0].prompt}`;
   const fresh = shown !== drawn;
@@ -173,10 +172,6 @@ const draw = () => {
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),
   ]);
-  if (view.resumed && view.running && !resumed) {
-    resumed = true;
-    trigger("resume");
-  }
   if (view.resumed || !(fresh || continued)) return;
   if (fresh) takeFocus(view.turns[0].prompt);
   else if (!isWriting(document.activeElement)) root.focus({ preventScroll: true });
@@ -196,5 +191,6 @@ for (const end of ["pointerup", "pointercancel", "blur"]) {
   });
 }
 
-watch("value", () => { if (!pressed) draw(); });
-draw();
+const redraw = () => { if (!pressed) draw(); };
+watch("value", () => take(props.value));
+take(props.value);

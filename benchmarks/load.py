@@ -1,17 +1,22 @@
 """Many people at once: tokens per second through the page against the engine alone, in one run.
 
     python -m benchmarks.load [--people 1,4,16] [--rounds N] [--tokens N] [--preset NAME]
-    python -m benchmarks.load --config arena.toml   # its models, its length of answers
+    python -m benchmarks.load --people 50 --minutes 5   # they go on for so long
+    python -m benchmarks.load --leave 100               # so many tabs are closed in mid-answer
+    python -m benchmarks.load --config arena.toml       # its models, its length of answers
 
 For each number of people: the engine alone decodes as many battles at a time, then as many visitors
 ask over HTTP, watch their answers, vote and ask again. Prints tokens per second of both and their
 ratio, how long a question waits for its first words and its end, what the page takes to open
-meanwhile, and how many votes that somebody was thanked for are not in the database.
+meanwhile, how much processor and memory the web server takes, and how many votes that somebody was
+thanked for are not in the database.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 import random
 import shutil
 import signal
@@ -40,7 +45,7 @@ from coupled_arena.generation.running import Request
 from coupled_arena.generation.turns import next_request
 from coupled_arena.services import load_enabled
 from tests.patience import until
-from tests.ui.raw_client import Visitor, speak
+from tests.ui.raw_client import QUESTION, Visitor, speak
 from tests.ui.server import free_port
 
 TOKENS = """
@@ -58,6 +63,8 @@ class Crowd:
     first_words: list[float] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
     openings: list[float] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)  # bytes that the web server takes
+    processor: float = 0.0  # seconds that the web server has taken
     votes: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 
@@ -66,37 +73,84 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--people", default="1,4,16")
     arguments.add_argument("--rounds", type=int, default=2)
+    arguments.add_argument("--minutes", type=float, default=0)
+    arguments.add_argument("--leave", type=int, default=0)
     arguments.add_argument("--tokens", type=int, default=32)
     arguments.add_argument("--preset", default="demo")
     arguments.add_argument("--config", type=Path)
     given = arguments.parse_args()
-    people = [int(number) for number in given.people.split(",")]
     folder = Path(tempfile.mkdtemp())
     config = given.config or folder / "arena.toml"
     if not given.config:
+        most = max(64, given.leave)
         config.write_text(
             f"preset = '{given.preset}'\n[sampling]\nmax_new_tokens = {given.tokens}\n"
+            f"[battle]\nmost_at_once = {most}\n"
         )
-    settings = load_settings(config)
-    questions = [
-        prompt
-        for prompt in read_library(resource("data/prompts.jsonl")).prompts
-        if len(prompt.text) < 300
-    ]
-    alone = {}
-    models = load_enabled(settings)
-    decode(LockstepEngine(models), requests(settings, models, questions[:1]))  # warms up
-    for number in people:
-        asked = questions_for(questions, number * given.rounds)
-        alone[number] = engine_alone(settings, models, asked, number)
-    del models
-    with served(config, folder / "arena.duckdb") as url:
-        crowd(url, questions[:1], 1, 1)  # warms up
-        met = {number: crowd(url, questions, number, given.rounds) for number in people}
+    library = read_library(resource("data/prompts.jsonl")).prompts
+    questions = [prompt for prompt in library if len(prompt.text) < 300]
+    with served(config, folder / "arena.duckdb") as app:
+        if given.leave:
+            leave(app, questions, given.leave)
+            return
+        alone, met = play_all(given, app, load_settings(config), questions)
     with duckdb.connect(str(folder / "arena.duckdb"), read_only=True) as connection:
-        for number in people:
+        for number in alone:
             report(connection, number, alone[number], met[number])
     shutil.rmtree(folder)
+
+
+def play_all(
+    given: argparse.Namespace, app: App, settings: Settings, questions: list[Prompt]
+) -> tuple[dict[int, float], dict[int, Crowd]]:
+    """Measure engine and page in turn, so that both meet the machine as it then is."""
+    models = load_enabled(settings)
+    decode(LockstepEngine(models), requests(settings, models, questions[:1]))  # warms up
+    crowd(app, questions, 1, Rounds(1))
+    alone, met = {}, {}
+    for number in (int(number) for number in given.people.split(",")):
+        asked = questions_for(questions, number * given.rounds)
+        alone[number] = engine_alone(settings, models, asked, number)
+        met[number] = crowd(app, questions, number, Rounds(given.rounds, given.minutes * 60))
+        print(f"{number:3} people: {met[number].seconds:.0f} s", file=sys.stderr, flush=True)
+    return alone, met
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How long people play: so many rounds each, or for so many seconds."""
+
+    count: int
+    seconds: float = 0.0
+
+    def of(self, questions: list[Prompt], first: int) -> Iterator[Prompt]:
+        """Yield the questions of somebody who begins with a given one."""
+        until = time.perf_counter() + self.seconds
+        for number in itertools.count(first):
+            over = time.perf_counter() > until if self.seconds else number - first >= self.count
+            if over:
+                return
+            yield questions[number % len(questions)]
+
+
+@dataclass(frozen=True)
+class App:
+    """A running app."""
+
+    url: str
+    pid: int
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processor that the web server has taken, without the one that decodes."""
+        user, system = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that it takes."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def questions_for(questions: list[Prompt], count: int) -> list[Prompt]:
@@ -134,8 +188,8 @@ def engine_alone(
 
 
 @contextmanager
-def served(config: Path, db: Path) -> Iterator[str]:
-    """Serve the app in a process of its own; yield its address."""
+def served(config: Path, db: Path) -> Iterator[App]:
+    """Serve the app in a process of its own."""
     port = free_port()
     options = ["--config", str(config), "--db", str(db), "--port", str(port)]
     app = subprocess.Popen([sys.executable, "-m", "coupled_arena", "serve", *options])
@@ -149,30 +203,52 @@ def served(config: Path, db: Path) -> Iterator[str]:
 
     try:
         until(answers)
-        yield url
+        yield App(url, app.pid)
     finally:
         app.send_signal(signal.SIGINT)
         app.wait()
 
 
-def crowd(url: str, questions: list[Prompt], people: int, rounds: int) -> Crowd:
+def crowd(app: App, questions: list[Prompt], people: int, rounds: Rounds) -> Crowd:
     """Let so many visitors play at the same time."""
     met = Crowd()
-    visitors = [Visitor(url) for _ in range(people)]
+    visitors = [Visitor(app.url) for _ in range(people)]
     over = threading.Event()
-    asked = [questions_for(questions[number:], rounds) for number in range(people)]
     with ThreadPoolExecutor(people + 1) as pool:
-        pool.submit(look_in, url, over, met)
+        pool.submit(look_in, app, over, met)
+        busy = app.processor
         started = time.perf_counter()
+        asked = [rounds.of(questions, number) for number in range(people)]
         games = [pool.submit(play, *each, met) for each in zip(visitors, asked, strict=True)]
         for game in games:
             game.result()
         met.seconds = time.perf_counter() - started
+        met.processor = app.processor - busy
         over.set()
     return met
 
 
-def play(visitor: Visitor, questions: list[Prompt], met: Crowd) -> None:
+def leave(app: App, questions: list[Prompt], tabs: int) -> None:
+    """Close so many tabs in mid-answer; a second later as many newcomers ask."""
+    with ThreadPoolExecutor(tabs) as pool:
+        visitors = [Visitor(app.url) for _ in range(2 * tabs)]
+        asked = questions_for(questions, tabs)
+
+        def begin(visitor: Visitor, question: Prompt) -> Iterator[dict] | None:
+            view = visitor.begin(question.text)
+            views = visitor.follow(view) if view else None
+            return views if views and any(map(speak, views)) else None
+
+        streams = list(pool.map(begin, visitors[:tabs], asked))
+        for stream in streams:
+            if stream:
+                stream.close()  # type: ignore[attr-defined]
+        time.sleep(1)
+        let_in = [v for v in pool.map(lambda v: v.begin(QUESTION), visitors[tabs:]) if v]
+    print(f"{sum(map(bool, streams))} tabs closed; 1 s later {len(let_in)} newcomers were let in")
+
+
+def play(visitor: Visitor, questions: Iterator[Prompt], met: Crowd) -> None:
     """Ask, watch, vote, and again."""
     for question in questions:
         started = time.perf_counter()
@@ -197,12 +273,13 @@ def play(visitor: Visitor, questions: list[Prompt], met: Crowd) -> None:
             met.refusals.append(reveal["error"])
 
 
-def look_in(url: str, over: threading.Event, met: Crowd) -> None:
+def look_in(app: App, over: threading.Event, met: Crowd) -> None:
     """Open the page every second."""
     while not over.wait(1):
         started = time.perf_counter()
-        httpx.get(url).raise_for_status()
+        httpx.get(app.url).raise_for_status()
         met.openings.append(time.perf_counter() - started)
+        met.memory.append(app.memory)
 
 
 def report(connection: duckdb.DuckDBPyConnection, people: int, alone: float, met: Crowd) -> None:
@@ -216,9 +293,17 @@ def report(connection: duckdb.DuckDBPyConnection, people: int, alone: float, met
         f"{people:3} people: page {page:6.1f} tokens/s, engine alone {alone:6.1f}: "
         f"{page / alone:.2f}; first words after {typical(met.first_words)}, "
         f"end after {typical(met.ends)}, page opens in {typical(met.openings)}; "
-        f"{len(met.votes)} votes, {lost} lost, {len(met.refusals)} refusals",
+        f"{len(met.votes)} votes, {lost} lost, {len({*met.votes})} different, "
+        f"{len(met.refusals)} refusals; the server takes {met.processor / met.seconds:.2f} "
+        f"processors and {megabytes(met.memory)}",
         flush=True,
     )
+
+
+def megabytes(memory: list[int]) -> str:
+    if not memory:
+        return "-"
+    return f"{memory[0] / 2**20:.0f} MB at first, {memory[-1] / 2**20:.0f} MB at last"
 
 
 def typical(seconds: list[float]) -> str:

@@ -12,11 +12,12 @@ import random
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from coupled_arena.battles.pairing import new_battle
 from coupled_arena.battles.rounds import OpenRounds, Round
+from coupled_arena.battles.viewers import Viewers
 from coupled_arena.battles.visible import Groups, Reveal, RoundView
 from coupled_arena.battles.voting import (
     check_comparable,
@@ -35,12 +36,11 @@ from coupled_arena.core.records import (
     Vote,
     new_id,
 )
-from coupled_arena.generation.running import Contender, Request, Running, Worker
+from coupled_arena.generation.running import Contender, Request, Worker
 from coupled_arena.generation.turns import Models, messages, next_request, with_turn
 from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
-CADENCE = 0.1  # seconds between looks at a running round, whoever is decoding
 LONGEST_PROMPT = 40_000  # characters
 _BROKEN = "The models broke off, and this round was dropped. Start another."
 _NOT_BEGUN = "The answers to this question had not begun when it was given up."
@@ -54,7 +54,7 @@ class ArenaRules:
 
     sampling: Sampling
     coupled_share: float = 0.5
-    patience: float = 10.0  # seconds that answers go on unwatched: a page may be reloading
+    patience: float = 10.0  # seconds that answers go on unwatched for a page that is reloading
 
 
 class Arena:
@@ -88,6 +88,7 @@ class Arena:
         self._rng = rng or random.SystemRandom()
         self._rounds = OpenRounds()
         self._asking = threading.Lock()
+        self._viewers = Viewers(rules.patience)
         self._closing = False
 
     def is_well(self) -> bool:
@@ -141,6 +142,8 @@ class Arena:
         with current.changing:
             if current.state.reveal:
                 raise PromptError("This round is over: the models are known. Start the next one.")
+            if current.state.error:
+                raise PromptError(current.state.error)
             if current.state.pending:
                 raise PromptError("The answers are still being written: wait, or stop them first.")
             self._begin(current, Prompt(text))
@@ -149,25 +152,36 @@ class Arena:
         """Return what the visitor may see of a round of theirs."""
         return self._rounds.of(owner, round_id).state.view()
 
-    async def watch(self, owner: str, round_id: str) -> AsyncIterator[RoundView]:
-        """Yield a running round at a fixed cadence until its turn is over.
+    async def watch(self, owner: str, round_id: str) -> AsyncGenerator[RoundView]:
+        """Yield a running round again and again until its turn is over.
 
-        When nobody has watched for a while (a closed page), the decoding stops.
+        Answers that nobody watches any more are stopped, unless their visitor is expected.
         """
         current = self._rounds.of(owner, round_id)
+        if pending := current.state.pending:
+            with self._viewers.watching(current, pending[1]):
+                while not pending[1].done.is_set():
+                    yield current.state.view()
+                    await asyncio.sleep(self._viewers.interval)
+        yield await self.look(owner, round_id)
+
+    async def look(self, owner: str, round_id: str) -> RoundView:
+        """Return what the visitor may see; a turn that is over is stored first."""
+        current = self._rounds.of(owner, round_id)
         pending = current.state.pending
-        current.watchers += 1  # one thread, that of the event loop, counts them
-        try:
-            while pending and not pending[1].done.is_set():
-                yield current.state.view()
-                await asyncio.sleep(CADENCE)
-        finally:
-            current.watchers -= 1
-            if pending and not pending[1].done.is_set():
-                loop = asyncio.get_running_loop()
-                loop.call_later(self._rules.patience, _stop_unwatched, current, pending[1])
-        await asyncio.to_thread(self._settle, current)
-        yield current.state.view()
+        if pending and pending[1].done.is_set():
+            await asyncio.to_thread(self._settle, current)
+        return current.state.view()
+
+    def expect(self, owner: str, round_id: str | None = None) -> None:
+        """Let a visitor's answers go on for the patience: they are about to watch them.
+
+        If a round is named, its answers are stopped unless they are watched then.
+        """
+        self._viewers.expect(owner)
+        current = self._rounds.of(owner, round_id) if round_id else None
+        if current and current.state.pending:
+            self._viewers.stop_unwatched(current, current.state.pending[1])
 
     def newest(self, owner: str) -> str | None:
         """Return the id of the round that the visitor opened last; None if they have none."""
@@ -201,6 +215,8 @@ class Arena:
         with current.changing:
             if current.state.reveal:
                 raise VoteError("You have voted on this round, and the models are known.")
+            if current.state.error:
+                raise VoteError(current.state.error)
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
             pending = current.state.pending
             early = pending is not None and pending[1].begun and not pending[1].done.is_set()
@@ -267,7 +283,6 @@ class Arena:
             running.done.wait()
             if running.error:
                 current.change(error=_BROKEN)  # what has been said stays in sight
-                self._rounds.drop(current)
                 return
             if not running.begun:
                 self._withdraw(current)
@@ -287,18 +302,12 @@ class Arena:
             current.change(pending=None)
         else:
             current.change(error=_NOT_BEGUN)
-            self._rounds.drop(current)
 
     def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
         self._store.cast(vote)
         reveal = reveal_of(current.state.battle, vote, same=same)
         current.change(reveal=reveal)
         return reveal
-
-
-def _stop_unwatched(current: Round, running: Running) -> None:
-    if not current.watchers:
-        running.cancelled.set()
 
 
 def _revealed(current: Round) -> Reveal:

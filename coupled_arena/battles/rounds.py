@@ -108,16 +108,14 @@ class OpenRounds:
         return current
 
     def newest(self, owner: str) -> str | None:
-        """Return the id of the round that a visitor opened last; None if they have none."""
+        """Return the id of the round that a visitor opened last; None if they have none.
+
+        One that has broken off is left where it is.
+        """
         with self._lock:
             self._forget_old()
-            newest_first = reversed(self._rounds.values())
-            return next((each.id for each in newest_first if each.owner == owner), None)
-
-    def drop(self, current: Round) -> None:
-        """Close a round for good."""
-        with self._lock:
-            self._rounds.pop(current.id, None)
+            own = [r for r in self._rounds.values() if r.owner == owner and not r.state.error]
+        return own[-1].id if own else None
 
     def _forget_old(self) -> None:
         oldest = time.monotonic() - ROUND_LIFETIME

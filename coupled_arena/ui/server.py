@@ -15,10 +15,12 @@ from gradio.themes import Soft
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
+from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services
 from coupled_arena.ui.layout import build
+from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.visitor import VisitorCookie
 
 _log = logging.getLogger(__name__)
@@ -69,9 +71,11 @@ def _application(services: Services) -> FastAPI:
     page = build(services)
     page.max_threads = _MAX_EVENTS
     page.queue(default_concurrency_limit=None)
-    application = FastAPI(
-        middleware=[Middleware(VisitorCookie)], docs_url=None, redoc_url=None, openapi_url=None
-    )
+    watched = None if isinstance(services.arena, Annotation) else services.arena
+    cookie = Middleware(VisitorCookie, watched and watched.expect)
+    application = FastAPI(middleware=[cookie], docs_url=None, redoc_url=None, openapi_url=None)
+    if watched:
+        application.include_router(answer_stream(watched))
 
     @application.get("/healthz")
     def healthz() -> JSONResponse:

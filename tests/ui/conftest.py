@@ -97,9 +97,9 @@ def visits(browser, free_pages):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
     opened, requests, complaints = [], [], []
 
-    def visited(url, *, reloads=False, script="", scheme="light", **options):
+    def visited(url, *, reloads=False, expected=None, script="", scheme="light", **options):
         def complain(text):
-            if not (reloads and text.startswith(CUT_OFF)):
+            if not (reloads and text.startswith(CUT_OFF)) and text != expected:
                 complaints.append(text)
 
         plain = not (options or script)

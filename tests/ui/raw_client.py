@@ -1,4 +1,4 @@
-"""A visitor without a browser: speaks Gradio's queue over plain HTTP and keeps every byte."""
+"""A visitor without a browser: speaks Gradio's queue and hears our stream, and keeps every byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
-from gradio_client.utils import apply_diff
 
 from tests.patience import PATIENCE
 
@@ -39,7 +38,9 @@ class Visitor:
         self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=_NO_TLS)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
-        self.posted = 0  # questions and stops
+        self.posted = 0  # questions, stops and looks
+        self.followed = ""  # the stream of answers that was heard last
+        self.last_event = ""  # of it
         self.config: dict[str, Any] = json.loads(self.get("/config"))
 
     @property
@@ -50,7 +51,7 @@ class Visitor:
     @property
     def pieces(self) -> int:
         """How many of the lines heard add words to an answer."""
-        return sum(b'"append"' in line for line in self.heard.splitlines())
+        return sum(b'"more":' in line for line in self.heard.splitlines())
 
     def get(self, path: str, **options: Any) -> bytes:
         """Return what a path answers, whatever its status."""
@@ -118,24 +119,64 @@ class Visitor:
             if not (stop and view.get("reveal")):  # there is no view where it was refused
                 return view
 
+    def begin(self, question: str = QUESTION, size: int = 2) -> View | None:
+        """Ask; return the round as it begins, None where the question was refused."""
+        self.join(self.dependency("click", "ask"), [question, size])
+        self.posted += 1
+        return self.answer()
+
+    def answer(self) -> View | None:
+        """Return the last view of a round in the answers to what was posted."""
+        views = [view for message in self.listen() if (view := view_in(message))]
+        return views[-1] if views else None
+
     def watch(self, *, stop: Callable[[View], bool] | None = None) -> View:
         """Watch the answers that are being written; return the last view.
 
         They are stopped at the first view of which `stop` is true.
         """
-        shown: list[Any] = []
-        view: View = {}
-        for message in self.listen():
-            if message["msg"] == "process_generating":
-                parts = message["output"]["data"]
-                shown = [apply_diff(*each) for each in zip(shown, parts, strict=False)] or parts
-                view = next((part for part in shown if _is_view(part)), view)
-                if stop and view and stop(view):
+        view = self.answer() or {}
+        while view.get("events"):
+            for grown in self.follow(view):
+                view = grown
+                if stop and stop(view):
                     self.join(self.dependency("stop", "round"), [None])
                     self.posted += 1
                     stop = None
-            view = view_in(message) or view
+            if view["running"]:  # there is more to know than the answers
+                self.join(self.dependency("look", "round"), [None])
+                self.posted += 1
+            view = self.answer() or view
         return view
+
+    def follow(self, view: View, last_event: str = "") -> Iterator[View]:
+        """Yield a round as its answers grow, to the end of the turn."""
+        self.followed = view["events"]
+        headers = {"last-event-id": last_event} if last_event else {}
+        with self.http.stream("GET", view["events"], headers=headers) as stream:
+            for event, said in self._events(stream):
+                if event == "end":
+                    yield view if said["look"] else view | {"running": False, "events": None}
+                    return
+                *turns, turn = view["turns"]
+                more = said.get("more")
+                answers = said.get("answers") or list(map(str.__add__, turn["answers"], more))
+                view = view | {"turns": [*turns, turn | {"answers": answers}]}
+                yield view
+
+    def _events(self, stream: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
+        assert stream.status_code == 200, stream.read()
+        fields: dict[str, str] = {}
+        for line in stream.iter_lines():
+            self._keep(line.encode() + b"\n")
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            else:
+                if "data" in fields:
+                    self.last_event = fields.get("id", self.last_event)
+                    yield fields.get("event", "message"), json.loads(fields["data"])
+                fields = {}
 
     def vote(self, ranks: Any = (1, 2), **more: Any) -> dict[str, Any]:
         """Vote on the session's round; return the reveal, or ``{"error": …}``."""
@@ -151,11 +192,6 @@ def completed(messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """Return the output of the last event that was completed."""
     outputs = [m["output"] for m in messages if m["msg"] == "process_completed"]
     return outputs[-1] if outputs else {"error": "nothing was completed"}
-
-
-def has_words(message: dict[str, Any]) -> bool:
-    """Return whether a message of a running round adds to an answer."""
-    return message["msg"] == "process_generating" and '"append"' in json.dumps(message["output"])
 
 
 def speak(view: View) -> bool:

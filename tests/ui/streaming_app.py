@@ -1,22 +1,27 @@
 """A page with the arena's two panels, on made-up answers at 10 Hz.
 
-Every round streams until it is voted on or a button is pressed, which opens the next one. What
-arrives is counted on the page, so that a test can tell a press from a press that came to nothing.
+Those of a round come on the stream that the arena's come on. A round goes on until it is voted on
+or a button is pressed, which opens the next one. What arrives is counted on the page, so that a test
+can tell a press from a press that came to nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import count
 from typing import Any
 
 import gradio as gr
+import uvicorn
+from fastapi import FastAPI
 
+from coupled_arena.battles.visible import RoundView, TurnView
 from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.panel import comparison_panel
-from coupled_arena.ui.parts.round_panel import round_panel
+from coupled_arena.ui.parts.round_panel import round_panel, show
 
 TICK = 0.1  # seconds
 KINDS = {
@@ -43,20 +48,34 @@ def answers(tick: int) -> tuple[str, str]:
     return f"Once {left}", f"Then {left} and more"
 
 
-def view(tick: int) -> dict[str, Any]:
+def view(tick: int) -> RoundView:
     """Return a round as the arena shows it while it runs."""
     size = current["size"]
     texts = (answers(tick)[0],) * 2 if current["same"] else answers(tick)
     texts = (*texts, *(f"Place {place} {answers(tick)[0]}" for place in range(2, size)))
-    return {
-        "size": size,
-        "turns": [{"system": "", "prompt": "What then?", "answers": texts}],
-        "running": True,
-        "commitment": f"round {current['round']}",
-        "reveal": None,
-        "error": None,
-        "stored": False,
-    }
+    turn = TurnView("What then?", texts)
+    return RoundView(size, (turn,), running=True, commitment=f"round {current['round']}")
+
+
+class Rounds:
+    """The round that streams, to whoever asks for it."""
+
+    def view(self, owner: str, round_id: str) -> RoundView:
+        """Return it as it begins."""
+        return view(1)
+
+    async def watch(self, owner: str, round_id: str) -> AsyncGenerator[RoundView]:
+        """Yield it until there is another one."""
+        for tick in count(1):
+            if round_id != str(current["round"]):
+                return
+            yield view(tick)
+            await asyncio.sleep(TICK)
+
+
+def shown() -> dict[str, Any]:
+    """Return the round that streams as the page gets it."""
+    return show(view(1), events=f"/rounds/{current['round']}/0/events")
 
 
 def comparison(tick: int) -> dict[str, Any]:
@@ -69,29 +88,25 @@ def comparison(tick: int) -> dict[str, Any]:
     return {"note": "Seed 7", "answers": cut}
 
 
-async def stream() -> AsyncIterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield both panels' views for as long as the page is open."""
-    shown, tick = current["round"], 0
-    while True:
-        if shown != current["round"]:
-            shown, tick = current["round"], 0
-        tick += 1
-        yield view(tick), comparison(tick)
+async def compare() -> AsyncIterator[dict[str, Any]]:
+    """Yield the comparison for as long as the page is open."""
+    for tick in count(1):
+        yield comparison(tick)
         await asyncio.sleep(TICK)
 
 
-def begin(kind: dict[str, int]) -> tuple[str, str]:
+def begin(kind: dict[str, int]) -> tuple[str, str, dict[str, Any]]:
     """Open a round of a kind, as if nothing had arrived before."""
     arrived.clear()
     current.update(kind, round=next(rounds))
-    return told(), ""
+    return told(), "", shown()
 
 
-def vote(event: gr.EventData) -> tuple[str, str]:
+def vote(event: gr.EventData) -> tuple[str, str, dict[str, Any]]:
     """Count a vote and open the next round."""
     arrived["votes"] += 1
     current["round"] = next(rounds)
-    return told(), str(event._data["ranks"])
+    return told(), str(event._data["ranks"]), shown()
 
 
 def stop() -> str:
@@ -110,19 +125,24 @@ def build() -> gr.Blocks:
         panel = round_panel()
         compared = comparison_panel()
         for kind, button in zip(KINDS.values(), buttons, strict=True):
-            button.click(begin, gr.State(kind), [counted, ranks], concurrency_limit=None)
-        page.load(stream, None, [panel, compared], concurrency_limit=None)
-        panel.vote(vote, None, [counted, ranks], concurrency_limit=None)
+            button.click(begin, gr.State(kind), [counted, ranks, panel], concurrency_limit=None)
+        page.load(shown, None, panel, concurrency_limit=None)
+        page.load(compare, None, compared, concurrency_limit=None)
+        panel.vote(vote, None, [counted, ranks, panel], concurrency_limit=None)
         panel.stop(stop, None, counted, concurrency_limit=None)
     return page
 
 
 def launch(port: int) -> None:
     """Serve the page."""
-    build().launch(
-        server_port=port,
+    application = FastAPI()
+    application.include_router(answer_stream(Rounds()))
+    gr.mount_gradio_app(
+        application,
+        build(),
+        "/",
         css_paths=[resource("assets/arena.css")],
         run_history=False,
         footer_links=[],
-        quiet=True,
     )
+    uvicorn.run(application, port=port, log_level="error")

@@ -15,7 +15,7 @@ import pytest
 
 from coupled_arena.core.records import seed_to_hex
 from tests.small_models import NAMES
-from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, differ, has_words, speak
+from tests.ui.raw_client import COOKIE, QUESTION, Visitor, completed, differ, speak
 from tests.ui.server import REPOSITORY, Served
 
 JSON = {"content-type": "application/json"}
@@ -56,6 +56,7 @@ class Target:
     app: Served
     owner: Visitor
     commitment: str = "0" * 64
+    events: str = f"/rounds/{'0' * 32}/0/events"
 
     def stranger(self, *, cookies: bool) -> Visitor:
         """Somebody else, who knows the owner's session hash."""
@@ -67,7 +68,7 @@ def target(app):
     owner = Visitor(app.url)
     commitment = owner.ask(stop=differ)["commitment"]
     app.wait_for("select 1 from battles where commitment = ?", commitment)
-    return Target(app, owner, commitment)
+    return Target(app, owner, commitment, owner.followed)
 
 
 @pytest.fixture
@@ -273,6 +274,19 @@ def voting_without_a_cookie_in_the_session(target):
 
 
 @attempt
+def the_stream_of_the_answers(target):
+    paths = (target.events, target.events.replace("/0/", "/1/"), f"{target.events}?x=1")
+    lengths = {"last-event-id": "0-0"}
+    for cookies in (True, False):
+        stranger = target.stranger(cookies=cookies)
+        session = f"session_hash={target.owner.session}"
+        for path in (*paths, f"{target.events}?{session}"):
+            yield from (stranger.get(path), stranger.get(path, headers=lengths))
+    owner = target.owner
+    yield from getting(owner, *(target.events.replace("/0/", f"/{turn}/") for turn in (1, -1, "x")))
+
+
+@attempt
 def forged_cookies(target):
     voter = hashlib.blake2b(f"cookie {target.owner.cookie}".encode(), digest_size=8).hexdigest()
     session = f"session {target.owner.session}"
@@ -442,7 +456,7 @@ def test_no_handler_tells_who_is_who(app, visitor):
     visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
     view = visitor.watch(stop=speak)
     silent = re.compile(
-        "_ask|_next|_again|_resume|_follow_up|_stop|_of_category|lambda|_timer|unnamed"
+        "_ask|_next|_again|_resume|_look|_follow_up|_stop|_of_category|lambda|_timer|unnamed"
     )
     for dependency in visitor.config["dependencies"]:
         if (name := dependency["api_name"]) != "_vote":
@@ -557,17 +571,7 @@ def cast(visitor: Visitor, ballot: object) -> dict:
 
 def test_voting_when_nothing_is_shown_yet_is_refused(visitor, nothing_else_stored):
     slow_to_read = "whale " * 2500  # nearly all that the models can read
-    visitor.join(visitor.dependency("click", "ask"), [slow_to_read, 3])
-    errors, voted = [], False
-    for message in visitor.listen():
-        if message["msg"] == "process_generating" and not voted:
-            assert not has_words(message)
-            voted = bool(
-                visitor.join(visitor.dependency("vote", "round"), [None], {"ranks": [1, 2, 3]})
-            )
-        if message["msg"] == "process_completed" and "error" in message["output"]:
-            errors.append(message["output"]["error"])
-            visitor.join(visitor.dependency("stop", "round"), [None])
-    assert len(errors) == 1
-    assert "nothing to compare" in errors[0]
+    assert not speak(visitor.begin(slow_to_read, 3))
+    assert "nothing to compare" in visitor.vote([1, 2, 3])["error"]
+    visitor.call(visitor.dependency("stop", "round"), [None])
     nothing_else_stored()

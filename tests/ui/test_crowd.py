@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.patience import PATIENCE, until
-from tests.ui.raw_client import QUESTION, Visitor, differ, has_words, speak
+from tests.ui.raw_client import Visitor, differ, speak
 from tests.ui.server import EQUAL_MODELS, serving
 
 CROWD = 8
@@ -62,15 +62,12 @@ def narrow_app(tmp_path_factory):
 
 
 def begin(visitor):
-    """Ask; return the rest of the messages once there are words, None if the arena is busy."""
-    visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
-    messages = visitor.listen()
-    for message in messages:
-        if message["msg"] == "process_completed":
-            return None
-        if has_words(message):
-            return messages
-    return None
+    """Ask; return the rest of the stream once there are words, None if the arena is busy."""
+    if (view := visitor.begin()) is None:
+        return None
+    views = visitor.follow(view)
+    assert any(map(speak, views))
+    return views
 
 
 def wait_in_line(visitor):

@@ -21,7 +21,7 @@ from coupled_arena.generation.running import Contender, Request
 from coupled_arena.services import load_enabled
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
-from tests.ui.raw_client import QUESTION, Visitor, differ, has_words
+from tests.ui.raw_client import Visitor, differ, speak
 from tests.ui.server import EQUAL_MODELS, read, serving
 
 RED, GREEN, BLUE = NAMES
@@ -151,13 +151,16 @@ def test_a_killed_process_is_told_and_started_again(tmp_path):
     model = tmp_path / RED
     with serving(tmp_path, CONFIG) as served:
         visitor = Visitor(served.url)
-        visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
-        messages = visitor.listen()
-        assert any(has_words(message) for message in messages)
+        views = visitor.follow(visitor.begin())
+        assert any(map(speak, views))
         model.rename(tmp_path / "away")  # it stays down for as long as a test needs
         first = decoder(served)
         os.kill(first, signal.SIGKILL)
-        assert "The models broke off" in str(list(messages))
+        last = list(views)[-1]
+        assert last["running"]  # there is more to know
+        told = visitor.call(visitor.dependency("look", "round"), [None])["data"][1]
+        assert "The models broke off" in told["error"]
+        assert told["turns"] == last["turns"]
         assert health(served) == (503, ["engine"])
         newcomer = Visitor(served.url)
         assert newcomer.ask() == {}

@@ -30,15 +30,21 @@ class Rounds(Protocol):
 
 def round_panel(value: dict[str, Any] | None = None) -> gr.HTML:
     """Return the panel that draws a round and takes the vote."""
-    return panel("round", "patch", "ballot", "keys", "round", value=value)
+    return panel("round", "patch", "follow", "ballot", "keys", "round", value=value)
 
 
-def show(view: RoundView, *, resumed: bool = False) -> dict[str, Any]:
+def show(view: RoundView, *, events: str | None = None, resumed: bool = False) -> dict[str, Any]:
     """Return a view as the JSON that the page's script draws.
 
-    A resumed round was on show before the page was loaded: nobody has just asked for it.
+    Parameters
+    ----------
+    view : RoundView
+    events : str, optional
+        Where the page hears how the answers go on, while they do.
+    resumed : bool
+        The round was on show before the page was loaded: nobody has just asked for it.
     """
-    return asdict(view) | {"resumed": resumed}
+    return asdict(view) | {"events": events if view.running else None, "resumed": resumed}
 
 
 def cast(

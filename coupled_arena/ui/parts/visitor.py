@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Callable, Mapping
 from http.cookies import SimpleCookie
 
 import gradio as gr
@@ -22,16 +23,25 @@ _VALID = re.compile(r"[0-9a-f]{32}")
 
 
 class VisitorCookie:
-    """Middleware that gives every new visitor a cookie."""
+    """Middleware that gives every new visitor a cookie.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Parameters
+    ----------
+    app : ASGIApp
+    arrives : callable, optional
+        Called with the name of a known visitor who asks for the page: once more, then.
+    """
+
+    def __init__(self, app: ASGIApp, arrives: Callable[[str], object] | None = None) -> None:
         self._app = app
+        self._arrives = arrives
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, adding the cookie to the answer where the visitor has none."""
-        known = scope["type"] != "http" or _VALID.fullmatch(
-            HTTPConnection(scope).cookies.get(COOKIE, "")
-        )
+        cookies = HTTPConnection(scope).cookies if scope["type"] == "http" else {}
+        known = scope["type"] != "http" or has_cookie(cookies)
+        if self._arrives and cookies and known and scope["path"] == "/":
+            self._arrives(name_of(cookies, None))
         await self._app(scope, receive, send if known else _adding_cookie(scope, send))
 
 
@@ -64,7 +74,15 @@ def visitor(request: gr.Request) -> str:
 
     A browser that refuses cookies is known by its session, until the page is reloaded.
     """
-    cookie = request.cookies.get(COOKIE, "")
-    known = _VALID.fullmatch(cookie)
-    secret = f"cookie {cookie}" if known else f"session {request.session_hash}"
+    return name_of(request.cookies, request.session_hash)
+
+
+def has_cookie(cookies: Mapping[str, str]) -> bool:
+    """Tell whether a browser has sent the cookie."""
+    return bool(_VALID.fullmatch(cookies.get(COOKIE, "")))
+
+
+def name_of(cookies: Mapping[str, str], session: str | None) -> str:
+    """Return the name of whoever sends these cookies, or else claims this session."""
+    secret = f"cookie {cookies[COOKIE]}" if has_cookie(cookies) else f"session {session}"
     return hashlib.blake2b(secret.encode(), digest_size=8).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from typing import Any
 
 import gradio as gr
@@ -12,11 +11,12 @@ from coupled_arena.battles.arena import Arena
 from coupled_arena.battles.visible import RoundView
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Prompt
+from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.round_panel import cast, round_panel, show
 from coupled_arena.ui.parts.visitor import visitor
 
-Views = AsyncIterator[tuple[Any, ...]]
+Shown = tuple[Any, ...]
 _ANY = "any category"
 _INTRO = (
     "Ask anything. Anonymous models answer side by side; you say which answer is better, "
@@ -63,14 +63,14 @@ class BattleTab:
         # Not in the queue: its events come over one stream, which closes with the last of them. A
         # question asked just then was lost, three in a hundred where packets were late.
         page.load(self._resume, None, shown, queue=False, **QUIET)
-        resumed = panel.resume(self._watch, round_id, shown, **FREE)
+        looked = panel.look(self._look, round_id, shown, **FREE)
         again = panel.again(self._again, [round_id, size], shown, **FREE)
         following = panel.next(self._next, [category, size], shown, **FREE)
         continued = gr.on(
             [send.click, more.submit],
             self._follow_up,
             [round_id, more],
-            [panel, continuing],
+            shown,
             trigger_mode="multiple",  # the server says why it does not take another one yet
             **FREE,
         )
@@ -79,7 +79,7 @@ class BattleTab:
             self._ask,
             [question, size],
             shown,
-            cancels=[resumed, again, following, continued],
+            cancels=[looked, again, following, continued],
             **FREE,
         )
         panel.stop(self._stop, round_id, None, **FREE)
@@ -102,47 +102,58 @@ class BattleTab:
     def _of_category(self, category: str) -> gr.Dropdown:
         return gr.Dropdown(choices=self._texts(category), value=None)
 
-    async def _ask(self, question: str, size: int, request: gr.Request) -> Views:
+    async def _ask(self, question: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
             prompt = self._library.identify(question or "")
-            async for shown in self._asked(prompt, size, request):
-                yield shown
+            if (round_id := self._just_asked(prompt, size, visitor(request))) is not None:
+                return self._begun(round_id, request)
+            return self._asked(prompt, size, request)
 
-    async def _next(self, category: str, size: int, request: gr.Request) -> Views:
+    def _just_asked(self, prompt: Prompt, size: int, owner: str) -> str | None:
+        """Return the round of who asked the same before there were words: a double click."""
+        if (round_id := self._arena.newest(owner)) is None:
+            return None
+        view = self._arena.view(owner, round_id)
+        same = len(view.turns) == 1 and (view.turns[0].prompt, view.size) == (prompt.text, size)
+        return round_id if view.running and same and not any(view.turns[0].answers) else None
+
+    async def _next(self, category: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
-            prompt = self._library.identify(random.choice(self._texts(category)))
-            async for shown in self._asked(prompt, size, request):
-                yield shown
+            text = random.choice(self._texts(category))
+            return self._asked(self._library.identify(text), size, request)
 
-    async def _again(self, round_id: str, size: int, request: gr.Request) -> Views:
+    async def _again(self, round_id: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
             view = self._arena.view(visitor(request), round_id or "")
             prompt = self._library.identify(view.turns[0].prompt)
-            async for shown in self._asked(prompt, size, request):
-                yield shown
+            return self._asked(prompt, size, request)
 
-    async def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Views:
-        round_id = self._arena.ask(visitor(request), prompt, size)
-        async for view in self._arena.watch(visitor(request), round_id):
-            yield round_id, show(view), gr.Row(visible=_may_continue(view))
+    def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Shown:
+        return self._begun(self._arena.ask(visitor(request), prompt, size), request)
 
-    def _resume(self, request: gr.Request) -> tuple[Any, ...]:
-        owner = visitor(request)
-        if (round_id := self._arena.newest(owner)) is None:
-            return (gr.skip(),) * 3
-        with user_errors():
-            return _resumed(round_id, self._arena.view(owner, round_id))
-
-    async def _watch(self, round_id: str, request: gr.Request) -> Views:
-        with user_errors():
-            async for view in self._arena.watch(visitor(request), round_id or ""):
-                yield _resumed(round_id, view)
-
-    async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Views:
+    async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Shown:
         with user_errors():
             self._arena.follow_up(visitor(request), round_id or "", question or "")
-            async for view in self._arena.watch(visitor(request), round_id):
-                yield show(view), gr.Row(visible=_may_continue(view))
+            return self._begun(round_id, request)
+
+    def _begun(self, round_id: str, request: gr.Request, *, resumed: bool = False) -> Shown:
+        """Return a round; if answers are being written, the page is about to follow them."""
+        owner = visitor(request)
+        view = self._arena.view(owner, round_id)
+        if view.running:
+            self._arena.expect(owner, round_id)
+        return _shown(round_id, view, request, resumed=resumed)
+
+    async def _resume(self, request: gr.Request) -> Shown:
+        if (round_id := self._arena.newest(visitor(request))) is None:
+            return (gr.skip(),) * 3
+        return await self._look(round_id, request)
+
+    async def _look(self, round_id: str, request: gr.Request) -> Shown:
+        """Return a round as it is, for a page that has been loaded or whose stream has ended."""
+        with user_errors():
+            await self._arena.look(visitor(request), round_id or "")
+            return self._begun(round_id, request, resumed=True)
 
     def _stop(self, round_id: str, request: gr.Request) -> None:
         with user_errors():
@@ -152,8 +163,10 @@ class BattleTab:
         return cast(self._arena, round_id, request, event), gr.Row(visible=False)
 
 
-def _resumed(round_id: str, view: RoundView) -> tuple[Any, ...]:
-    return round_id, show(view, resumed=True), gr.Row(visible=_may_continue(view))
+def _shown(round_id: str, view: RoundView, request: gr.Request, *, resumed: bool) -> Shown:
+    events = events_path(round_id, len(view.turns) - 1, request)
+    panel = show(view, events=events, resumed=resumed)
+    return round_id, panel, gr.Row(visible=_may_continue(view))
 
 
 def _may_continue(view: RoundView) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.battles.arena import CADENCE
 from coupled_arena.battles.compare import FEWEST, MOST, common_beginning, compare, parse_seed
+from coupled_arena.battles.viewers import CADENCE
 from coupled_arena.core.records import Mode, Sampling, seed_to_hex
 from coupled_arena.generation.running import Worker
 from coupled_arena.generation.turns import Models

@@ -1,0 +1,50 @@
+// What is on show: the panel's value, and what has come since on the stream of a running round.
+const LOST = "The connection is lost. If no more words come, reload the page.";
+const WAIT = 1000; // milliseconds
+let view = null;
+let stream = null;
+let lost = false;
+let waiting; // for a broken connection
+
+const follow = () => {
+  stream?.close();
+  clearTimeout(waiting);
+  stream = view?.running && view.events ? new EventSource(view.events) : null;
+  if (!stream) return;
+  const own = stream;
+  own.onopen = () => {
+    clearTimeout(waiting);
+    if (lost) { lost = false; redraw(); }
+  };
+  own.onmessage = ({ data }) => {
+    const { answers, more } = JSON.parse(data);
+    const turn = view.turns.at(-1);
+    turn.answers = answers ?? turn.answers.map((text, index) => text + more[index]);
+    redraw();
+  };
+  own.addEventListener("end", ({ data }) => {
+    own.close();
+    clearTimeout(waiting);
+    if (JSON.parse(data).look) { trigger("look"); return; }
+    view.running = false;
+    redraw();
+  });
+  const complain = () => {
+    if (own !== stream) return;
+    lost = true;
+    redraw();
+    if (own.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
+    trigger("look"); // the answer opens another stream
+    waiting = setTimeout(complain, WAIT);
+  };
+  own.onerror = () => { clearTimeout(waiting); waiting = setTimeout(complain, WAIT); };
+};
+
+const take = (value) => {
+  view = value && {
+    ...value, turns: value.turns.map((turn) => ({ ...turn, answers: [...turn.answers] })),
+  };
+  if (!view?.running) lost = false;
+  follow();
+  redraw();
+};

@@ -1,0 +1,72 @@
+"""Who watches answers grow: how often they are told, and when nobody is left to write for."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from coupled_arena.battles.rounds import Round
+
+if TYPE_CHECKING:
+    from coupled_arena.generation.running import Running
+
+CADENCE = 0.1  # seconds between looks at a running turn, whoever is decoding
+_BUDGET = 200  # looks a second that all viewers share
+_BLINK = 0.5  # seconds within which a broken connection is made anew
+
+
+class Viewers:
+    """All who watch running turns, on one event loop.
+
+    A page that is closed and one that is reloaded end the same connection. But a browser asks for
+    the page again before it leaves it: answers go on for whoever has just done so.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds for which answers go on for a visitor who is expected.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._watching = 0
+        self._expected: dict[str, float] = {}  # by visitor, until when
+
+    @contextmanager
+    def watching(self, current: Round, running: Running) -> Iterator[None]:
+        """Count somebody who watches; a turn that nobody watches any more is stopped."""
+        self._expected.pop(current.owner, None)  # here they are
+        current.watchers += 1
+        self._watching += 1
+        try:
+            yield
+        finally:
+            current.watchers -= 1
+            self._watching -= 1
+            delay = min(_BLINK, self._patience)
+            asyncio.get_running_loop().call_later(delay, self.stop_unwatched, current, running)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks of a viewer: the more there are, the less often each looks."""
+        return max(CADENCE, self._watching / _BUDGET)
+
+    def expect(self, owner: str) -> None:
+        """Note that a visitor is about to watch, or to come back."""
+        now = time.monotonic()
+        self._expected = {key: end for key, end in self._expected.items() if end > now}
+        self._expected[owner] = now + self._patience
+
+    def stop_unwatched(self, current: Round, running: Running) -> None:
+        """Stop a turn that nobody watches, at once or when its visitor is no longer expected."""
+        if current.watchers or running.done.is_set():
+            return
+        left = self._expected.get(current.owner, -math.inf) - time.monotonic()
+        if left > 0:
+            asyncio.get_running_loop().call_later(left, self.stop_unwatched, current, running)
+        else:
+            running.cancelled.set()

@@ -1,0 +1,108 @@
+"""Growing answers on a stream of their own: server-sent events beside Gradio's.
+
+Gradio opens a round, tells how it ended and takes the vote. What comes in between would pass, ten
+times a second for each visitor, through all that Gradio does for an event; here it costs one small
+message. A message has what all answers have gained, to the same number of tokens, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+import gradio as gr
+from fastapi import APIRouter, Depends, Header, HTTPException, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from coupled_arena.battles.visible import RoundView
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.ui.parts.visitor import has_cookie, name_of
+
+_RECONNECT = 100  # milliseconds until a page whose connection broke makes another
+_LENGTHS = re.compile(r"\d{1,9}(-\d{1,9})+")
+
+
+class Watched(Protocol):
+    """What visitors watch; see `Arena`."""
+
+    def view(self, owner: str, round_id: str) -> RoundView:
+        """Return what the visitor may see of a round of theirs."""
+        ...
+
+    def watch(self, owner: str, round_id: str) -> AsyncGenerator[RoundView]:
+        """Yield a running round again and again until its turn is over."""
+        ...
+
+
+def events_path(round_id: str, turn: int, request: gr.Request) -> str:
+    """Return where a visitor hears how the answers of a turn go on."""
+    path = f"/rounds/{round_id}/{turn}/events"
+    # Whoever has no cookie is known by the session, which Gradio's own requests name like this.
+    return path if has_cookie(request.cookies) else f"{path}?session_hash={request.session_hash}"
+
+
+def answer_stream(rounds: Watched) -> APIRouter:
+    """Return the route under which pages follow the answers of a round."""
+    router = APIRouter()
+
+    def visitor_of(
+        request: Request, round_id: str, turn: int, session_hash: str | None = None
+    ) -> str:
+        """Return who asks; no round that is not theirs is there."""
+        owner = name_of(request.cookies, session_hash)
+        try:
+            turns = len(rounds.view(owner, round_id).turns)
+        except ArenaError:
+            turns = 0
+        if not 0 <= turn < turns:
+            raise HTTPException(404)
+        return owner
+
+    @router.get("/rounds/{round_id}/{turn}/events", response_class=EventSourceResponse)
+    async def events(
+        round_id: str, turn: int, owner: str = Depends(visitor_of), last_event_id: str = Header("")
+    ) -> AsyncIterator[ServerSentEvent]:
+        heard = _lengths(last_event_id)
+        view = rounds.view(owner, round_id)
+        try:
+            async with aclosing(rounds.watch(owner, round_id)) as views:
+                async for view in views:
+                    answers = view.turns[turn].answers
+                    if message := _message(answers, heard):
+                        yield message
+                        heard = tuple(map(len, answers))
+                    if len(view.turns) > turn + 1:
+                        break
+        except ArenaError:
+            pass  # the page asks how the round is, and is told
+        yield _end(view)
+
+    return router
+
+
+def _message(answers: Sequence[str], heard: tuple[int, ...] | None) -> ServerSentEvent | None:
+    """Return what answers have gained since a page had so many characters of each."""
+    lengths = tuple(map(len, answers))
+    if lengths == heard:
+        return None
+    known = heard if heard and len(heard) == len(lengths) else None
+    said = (
+        {"more": [text[had:] for text, had in zip(answers, known, strict=True)]}
+        if known
+        else {"answers": answers}
+    )
+    return ServerSentEvent(data=said, id="-".join(map(str, lengths)), retry=_RECONNECT)
+
+
+def _lengths(last_event_id: str) -> tuple[int, ...] | None:
+    """Return how many characters a page has of each answer, None if it has nothing yet."""
+    known = _LENGTHS.fullmatch(last_event_id)
+    return tuple(map(int, last_event_id.split("-"))) if known else None
+
+
+def _end(view: RoundView) -> ServerSentEvent:
+    """Return the last message: whether there is more to know, for which the page asks."""
+    more = view.running or view.reveal is not None or view.error is not None
+    return ServerSentEvent(data={"look": more}, event="end")

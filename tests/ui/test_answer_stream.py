@@ -1,0 +1,111 @@
+"""The stream of growing answers: blind, and whole whatever happens to the connection."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from transformers import AutoTokenizer
+
+from tests.small_models import NAMES
+from tests.ui.raw_client import Visitor, differ, speak
+from tests.ui.test_browser import ANSWERS, ask, revealed, stop
+from tests.ui.test_browser import wait_for_words as words
+
+LOST = "#round >> text=The connection is lost"
+
+
+def messages(visitor):
+    """Return all that a visitor has heard on streams of answers: what was said, and its id."""
+    heard = visitor.heard.decode()
+    pattern = r'^data: (\{"(?:answers|more)":.*\})\nid: ([\d-]+)$'
+    return [(json.loads(said), id) for said, id in re.findall(pattern, heard, re.MULTILINE)]
+
+
+def test_all_answers_grow_by_the_same_tokens_in_one_message(talkative_app):
+    app, visitor = talkative_app, Visitor(talkative_app.url)
+    view = visitor.ask(stop=lambda view: differ(view) and visitor.pieces > 3)
+    (tokens,) = app.wait_for(
+        """
+        select list(tokens order by place) from replies join battles using (battle)
+        where commitment = ? group by commitment
+        """,
+        view["commitment"],
+    )
+    tokenizer = AutoTokenizer.from_pretrained(app.config.parent / NAMES[0])
+
+    def counts(tokens, length):
+        """Return after how many tokens an answer has so many characters."""
+        return {n for n in range(len(tokens)) if len(tokenizer.decode(tokens[:n])) == length}
+
+    told = messages(visitor)
+    assert len(told) > 4
+    for said, id in told[:-1]:  # the last one has the ends, too
+        assert said.keys() in ({"answers"}, {"more"})
+        assert [len(texts) for texts in said.values()] == [2]
+        one, other = (counts(*each) for each in zip(tokens, map(int, id.split("-")), strict=True))
+        assert one & other
+
+
+def test_after_a_broken_connection_nothing_is_lost_or_doubled(talkative_app):
+    visitor = Visitor(talkative_app.url)
+    view = visitor.begin()
+    witness = visitor.follow(view)  # so that the answers go on however long a connection takes
+    next(witness)
+    visitor.last_event = ""
+    for _ in range(5):
+        before = view["turns"]
+        broken = visitor.follow(view, visitor.last_event)
+        view = next(grown for grown in broken if grown["turns"] != before)
+        broken.close()
+    assert visitor.pieces > 3
+    visitor.call(visitor.dependency("stop", "round"), [None])
+    *_, resumed = visitor.follow(view, visitor.last_event)
+    *_, afresh = visitor.follow(view | {"turns": [{**view["turns"][0], "answers": []}]})
+    (whole,) = talkative_app.wait_for(
+        """
+        select list(text order by place) from replies join battles using (battle)
+        where commitment = ? group by commitment
+        """,
+        view["commitment"],
+    )
+    assert resumed["turns"][0]["answers"] == afresh["turns"][0]["answers"] == whole
+
+
+@pytest.mark.parametrize("last_event", ["0", "0-0-0", "-1-2", "a-b", "1" * 99, "²-²", "9-9-", ""])
+def test_who_claims_to_have_heard_nonsense_hears_everything(talkative_app, last_event):
+    visitor = Visitor(talkative_app.url)
+    view = visitor.begin()
+    headers = {"last-event-id": last_event.encode()}
+    with visitor.http.stream("GET", view["events"], headers=headers) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert stream.headers["x-accel-buffering"] == "no"
+        assert stream.headers["cache-control"] == "no-cache"
+        assert next(stream.iter_lines()).startswith('data: {"answers":')
+
+
+def test_asking_twice_before_there_are_words_is_asking_once(visitor):
+    long = "whale " * 2500
+    first = visitor.begin(long)
+    assert not speak(first)
+    again = visitor.begin(long)
+    assert again["commitment"] == first["commitment"]
+    assert visitor.begin("Another one.")["commitment"] != first["commitment"]
+
+
+def test_a_page_that_gets_no_stream_asks_until_it_gets_one(talkative_app, visit):
+    refused = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"
+    page = visit(talkative_app.url, expected=refused)
+    page.wait_for_selector("#ask")
+    page.route("**/events", lambda route: route.fulfill(status=502))
+    ask(page)
+    page.wait_for_selector(LOST)
+    words(page)
+    page.unroute("**/events")
+    page.wait_for_selector(LOST, state="detached")
+    length = f"{ANSWERS}[0].textContent.length"
+    page.wait_for_function(f"length => {length} > length + 200", arg=page.evaluate(length))
+    stop(page)
+    page.keyboard.press("t")
+    assert revealed(page)["Vote"]

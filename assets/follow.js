@@ -17,8 +17,9 @@ const follow = () => {
     if (lost) { lost = false; redraw(); }
   };
   own.onmessage = ({ data }) => {
-    const { answers, more } = JSON.parse(data);
+    const { ahead, answers, more } = JSON.parse(data);
     const turn = view.turns.at(-1);
+    view.ahead = ahead;
     turn.answers = answers ?? turn.answers.map((text, index) => text + more[index]);
     redraw();
   };

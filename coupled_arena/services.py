@@ -133,11 +133,7 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     capacity = Capacity(battle.most_at_once, battle.most_waiting, battle.kv_tokens)
     worker = EngineProcess(partial(load_enabled, settings), capacity)
     try:
-        if (tokens := worker.room.tokens) is not None and tokens <= sampling.max_new_tokens:
-            raise SettingsError(
-                f"There is room for the keys and values of {tokens:,} tokens, and an answer may "
-                f"have {sampling.max_new_tokens:,}: lower max_new_tokens, or raise kv_tokens."
-            )
+        worker.room.check_answers(sampling)
         yield Arena(worker.models, worker, store, rules)
     finally:
         worker.close()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
+from coupled_arena.battles.asking import check_question, request_of
 from coupled_arena.battles.pairing import new_battle
 from coupled_arena.battles.rounds import OpenRounds, Round
 from coupled_arena.battles.viewers import Viewers
@@ -26,9 +26,8 @@ from coupled_arena.battles.voting import (
     reveal_of,
     same_words,
 )
-from coupled_arena.core.errors import ArenaError, PromptError, PromptLengthError, VoteError
+from coupled_arena.core.errors import ArenaError, PromptError, VoteError
 from coupled_arena.core.records import (
-    Battle,
     Finish,
     Prompt,
     Sampling,
@@ -36,16 +35,14 @@ from coupled_arena.core.records import (
     Vote,
     new_id,
 )
-from coupled_arena.generation.running import Contender, Request, Worker
-from coupled_arena.generation.turns import Models, messages, next_request, with_turn
+from coupled_arena.generation.running import Worker
+from coupled_arena.generation.turns import Models, with_turn
 from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
-LONGEST_PROMPT = 40_000  # characters
 _BROKEN = "The models broke off, and this round was dropped. Start another."
 _NOT_BEGUN = "The answers to this question had not begun when it was given up."
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
 
 
 @dataclass(frozen=True)
@@ -236,42 +233,17 @@ class Arena:
             return self._reveal(current, vote, same)
 
     def _begin(self, current: Round, prompt: Prompt) -> None:
-        if not prompt.text.strip():
-            raise PromptError("Write a question first, or choose one from the library.")
-        if _UNSTORABLE.search(prompt.text):
-            raise PromptError("The question holds characters that are no text: remove them.")
-        if len(prompt.text) > LONGEST_PROMPT:
-            raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
+        check_question(prompt)
         if self._closing:
             raise PromptError("The arena is closing. Try again in a minute.")
         self._store.check_file()  # nobody should read answers that cannot be voted on
-        request = self._request(current.state.battle, prompt)
+        request = request_of(self.models, self.worker, current.state.battle, prompt)
         with self._asking:
             current.change(pending=(prompt, self.worker.submit(request)))
             self._rounds.add(current)
             for other in self._rounds.all():
                 if other.owner == current.owner and other is not current:
                     other.stop_waiting()
-
-    def _request(self, battle: Battle, question: Prompt) -> Request:
-        try:
-            # Asked of every model, not only of these: which prompts are too long, or refused by a
-            # chat template, would otherwise tell which models a round has.
-            for place in range(len(battle.models)):
-                for model in self.models.values():
-                    asked = Contender(
-                        model.name, 0, model.encode(messages(battle, place, question))
-                    )
-                    self.worker.check(Request((asked,), battle.sampling))
-        except PromptLengthError as error:
-            raise PromptError(
-                "This conversation is too long for the models: shorten it."
-            ) from error
-        except PromptError as error:
-            raise PromptError(
-                "The models cannot be asked this: ask in other words, or start anew."
-            ) from error
-        return next_request(self.models, battle, question)
 
     def _settle(self, current: Round) -> None:
         """Stop the running turn if it is not done, store it, and tie identical answers."""

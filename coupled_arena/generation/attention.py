@@ -7,7 +7,7 @@ them, and one step's distribution moved by up to 0.17 in total variation between
 and a batch of eight. Here each row attends to its own keys only. On processors a compiled loop goes
 over rows and heads, and no sum of a row knows of another. (The library's kernels, given keys that
 are padded to a common length, do not keep that: with two threads every row changed.) Elsewhere the
-products are made in float64, whose rounding is lost when the sum is rounded to float32.
+products are made in numbers twice as wide, whose rounding is lost when the sum is rounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
 from transformers.modeling_utils import AttentionInterface
 
@@ -43,7 +43,7 @@ def row_attention(
     key, value : tensors, shape (n, key-value heads, length, d)
     attention_mask : int64 tensor, shape (n, 1, 1, 1), or None
         How many keys each row has; None where the queries are the last tokens of a prompt, and the
-        keys those of all of it so far.
+        keys those of all of it so far. Queries beyond the last row are there for company alone.
 
     Returns
     -------
@@ -65,9 +65,12 @@ def row_attention(
     if attention_mask.dim() != 4 or query.shape[2] > 1:
         raise ValueError("Prompts are read one by one: none may be padded.")
     scale = query.shape[3] ** -0.5 if scaling is None else scaling
-    loop = _loop() if key.device.type == "cpu" and key.dtype == torch.float32 else None
+    loop = _loop() if key.device.type == "cpu" else None
     attend = exact_attention if loop is None else _looped
-    return attend(query[:, :, 0], key, value, attention_mask, scale)[:, None], None
+    rows = len(key)
+    attended = attend(query[:rows, :, 0], key, value, attention_mask, scale)
+    spare = len(query) - rows  # rows that are computed for their company alone
+    return pad(attended, (0, 0, 0, 0, 0, spare))[:, None], None
 
 
 def _no_later(asked: int, length: int, device: torch.device) -> torch.Tensor:
@@ -82,12 +85,13 @@ def exact_attention(
     lengths: torch.Tensor,
     scale: float,
 ) -> torch.Tensor:
-    """Return the attention of single queries, shape (n, heads, d), by products in float64."""
-    grouped = query.unflatten(1, (key.shape[1], -1)).double()
-    scores = grouped @ key.double().mT * scale
+    """Return the attention of single queries, shape (n, heads, d), by products in wider numbers."""
+    wide = torch.float64 if query.dtype == torch.float32 else torch.float32
+    grouped = query.unflatten(1, (key.shape[1], -1)).to(wide)
+    scores = grouped @ key.to(wide).mT * scale
     beyond = torch.arange(key.shape[2], device=key.device) >= lengths
     weights = scores.masked_fill(beyond, -torch.inf).softmax(-1)
-    return (weights @ value.double()).flatten(1, 2).to(query.dtype)
+    return (weights @ value.to(wide)).flatten(1, 2).to(query.dtype)
 
 
 def _looped(
@@ -97,11 +101,10 @@ def _looped(
     lengths: torch.Tensor,
     scale: float,
 ) -> torch.Tensor:
-    query = query.contiguous()
     attended = torch.empty((*query.shape[:2], value.shape[3]))
-    arrays = (x.numpy() for x in (query, key, value, lengths.flatten()))
-    _loop()(*arrays, np.float32(scale), attended.numpy())
-    return attended
+    arrays = (x.float().contiguous().numpy() for x in (query, key, value))
+    _loop()(*arrays, lengths.flatten().numpy(), np.float32(scale), attended.numpy())
+    return attended.to(query.dtype)
 
 
 @cache

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from coupled_arena.core.errors import PromptError, PromptLengthError
+from coupled_arena.core.errors import PromptError, PromptLengthError, SettingsError
+from coupled_arena.core.records import Sampling
 from coupled_arena.generation.language_model import LanguageModel, holds_keys
 from coupled_arena.generation.running import Line
 
@@ -64,6 +65,14 @@ class Room:
             raise PromptLengthError(
                 f"This conversation and its answer may take {needed:,} tokens of memory, and there "
                 f"are {self.tokens:,}: shorten it, or lower max_new_tokens, or raise kv_tokens."
+            )
+
+    def check_answers(self, sampling: Sampling) -> None:
+        """Raise SettingsError where no answer would ever fit."""
+        if self.tokens is not None and self.tokens <= sampling.max_new_tokens:
+            raise SettingsError(
+                f"There is room for the keys and values of {self.tokens:,} tokens, and an answer "
+                f"may have {sampling.max_new_tokens:,}: lower max_new_tokens, or raise kv_tokens."
             )
 
     def _needed(self, lines: Iterable[Line]) -> int:

@@ -203,8 +203,11 @@ def _quantization(spec: ModelSpec) -> BitsAndBytesConfig | None:
 
 
 def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
-    """Keep float32 arithmetic free of what depends on the batch or the processor."""
-    if spec.dtype != "float32":
+    """Keep arithmetic free of what depends on the batch or the processor, as far as that goes.
+
+    On a GPU 16-bit products depend on the batch whatever attention does, and the library's is fast.
+    """
+    if spec.dtype != "float32" and network.device.type != "cpu":
         return
     config = network.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
@@ -212,6 +215,8 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
     if plain and network._supports_attention_backend:
         network.set_attn_implementation(ROW_ATTENTION)
         compile_attention_loop()  # now, not in the first visitor's round
+    if spec.dtype != "float32":
+        return
     for module in network.modules():
         # A layer of bitsandbytes, which takes seconds to import for those who have no such layer:
         # on processors with AVX512-BF16 it would multiply in bfloat16 instead.

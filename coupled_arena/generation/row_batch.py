@@ -51,23 +51,29 @@ class RowBatch:
 
     @torch.inference_mode()
     def advance(self, tokens: torch.Tensor) -> None:
-        """Append one token to every row and compute the next logits."""
+        """Append one token to every row and compute the next logits.
+
+        Processors multiply one row of 16-bit numbers in another order than several: it is computed
+        twice, so that it comes out as it does in company.
+        """
         self._cache.reserve(len(self._lengths), max(self._lengths) + 1)
         self._cache.begin(self._columns)
         slots = None
         if self._slots != sorted(self._slots):
             slots = to_device(torch.tensor(self._slots), self._columns.device)
             tokens = torch.empty_like(tokens).scatter_(0, slots, tokens)
+        alone = self._network.dtype.itemsize < 4 and len(tokens) == 1
+        repeats = 2 if alone else 1
         output = self._network(
-            input_ids=tokens[:, None],
+            input_ids=tokens.repeat(repeats)[:, None],
             # Four dimensions, as of a mask that is ready: it is handed on as it is.
             attention_mask=(self._columns + 1)[:, None, None, None],
-            position_ids=self._columns[:, None],
+            position_ids=self._columns.repeat(repeats)[:, None],
             past_key_values=self._cache,
             use_cache=True,
             logits_to_keep=1,
         )
-        logits = output.logits[:, -1]
+        logits = output.logits[: len(tokens), -1]
         self.logits = logits if slots is None else logits[slots]
         self._lengths = [length + 1 for length in self._lengths]
         self._columns = self._columns + 1

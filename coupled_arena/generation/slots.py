@@ -50,10 +50,11 @@ class Slots(CacheLayerMixin):
         *_: Any,
         **__: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write one key and value a row, and return all."""
-        self.keys[self._rows, :, self._columns] = key_states[:, :, 0]
-        self.values[self._rows, :, self._columns] = value_states[:, :, 0]
-        return self.keys[: len(self._rows)], self.values[: len(self._rows)]
+        """Write one key and value a row, and return all; what belongs to no row is left out."""
+        rows = len(self._rows)
+        self.keys[self._rows, :, self._columns] = key_states[:rows, :, 0]
+        self.values[self._rows, :, self._columns] = value_states[:rows, :, 0]
+        return self.keys[:rows], self.values[:rows]
 
     def fill(self, row: int, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Begin a row, with what reading its prompt has left."""

@@ -16,6 +16,7 @@ from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.memory import tokens_that_fit
 from coupled_arena.generation.prompt_reading import CHUNK, PromptReading
+from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from tests.small_models import NAMES, TOKENS, save_small_models
 
@@ -138,6 +139,54 @@ def test_keys_stay_within_their_room(model, monkeypatch):
     bound = decode(LockstepEngine({NAME: model}, Capacity(kv_tokens=520)), asked)
     assert 400 < max(sizes) <= 520
     assert [run.texts for run in bound] == [run.texts for run in free]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_library_reads_as_rows_do(load, dtype):
+    """By a second route: the network's own attention over each row by itself, without a cache."""
+    model = load(dtype)
+    prompts = [prompt(length, length) for length in (5, 90, 31)]
+    batch = model.start_batch()
+    batch.add(prompts)
+    histories = [list(ids) for ids in prompts]
+    logits = batch.logits
+    for _ in range(4):
+        tokens = logits.argmax(1)
+        for history, token in zip(histories, tokens.tolist(), strict=True):
+            history.append(token)
+        batch.advance(tokens)
+        logits = batch.logits
+    ulp = 2.0 ** -(23 if dtype == "float32" else 7)
+    model.network.set_attn_implementation("sdpa")
+    for row, history in zip(logits, histories, strict=True):
+        expected, _ = in_one_go(model, history)
+        # A token too many or too few moves logits by whole units.
+        assert float((row - expected[0]).abs().max()) < 8 * ulp * float(expected.abs().max())
+
+
+def test_rows_of_16_bits_depend_on_no_neighbour_either(load):
+    """To the bit, on processors: alone, in company, first or last of it, of any kind of length."""
+    model = load("bfloat16")
+    assert isinstance(model.start_batch(), RowBatch)
+    prompts = [prompt(length, length) for length in (5, 90, 31, 7, 64, 12)]
+    together = model.start_batch()
+    together.add(prompts)
+    alone = [model.start_batch() for _ in prompts]
+    for ids, batch in zip(prompts, alone, strict=True):
+        batch.add([ids])
+    for _ in range(8):
+        for row, batch in zip(together.logits, alone, strict=True):
+            assert torch.equal(row, batch.logits[0])
+        tokens = together.logits.argmax(1)
+        together.advance(tokens)
+        for token, batch in zip(tokens, alone, strict=True):
+            batch.advance(token[None])
+    together.keep([4, 1])
+    assert torch.equal(together.logits[0], alone[4].logits[0])
+    together.keep([1])
+    together.advance(torch.tensor([FIRST_WORD]))
+    alone[1].advance(torch.tensor([FIRST_WORD]))
+    assert torch.equal(together.logits, alone[1].logits)
 
 
 def test_what_a_token_takes(load):

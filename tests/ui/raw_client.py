@@ -161,7 +161,10 @@ class Visitor:
                 *turns, turn = view["turns"]
                 more = said.get("more")
                 answers = said.get("answers") or list(map(str.__add__, turn["answers"], more))
-                view = view | {"turns": [*turns, turn | {"answers": answers}]}
+                view = view | {
+                    "turns": [*turns, turn | {"answers": answers}],
+                    "ahead": said["ahead"],
+                }
                 yield view
 
     def _events(self, stream: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:

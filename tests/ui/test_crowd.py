@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.patience import PATIENCE, until
-from tests.ui.raw_client import Visitor, differ, speak
+from tests.ui.raw_client import QUESTION, Visitor, differ, speak
 from tests.ui.server import EQUAL_MODELS, serving
 
 CROWD = 8
@@ -71,12 +69,10 @@ def begin(visitor):
 
 
 def wait_in_line(visitor):
-    """Ask, and return once there is a place in the queue."""
-    visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
-    for message in visitor.listen():
-        if re.search(r'"ahead"\W+\d', json.dumps(message)):
-            return
-    raise AssertionError(visitor.heard.decode())
+    """Ask; return the rest of the stream once there is a place in the queue."""
+    views = visitor.follow(visitor.begin())
+    assert any(view["ahead"] is not None for view in views)
+    return views
 
 
 def stop(visitor):
@@ -109,8 +105,8 @@ def test_who_waits_sees_their_place(tmp_path, visit):
     """In words that are read aloud, after a reload too, until the answers begin."""
     with serving(tmp_path, ONE_AT_A_TIME.replace("most_waiting = 0", "most_waiting = 2")) as served:
         first, second = Visitor(served.url), Visitor(served.url)
-        assert begin(first)
-        wait_in_line(second)
+        streams = [begin(first), wait_in_line(second)]
+        assert all(streams)
         page = visit(served.url, reloads=True)
         page.wait_for_selector("#ask")
         page.fill("#question textarea", QUESTION)

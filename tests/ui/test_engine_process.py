@@ -12,9 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from coupled_arena.core.errors import ModelError, SettingsError
+from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError, SettingsError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings
+from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
@@ -53,8 +54,8 @@ def start():
     multiprocessing.forkserver.ensure_running()
     started = []
 
-    def begin(load):
-        started.append(EngineProcess(load))
+    def begin(load, capacity=None):
+        started.append(EngineProcess(load, capacity))
         return started[-1]
 
     yield begin
@@ -123,6 +124,29 @@ def test_what_is_left_out_is_said_and_too_few_models_are_refused(start, settings
     left_out = [line for line in caplog.messages if line.startswith("Left out: ")]
     assert len(left_out) == 2
     assert all("no config.json" in line for line in left_out)
+
+
+def test_turns_wait_in_the_process_and_too_many_are_sent_away(start, settings):
+    load = partial(load_enabled, settings)
+    engine = start(load, Capacity(most_at_once=1, most_waiting=2, kv_tokens=7000))
+    assert engine.room.tokens == 7000
+    first = engine.submit(request(1, RED, GREEN))
+    until(lambda: all(first.texts))
+    second, third = engine.submit(request(2, RED, GREEN)), engine.submit(request(3, BLUE, most=9))
+    assert until(lambda: third.ahead) == 1
+    assert (first.begun, second.begun, second.ahead) == (True, False, 0)
+    with pytest.raises(PromptError, match="The arena is busy"):
+        engine.submit(request(4, RED))
+    second.cancelled.set()
+    assert not done(second).begun
+    until(lambda: third.ahead == 0)
+    first.cancelled.set()
+    assert done(third).begun
+    assert [line.finish for line in third.lines] == [Finish.LENGTH]
+    with pytest.raises(PromptLengthError, match=r"may take 7,002 tokens"):
+        engine.check(request(5, RED, prompt=(300,) * 1002))
+    with pytest.raises(SettingsError, match="an answer may have 7,000"):
+        engine.room.check_answers(Sampling(max_new_tokens=7000))
 
 
 def test_a_process_that_dies_while_it_loads_is_no_start(start):

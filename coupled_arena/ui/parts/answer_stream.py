@@ -64,36 +64,42 @@ def answer_stream(rounds: Watched) -> APIRouter:
     async def events(
         round_id: str, turn: int, owner: str = Depends(visitor_of), last_event_id: str = Header("")
     ) -> AsyncIterator[ServerSentEvent]:
-        heard = _lengths(last_event_id)
+        heard, told = _lengths(last_event_id), -1
         view = rounds.view(owner, round_id)
         try:
             async with aclosing(rounds.watch(owner, round_id)) as views:
                 async for view in views:
-                    answers = view.turns[turn].answers
-                    if message := _message(answers, heard):
-                        yield message
-                        heard = tuple(map(len, answers))
-                    if len(view.turns) > turn + 1:
+                    if len(view.turns) != turn + 1:  # it was given up, or there is another one
                         break
+                    answers, lengths = _answers(view)
+                    if (lengths, view.ahead) != (heard, told):
+                        yield _message(answers, view.ahead, heard)
+                        heard, told = lengths, view.ahead
         except ArenaError:
             pass  # the page asks how the round is, and is told
-        yield _end(view)
+        yield _end(view, turn)
 
     return router
 
 
-def _message(answers: Sequence[str], heard: tuple[int, ...] | None) -> ServerSentEvent | None:
-    """Return what answers have gained since a page had so many characters of each."""
-    lengths = tuple(map(len, answers))
-    if lengths == heard:
-        return None
-    known = heard if heard and len(heard) == len(lengths) else None
+def _answers(view: RoundView) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the answers of the last turn, and how long they are."""
+    answers = view.turns[-1].answers
+    return answers, tuple(map(len, answers))
+
+
+def _message(
+    answers: Sequence[str], ahead: int | None, heard: tuple[int, ...] | None
+) -> ServerSentEvent:
+    """Return the place in the queue, and what answers have gained since a page had so much."""
+    known = heard if heard and len(heard) == len(answers) else None
     said = (
         {"more": [text[had:] for text, had in zip(answers, known, strict=True)]}
         if known
         else {"answers": answers}
     )
-    return ServerSentEvent(data=said, id="-".join(map(str, lengths)), retry=_RECONNECT)
+    number = "-".join(str(len(text)) for text in answers)
+    return ServerSentEvent(data={"ahead": ahead, **said}, id=number, retry=_RECONNECT)
 
 
 def _lengths(last_event_id: str) -> tuple[int, ...] | None:
@@ -102,7 +108,7 @@ def _lengths(last_event_id: str) -> tuple[int, ...] | None:
     return tuple(map(int, last_event_id.split("-"))) if known else None
 
 
-def _end(view: RoundView) -> ServerSentEvent:
+def _end(view: RoundView, turn: int) -> ServerSentEvent:
     """Return the last message: whether there is more to know, for which the page asks."""
     more = view.running or view.reveal is not None or view.error is not None
-    return ServerSentEvent(data={"look": more}, event="end")
+    return ServerSentEvent(data={"look": more or len(view.turns) != turn + 1}, event="end")

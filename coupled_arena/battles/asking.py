@@ -1,0 +1,48 @@
+"""Whether a question can be answered, whichever models answer it."""
+
+from __future__ import annotations
+
+import re
+
+from coupled_arena.core.errors import PromptError, PromptLengthError
+from coupled_arena.core.records import Battle, Prompt
+from coupled_arena.generation.running import Contender, Request, Worker
+from coupled_arena.generation.turns import Models, messages, next_request
+
+LONGEST_PROMPT = 40_000  # characters
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
+
+
+def check_question(prompt: Prompt) -> None:
+    """Raise PromptError where a question is no text, or none that can be stored."""
+    if not prompt.text.strip():
+        raise PromptError("Write a question first, or choose one from the library.")
+    if _UNSTORABLE.search(prompt.text):
+        raise PromptError("The question holds characters that are no text: remove them.")
+    if len(prompt.text) > LONGEST_PROMPT:
+        raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
+
+
+def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt) -> Request:
+    """Return what the engine needs to answer the battle's next question.
+
+    Every model is asked, not only those of the battle: which prompts are too long, or refused by a
+    chat template, would otherwise tell which models a round has.
+
+    Raises
+    ------
+    PromptError
+        One of the models cannot answer it, or would never have room for it.
+    """
+    try:
+        for place in range(len(battle.models)):
+            for model in models.values():
+                asked = Contender(model.name, 0, model.encode(messages(battle, place, question)))
+                worker.check(Request((asked,), battle.sampling))
+    except PromptLengthError as error:
+        raise PromptError("This conversation is too long for the models: shorten it.") from error
+    except PromptError as error:
+        raise PromptError(
+            "The models cannot be asked this: ask in other words, or start anew."
+        ) from error
+    return next_request(models, battle, question)

@@ -99,7 +99,7 @@ def _message(
         else {"answers": answers}
     )
     number = "-".join(str(len(text)) for text in answers)
-    return ServerSentEvent(data={"ahead": ahead, **said}, id=number, retry=_RECONNECT)
+    return ServerSentEvent(data={**said, "ahead": ahead}, id=number, retry=_RECONNECT)
 
 
 def _lengths(last_event_id: str) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
 """A page with the arena's two panels, on made-up answers at 10 Hz.
 
 Those of a round come on the stream that the arena's come on. A round goes on until it is voted on
-or a button is pressed, which opens the next one. What arrives is counted on the page, so that a test
-can tell a press from a press that came to nothing.
+or a button is pressed, which opens the next one. What arrives is counted on the page, so that a
+test can tell a press from a press that came to nothing.
 """
 
 from __future__ import annotations

@@ -220,11 +220,13 @@ def crowd(app: App, questions: list[Prompt], people: int, rounds: Rounds) -> Cro
         started = time.perf_counter()
         asked = [rounds.of(questions, number) for number in range(people)]
         games = [pool.submit(play, *each, met) for each in zip(visitors, asked, strict=True)]
-        for game in games:
-            game.result()
+        try:
+            for game in games:
+                game.result()
+        finally:
+            over.set()
         met.seconds = time.perf_counter() - started
         met.processor = app.processor - busy
-        over.set()
     return met
 
 

@@ -137,6 +137,7 @@ class Visitor:
         """
         view = self.answer() or {}
         while view.get("events"):
+            posted = self.posted
             for grown in self.follow(view):
                 view = grown
                 if stop and stop(view):
@@ -146,7 +147,8 @@ class Visitor:
             if view["running"]:  # there is more to know than the answers
                 self.join(self.dependency("look", "round"), [None])
                 self.posted += 1
-            view = self.answer() or view
+            if self.posted > posted:
+                view = self.answer() or view
         return view
 
     def follow(self, view: View, last_event: str = "") -> Iterator[View]:

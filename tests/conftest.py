@@ -11,6 +11,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -115,13 +116,22 @@ def demo_models(demo_catalog, weights_cache):
     return {spec.name: load_model(spec, weights_cache) for spec in demo_catalog.enabled}
 
 
+@contextmanager
+def loaded_already(models):
+    """Let commands take models that are loaded already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "coupled_arena.services.load_named",
+            lambda settings, names: {name: models[name] for name in names},
+        )
+        yield
+
+
 @pytest.fixture
-def demo_loaded(monkeypatch, demo_models):
+def demo_loaded(demo_models):
     """Commands take the models of the demo that are loaded already."""
-    monkeypatch.setattr(
-        "coupled_arena.services.load_named",
-        lambda settings, names: {name: demo_models[name] for name in names},
-    )
+    with loaded_already(demo_models):
+        yield
 
 
 @pytest.fixture

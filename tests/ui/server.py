@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,7 +43,7 @@ EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
 class Served:
     """A running app and the files it writes."""
 
-    def __init__(self, folder: Path, config: str, *options: str) -> None:
+    def __init__(self, folder: Path, config: str, *options: str, unwatched: float = 10) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
         self.config = folder / "arena.toml"
@@ -54,7 +55,9 @@ class Served:
         command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
         command += options
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
-        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
+        self.process = _FORKS.Process(
+            target=_run, args=(command, environment, self.stderr, unwatched)
+        )
         self.process.start()
 
     def wait_until_open(self) -> None:
@@ -88,7 +91,8 @@ class Served:
         self.process.join(timeout=PATIENCE)
 
 
-def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
+def _run(command: list[str], environment: dict[str, str], stderr: Path, unwatched: float) -> None:
+    from coupled_arena.battles import arena
     from coupled_arena.battles.judge_runs import live
     from coupled_arena.ui.parts import judge_notice
 
@@ -102,13 +106,14 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
     # as they would for the seconds between two looks.
     snapshot_thread._SHARE = 1
     live._LOOK, judge_notice._LOOK = 0.2, 1.0
+    arena.ArenaRules = partial(arena.ArenaRules, patience=unwatched)
     main(command)
 
 
 @contextmanager
-def serving(folder: Path, config: str, *options: str) -> Iterator[Served]:
-    """Serve the app until the block is left."""
-    served = Served(folder, config, *options)
+def serving(folder: Path, config: str, *options: str, unwatched: float = 10) -> Iterator[Served]:
+    """Serve the app until the block is left; answers go on for so many seconds unwatched."""
+    served = Served(folder, config, *options, unwatched=unwatched)
     try:
         served.wait_until_open()
         yield served

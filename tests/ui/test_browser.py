@@ -382,7 +382,7 @@ def test_data_downloads_arena_rows(voted, tmp_path):
 
 def shoot(page, folder, name):
     """Take a picture; fail if it is blank or the page scrolls sideways."""
-    file = folder / f"{name}.png"
+    file = folder / f"{name}.jpeg"  # which takes half the time of a PNG
     page.screenshot(path=file, full_page=True)
     if os.environ.get("SHOTS"):
         shutil.copy(file, os.environ["SHOTS"])

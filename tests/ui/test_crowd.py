@@ -54,7 +54,7 @@ def test_eight_visitors_stream_at_once(talkative_app):
 
 @pytest.fixture(scope="module")
 def narrow_app(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("narrow"), ONE_AT_A_TIME) as served:
+    with serving(tmp_path_factory.mktemp("narrow"), ONE_AT_A_TIME, unwatched=1) as served:
         yield served
 
 

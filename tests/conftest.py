@@ -11,28 +11,32 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+from tests.installed import REPOSITORY, Installed, copy_source, install
 
 # Times would tell what else the machine does.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
 
 # Two workers share the files. What takes longest comes first, so that both end at the same time.
-VISIT_ONE_APP = ["ui/blindness", "ui/browser", "ui/typing", "ui/reload", "ui/crowd"]
-LOAD_THE_DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "api/models"]
-LOAD_THE_DEMO += ["generation/failures"]
+# The files of a group share what takes long to start: a wheel and the model of the demo, or the
+# browser and the process that apps are forked from. The last files visit one app, which costs
+# processor time for as long as it runs.
+APPS = ["installation", "judging/real_server", "ui/front_door", "ui/annotation", "ui/board"]
+APPS += ["ui/presses", "ui/analysis_tabs", "ui/durability", "ui/live_judge", "ui/benchmark_tabs"]
+APPS += ["ui/model_server", "ui/report", "ui/backup", "ui/lost_database"]
+APPS += ["ui/blindness", "ui/browser", "ui/typing", "ui/reload", "ui/crowd"]
+DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "api/models"]
+DEMO += ["generation/failures", "generation/fingerprint", "generation/quantized"]
 FIRST = [
-    *(*VISIT_ONE_APP, *LOAD_THE_DEMO, "quality", "ui/annotation", "ui/board", "cli/judge"),
-    *("ui/presses", "ui/analysis_tabs", "tasks/sandbox", "analysis/audit", "judge_runs/bulk"),
-    *("installation", "ui/durability", "ui/live_judge"),
-    *("ui/benchmark_tabs", "store/comparisons", "store/round_trip", "judging/real_server"),
-    *("ui/report", "store/importing", "store/exchange", "store/database", "ui/lost_database"),
+    *(*APPS, *DEMO, "quality", "tasks/sandbox", "cli/judge", "store/backup", "store/importing"),
+    *("store/round_trip", "judge_runs/bulk", "generation/remote", "analysis/audit"),
 ]
 
 
@@ -56,7 +60,7 @@ class FileByFile(LoadFileScheduling):
 
     def _split_scope(self, nodeid):
         file = short(nodeid)
-        return next((all[0] for all in (VISIT_ONE_APP, LOAD_THE_DEMO) if file in all), file)
+        return next((all[0] for all in (APPS, DEMO) if file in all), file)
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -71,6 +75,20 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory) -> Path:
+    """What is published."""
+    folder = tmp_path_factory.mktemp("source")
+    copy_source(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(source, tmp_path_factory) -> Installed:
+    """The package as others install it, and an empty folder to work in."""
+    return install(source, *map(tmp_path_factory.mktemp, ("built", "prefix", "work")))
 
 
 @pytest.fixture(scope="session")
@@ -98,13 +116,22 @@ def demo_models(demo_catalog, weights_cache):
     return {spec.name: load_model(spec, weights_cache) for spec in demo_catalog.enabled}
 
 
+@contextmanager
+def loaded_already(models):
+    """Let commands take models that are loaded already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "coupled_arena.services.load_named",
+            lambda settings, names: {name: models[name] for name in names},
+        )
+        yield
+
+
 @pytest.fixture
-def demo_loaded(monkeypatch, demo_models):
+def demo_loaded(demo_models):
     """Commands take the models of the demo that are loaded already."""
-    monkeypatch.setattr(
-        "coupled_arena.services.load_named",
-        lambda settings, names: {name: demo_models[name] for name in names},
-    )
+    with loaded_already(demo_models):
+        yield
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
-from tests.batches import judge
+from tests.batches import at_once, judge
 from tests.stats.real_votes import FOLDER, needs_real_votes
 from tests.stats.test_judge_audit import BOUNDS, CHECKED, GOLDEN, PLAIN, SECTIONS
 from tests.store.conftest import make_battle, make_vote
@@ -80,15 +80,15 @@ def small(tmp_path_factory):
     """Two models, forty comparisons with both labels and thirty with a verdict alone."""
     db = tmp_path_factory.mktemp("small") / "small.duckdb"
     rng = np.random.default_rng(3)
-    with Store.open(db) as store:
+    with Store.open(db) as store, at_once(store) as batch:
         for i in range(70):
             battle = make_battle("a", "b", prompts=(), replies=())
-            store.add_battle(battle)
+            batch.add_battle(battle)
             best = rng.random() < 0.6
             if i < 40:
-                store.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
+                batch.cast(make_vote(battle, *((1, 2) if best else (2, 1))))
             said = best if rng.random() < 0.8 else not best
-            judge(store, "gpt", battle, 0, 1, "first" if said else "second")
+            judge(batch, "gpt", battle, 0, 1, "first" if said else "second")
     return db
 
 

@@ -12,6 +12,7 @@ import pytest
 from coupled_arena.cli import main
 from coupled_arena.store.database import Store
 from tests.cli.test_cli import EIGHT_BITS, FULL, copied, start
+from tests.conftest import loaded_already
 from tests.patience import PATIENCE
 
 ITEMS = [
@@ -55,10 +56,10 @@ def benchmark(items, db, *more):
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory, items):
+def scored(tmp_path_factory, items, demo_models):
     """A store of 12 battles; whoever changes it takes a copy."""
     db = tmp_path_factory.mktemp("scored") / "arena.duckdb"
-    with pytest.raises(SystemExit) as stopped:
+    with loaded_already(demo_models), pytest.raises(SystemExit) as stopped:
         main(benchmark(items, db))
     assert not stopped.value.code
     return db

@@ -9,6 +9,7 @@ import pytest
 
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
+from tests.batches import at_once
 from tests.stats.real_votes import FOLDER, golden, lines_of, needs_real_votes
 from tests.store.conftest import make_battle, make_vote
 
@@ -88,14 +89,14 @@ def small(tmp_path_factory):
     """A store of three models, two of which have met in both modes."""
     db = tmp_path_factory.mktemp("small") / "small.duckdb"
     rng = np.random.default_rng(2)
-    with Store.open(db) as store:
+    with Store.open(db) as store, at_once(store) as batch:
         for i in range(40):
             battle = make_battle(
                 "a", "b", mode=(Mode.COUPLED, Mode.INDEPENDENT)[i % 2], prompts=(), replies=()
             )
-            store.add_battle(battle)
-            store.cast(make_vote(battle, *[(1, 2), (2, 1), (1, 1)][rng.integers(3)]))
-        store.add_battle(make_battle("a", "c", prompts=(), replies=()))
+            batch.add_battle(battle)
+            batch.cast(make_vote(battle, *[(1, 2), (2, 1), (1, 1)][rng.integers(3)]))
+        batch.add_battle(make_battle("a", "c", prompts=(), replies=()))
     return db
 
 

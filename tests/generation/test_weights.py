@@ -242,8 +242,11 @@ def test_the_unpacked_weights_are_the_dequantised_ones(converted, ours, theirs):
     tensors, packed = converted
     tensor = tensors.get_tensor(ours)
     assert tensor.dtype == torch.float32
+    rows = slice(None, None, 1 + len(tensor) // 5000)  # of 49,152 embeddings every tenth
+    expected = dequantised(packed[theirs])
+    assert expected.shape == tensor.shape
     # scale * integer + offset: two roundings of float32, on either side
-    np.testing.assert_allclose(tensor.numpy(), dequantised(packed[theirs]), rtol=2**-22, atol=1e-8)
+    np.testing.assert_allclose(tensor.numpy()[rows], expected[rows], rtol=2**-22, atol=1e-8)
 
 
 @pytest.mark.parametrize(("name", "heads"), [("q", 9), ("k", 3)])

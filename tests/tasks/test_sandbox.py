@@ -378,12 +378,13 @@ def humaneval():
     return [(item, solutions[item.prompt.id]) for item in items]
 
 
-def test_the_published_solutions_pass(humaneval):
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_published_solutions_pass(humaneval, every):
     assert len(humaneval) == 164
     started = time.monotonic()
-    graded = list(HumanEval().score_all(humaneval))
+    graded = list(HumanEval().score_all(humaneval[::every]))
     assert [g.note for g in graded if not g.score] == []
-    assert sum(g.score for g in graded) == 164
+    assert sum(g.score for g in graded) == len(humaneval[::every])
     assert time.monotonic() - started < PATIENCE  # 13 s on two free cores
 
 

@@ -28,25 +28,18 @@ max_new_tokens = {}
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def app(tmp_path_factory):
     """An app whose answers are short, see `server.Served`."""
     with serving(tmp_path_factory.mktemp("app"), _CONFIG.format(48) + SMALL_MODELS) as served:
         yield served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def talkative_app(tmp_path_factory):
     """An app whose answers run for tens of seconds, unless they are stopped."""
     folder = tmp_path_factory.mktemp("talkative")
     with serving(folder, _CONFIG.format(6000) + SMALL_MODELS) as served:
-        yield served
-
-
-@pytest.fixture(scope="session")
-def demo_app(tmp_path_factory):
-    """The app as it comes, with the real models of the demo."""
-    with serving(tmp_path_factory.mktemp("demo"), _CONFIG.format(24)) as served:
         yield served
 
 
@@ -56,7 +49,7 @@ def visitor(app):
     return Visitor(app.url)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as engines:
@@ -83,7 +76,7 @@ def forget_the_visitor(page):
     page.context.clear_cookies()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def free_pages(browser):
     """Pages that nobody uses, each of a context of its own.
 

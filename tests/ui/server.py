@@ -38,6 +38,8 @@ _FORKS.set_forkserver_preload(
     ]
 )
 
+_LEFT: list[int] = []  # ports of apps that have ended
+
 EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
 
 
@@ -51,9 +53,10 @@ class Served:
         self.stderr = folder / "stderr.txt"
         self.config.write_text(config)
         save_small_models(folder, tuple(name for name in NAMES if name in config))
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        command = ["serve", "--config", str(self.config), "--db", str(self.db), "--port", str(port)]
+        self.port = a_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        command = ["serve", "--config", str(self.config), "--db", str(self.db)]
+        command += ["--port", str(self.port)]
         command += options
         environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
         self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
@@ -119,12 +122,13 @@ def serving(folder: Path, config: str, *options: str) -> Iterator[Served]:
         yield served
     finally:
         served.kill()
+        _LEFT.append(served.port)
 
 
 @contextmanager
 def serving_page(launch: Callable[[int], object]) -> Iterator[str]:
     """Serve a page of a test's own until the block is left; yield its address."""
-    port = free_port()
+    port = a_port()
     process = _FORKS.Process(target=launch, args=(port,))
     process.start()
     url = f"http://127.0.0.1:{port}"
@@ -139,6 +143,7 @@ def serving_page(launch: Callable[[int], object]) -> Iterator[str]:
     finally:
         process.kill()
         process.join(timeout=PATIENCE)
+        _LEFT.append(port)
 
 
 def answers(url: str) -> bool:
@@ -157,6 +162,22 @@ def read(db: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
         return connection.execute(query, list(parameters)).fetchall()
 
 
+def a_port() -> int:
+    """Return a port for an app, one that another has left if it can be.
+
+    A browser keeps the scripts of an address, and those of all apps are the same.
+    """
+    while _LEFT:
+        if not _taken(port := _LEFT.pop()):
+            return port
+    return free_port()
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def free_port() -> int:
     """Return a port that nobody listens on, below those that the system gives to clients.
 
@@ -164,6 +185,5 @@ def free_port() -> int:
     """
     while True:
         port = 20_000 + secrets.randbelow(12_000)
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
+        if not _taken(port):
+            return port

@@ -13,6 +13,7 @@ from PIL import Image
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.visitor import COOKIE
+from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 from tests.ui.raw_client import Visitor, speak
 from tests.ui.server import EQUAL_MODELS, serving
@@ -33,12 +34,12 @@ def vote(store, ranks, times, *, voter="ann", mode=Mode.COUPLED):
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("board")
-    with Store.open(folder / "arena.duckdb") as store:
-        vote(store, (1, 2), 13)
-        vote(store, (2, 1), 6)
-        vote(store, (2, 1), 7, mode=Mode.INDEPENDENT)
-        vote(store, (1, 2), 4, mode=Mode.INDEPENDENT)
-        vote(store, (2, 1), 5, voter=MYSELF)
+    with Store.open(folder / "arena.duckdb") as store, at_once(store) as batch:
+        vote(batch, (1, 2), 13)
+        vote(batch, (2, 1), 6)
+        vote(batch, (2, 1), 7, mode=Mode.INDEPENDENT)
+        vote(batch, (1, 2), 4, mode=Mode.INDEPENDENT)
+        vote(batch, (2, 1), 5, voter=MYSELF)
     with serving(folder, EQUAL_MODELS) as running:
         yield running
 

@@ -82,11 +82,11 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     config = given.config or folder / "arena.toml"
     if not given.config:
-        most = max(64, given.leave)
         config.write_text(
             f"preset = '{given.preset}'\n[sampling]\nmax_new_tokens = {given.tokens}\n"
-            f"[battle]\nmost_at_once = {most}\n"
         )
+    if given.leave:  # so that newcomers are let in only where nothing of them is left
+        os.environ["COUPLED_ARENA_BATTLE_MOST_AT_ONCE"] = str(given.leave)
     library = read_library(resource("data/prompts.jsonl")).prompts
     questions = [prompt for prompt in library if len(prompt.text) < 300]
     with served(config, folder / "arena.duckdb") as app:

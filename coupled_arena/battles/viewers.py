@@ -6,7 +6,8 @@ import asyncio
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.rounds import Round
@@ -37,18 +38,28 @@ class Viewers:
         self._expected: dict[str, float] = {}  # by visitor, until when
 
     @contextmanager
-    def watching(self, current: Round, running: Running) -> Iterator[None]:
-        """Count somebody who watches; a turn that nobody watches any more is stopped."""
+    def watching(self, current: Round, running: Running) -> Iterator[asyncio.Event]:
+        """Count somebody who watches; a turn that nobody watches any more is stopped.
+
+        Yields an event of the loop that is set at the end of the turn.
+        """
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        running.done.then(partial(_set, loop, ended))
         self._expected.pop(current.owner, None)  # here they are
         current.watchers += 1
         self._watching += 1
         try:
-            yield
+            yield ended
         finally:
             current.watchers -= 1
             self._watching -= 1
             delay = min(_BLINK, self._patience)
-            asyncio.get_running_loop().call_later(delay, self.stop_unwatched, current, running)
+            loop.call_later(delay, self.stop_unwatched, current, running)
+
+    async def pause(self, ended: asyncio.Event) -> None:
+        """Wait until it is time to look again, or there is nothing more to come."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), self.interval)
 
     @property
     def interval(self) -> float:
@@ -70,3 +81,9 @@ class Viewers:
             asyncio.get_running_loop().call_later(left, self.stop_unwatched, current, running)
         else:
             running.cancelled.set()
+
+
+def _set(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    """Set an event of a loop from any thread."""
+    with suppress(RuntimeError):  # the loop is closed, and nobody watches any more
+        loop.call_soon_threadsafe(ended.set)

@@ -33,16 +33,23 @@ class Request:
 class Announced(threading.Event):
     """An event that tells it when it is first set."""
 
-    def __init__(self, tell: Callable[[], object]) -> None:
+    def __init__(self, *tell: Callable[[], object]) -> None:
         super().__init__()
-        self._tell = tell
+        self._tell = list(tell)
+
+    def then(self, tell: Callable[[], object]) -> None:
+        """Call this, too, once it is set; at once if it is."""
+        self._tell.append(tell)
+        if self.is_set():
+            tell()
 
     def set(self) -> None:
         """Set it, and tell."""
         was_set = self.is_set()
         super().set()
         if not was_set:
-            self._tell()
+            for tell in tuple(self._tell):
+                tell()
 
 
 class Worker(Protocol):
@@ -146,7 +153,7 @@ class Running:
         How many turns begin before this one; None where nobody has counted them, or it has begun.
     most_rows : int
         Most battles that decoded at the same time as this one, itself included.
-    done : threading.Event
+    done : Announced
     error : ArenaError or None
         Why the turn broke off, if it did.
     """
@@ -158,7 +165,7 @@ class Running:
         self.begun = False
         self.ahead: int | None = None
         self.most_rows = 0
-        self.done = threading.Event()
+        self.done = Announced()
         self.cancelled = threading.Event()
         self.error: ArenaError | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import threading
 
 import pytest
 
@@ -96,3 +97,21 @@ def test_who_watches_again_keeps_the_answers(current, running):
             return await stopped(running, 0.5)
 
     assert not asyncio.run(come_back())
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_end_of_a_turn_is_told_at_once(current, running, before):
+    viewers = Viewers(FOREVER)
+    viewers._watching = 10**9  # so many that each looks once in months
+
+    async def end():
+        if before:
+            running.done.set()
+        with viewers.watching(current, running) as ended:
+            thread = threading.Thread(target=running.done.set)
+            thread.start()
+            await viewers.pause(ended)
+            thread.join()
+
+    asyncio.run(end())
+    running.done.set()  # where the loop is closed

@@ -148,7 +148,8 @@ def generate(
         sampling=sampling.sampling(),
     )
     with Store.in_memory() as store:
-        made = run(plan, models, store, at_once=at_once, progress=progress)
+        room = models.settings.battle.kv_tokens
+        made = run(plan, models, store, at_once=at_once, kv_tokens=room, progress=progress)
         battles = tuple(store.battle(battle.id) for battle, _ in plan.battles())
     settings = {"mode": mode, "seeds": seeds, "seed": seed, **sampling.model_dump()}
     settings["models"] = tuple(models)

@@ -7,6 +7,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.settings import load_settings
+from coupled_arena.store.database import Store
 
 NAMES = ("SmolLM2-135M", "SmolLM2-135M-bnb-8bit")
 PROMPTS = ("Name three colours.", "What is two and two?")
@@ -50,6 +51,37 @@ def test_battles_are_those_of_the_command(replies, tmp_path, call, demo_loaded):
     stored = ca.open(tmp_path / "arena.duckdb").replies()
     made = {(row.battle, row.place): row.text for row in replies.to_frame().itertuples()}
     assert {(row.battle, row.place): row.text for row in stored.itertuples()} == made
+
+
+def test_every_way_to_decode_keeps_to_the_room(
+    models, replies, tmp_path, call, demo_loaded, monkeypatch
+):
+    """With room for one battle at a time the words are the same; with less, one line says so."""
+    db = tmp_path / "arena.duckdb"
+    (tmp_path / "prompts.txt").write_text("\n".join(PROMPTS))
+    named = "--models", ",".join(NAMES), "--max-new-tokens", 4, "--db", db
+    generate = "generate", "--prompts", tmp_path / "prompts.txt", *named, "--seed", 7
+    monkeypatch.setenv("COUPLED_ARENA_BATTLE_KV_TOKENS", "60")
+    narrow = ca.Models(dict(models), load_settings())
+    tight = ca.generate(narrow, PROMPTS, mode="both", seed=7, max_new_tokens=4)
+    assert tight.to_frame().text.tolist() == replies.to_frame().text.tolist()
+    assert call(*generate)[0] == 0
+    with Store.open(db) as store:
+        (stored,) = store.cursor().execute("select arithmetic from battles limit 1").fetchone()
+    assert stored["turn 0/most battles at once"] == "1"
+    battle = replies.to_frame().battle[0]
+    assert call("replay", battle, "--db", db)[0] == 0
+    monkeypatch.setenv("COUPLED_ARENA_BATTLE_KV_TOKENS", "20")
+    for command in (
+        ("replay", battle, "--db", db),
+        (*generate, "--seed", 8),
+        ("benchmark", "--task", "quiz", *named),
+    ):
+        code, _, said = call(*command)
+        assert code == 1, said
+        assert "tokens of memory, and there are 20: shorten it" in said.splitlines()[-1]
+    with pytest.raises(ArenaError, match="raise kv_tokens"):
+        ca.generate(ca.Models(dict(models), load_settings()), PROMPTS, max_new_tokens=4)
 
 
 @pytest.mark.parametrize(

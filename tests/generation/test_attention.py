@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +53,23 @@ def test_the_attention_of_a_row(attend, shape):
             mine = (x[row : row + 1, :, :columns].contiguous() for x in (key, value))
             alone = attend(query[row : row + 1], *mine, lengths[row : row + 1], scale)
             assert torch.equal(alone[0], together[row])
+
+
+def test_rows_of_16_bits_attend_by_themselves():
+    """As float32 does with the same numbers, rounded once; alone and together to the bit."""
+    query, key, value, lengths = made(*SHAPES[0])
+    short = [x.bfloat16() for x in (query, key, value)]
+    attend = partial(row_attention, torch.nn.Identity())
+    together, _ = attend(short[0][:, :, None], *short[1:], lengths)
+    wide, _ = attend(*(x.float() for x in (short[0][:, :, None], *short[1:])), lengths)
+    assert torch.equal(together, wide.bfloat16())
+    company, _ = attend(short[0][:, :, None], *(x[:3] for x in short[1:]), lengths[:3])
+    assert torch.equal(company[:3], together[:3])
+    assert not company[3:].any()
+    for row, length in enumerate(LENGTHS):
+        mine = (x[row : row + 1, :, :length].contiguous() for x in short[1:])
+        alone, _ = attend(short[0][row : row + 1, :, None], *mine, lengths[row : row + 1])
+        assert torch.equal(alone[0], together[row])
 
 
 def test_weights_that_vanish():

@@ -287,6 +287,17 @@ def test_sorting_all_tokens_ends_where_sorting_few_does(
     assert torch.equal(*ends)
 
 
+def test_sorting_all_tokens_ends_where_sorting_few_does_on_sums_that_round_short():
+    scores = torch.randn(64, 500, generator=torch.Generator().manual_seed(0)).double()
+    scores[:, 490:] = -200  # too rare to be needed, and beyond the end where the sum falls short
+    total = scores.logsumexp(1, keepdim=True)
+    least = total + math.log(2.0**-53 / 500)
+    of_all, of_few = (end(scores, total, least, 1 - 2.0**-53) for end in (_end_of_all, _end_of_few))
+    assert torch.equal(of_all, of_few)
+    ranked = scores.sort(1, descending=True).values
+    assert ((ranked - total).exp().cumsum(1)[:, -1] < 1 - 2.0**-53).any()
+
+
 @pytest.mark.parametrize("sampling", [sampled(0.0), sampled(1.0), sampled(0.7, top_k=2)])
 def test_what_is_no_number_is_told_by_the_draw(sampling):
     logits = torch.tensor([[0.0, 1.0, 2.0], [0.0, math.nan, 2.0], [1.0, 0.0, 0.0]])

@@ -95,6 +95,8 @@ class Served:
 
 
 def _run(command: list[str], environment: dict[str, str], stderr: Path, unwatched: float) -> None:
+    from gradio import queueing
+
     from coupled_arena.battles import arena
     from coupled_arena.battles.judge_runs import live
     from coupled_arena.ui.parts import judge_notice
@@ -109,8 +111,23 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path, unwatche
     # as they would for the seconds between two looks.
     snapshot_thread._SHARE = 1
     live._LOOK, judge_notice._LOOK = 0.2, 1.0
+    # It looks for events a thousand times a second, for which every app that is open would take a
+    # twentieth of a processor.
+    queueing.Queue = _after(queueing.Queue, sleep_when_free=0.01)
     arena.ArenaRules = partial(arena.ArenaRules, patience=unwatched)
     main(command)
+
+
+def _after(make: Callable[..., Any], **changes: Any) -> Callable[..., Any]:
+    """Return what makes the same object and then changes some of its attributes."""
+
+    def made(*given: Any, **named: Any) -> Any:
+        one = make(*given, **named)
+        assert vars(one).keys() >= changes.keys()
+        vars(one).update(changes)
+        return one
+
+    return made
 
 
 @contextmanager

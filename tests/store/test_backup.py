@@ -130,9 +130,8 @@ def test_chunks_go_out_while_people_vote_and_say_how_old_they_are(store, place, 
         voted()
         until(lambda: len(chunks(folder)) > 1)
         until(lambda: backup.age is not None)
-        until(
-            lambda: restored(place) == fingerprint(store)
-        )  # the battle may go out before the vote
+        # The battle may have gone out before the vote.
+        until(lambda: restored(place) == fingerprint(store))
 
 
 def test_an_unfinished_chunk_is_none(store, place, folder, voted):

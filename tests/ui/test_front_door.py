@@ -24,7 +24,7 @@ from tests.ui.test_browser import (
     wait_for_words,
 )
 
-SHORT = {"COUPLED_ARENA_SAMPLING_MAX_NEW_TOKENS": "24", "COUPLED_ARENA_SNAPSHOT_SECONDS": "0.2"}
+SHORT = {"COUPLED_ARENA_SAMPLING_MAX_NEW_TOKENS": "12", "COUPLED_ARENA_SNAPSHOT_SECONDS": "0.2"}
 VOTES = """[...document.querySelectorAll('#board tbody tr')].reduce((sum, row) =>
     sum + Number(row.cells[row.cells.length - 5].textContent.replaceAll(',', '')), 0)"""
 

@@ -44,7 +44,7 @@ from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Request
 from coupled_arena.generation.turns import next_request
 from coupled_arena.services import load_enabled
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.ui.raw_client import QUESTION, Visitor, speak
 from tests.ui.server import free_port
 
@@ -279,7 +279,7 @@ def look_in(app: App, over: threading.Event, met: Crowd) -> None:
     """Open the page every second."""
     while not over.wait(1):
         started = time.perf_counter()
-        httpx.get(app.url).raise_for_status()
+        httpx.get(app.url, timeout=PATIENCE).raise_for_status()
         met.openings.append(time.perf_counter() - started)
         met.memory.append(app.memory)
 

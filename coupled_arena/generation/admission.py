@@ -126,7 +126,7 @@ class Admission:
                     read += reading.next
                     reading.read()
             except Exception as error:  # noqa: BLE001 - a model's program may raise anything
-                del self._readings[name, prompt]  # what it holds now, nobody knows
+                self._readings.pop((name, prompt), None)  # what it holds now, nobody knows
                 lose(model, [running], error)
                 break
             if reading.left:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
+PATIENCE = 300.0  # seconds; what takes longer hangs
 
 
 def until(look: Callable[[], T]) -> T:

@@ -1,10 +1,14 @@
 // Gradio's client closes its one stream of events when the server has nothing left to send, even if
 // it has posted another event by then, whose end would never arrive. Here the stream goes on as
-// long as a posted event has not ended.
+// long as a posted event has not ended. And the client opens a stream for an event whose end came
+// before the answer to its posting, which would stay open for nothing: it is closed here.
 (() => {
   const send = window.fetch.bind(window);
   const posted = new Set(); // ids of events whose end has not come
   const ended = new Set(); // of events that ended before the answer to their posting came
+
+  const EVENTS = "text/event-stream";
+  const CLOSED = 'data: {"msg": "close_stream", "event_id": null}\n\n';
 
   const parsed = (message) => JSON.parse(message.replace(/^data: /, ""));
 
@@ -50,6 +54,7 @@
   window.fetch = async (input, options) => {
     const path = new URL(input.url ?? input, window.location.href).pathname;
     if (path.endsWith("/queue/data")) {
+      if (!posted.size) return new Response(CLOSED, { headers: { "content-type": EVENTS } });
       const request = new Request(input, options);
       return continued(request, await send(request.clone()));
     }

@@ -299,40 +299,50 @@ def test_keys_write_while_one_is_typing(page):
     page.wait_for_selector(".reveal")
 
 
-def compared(page, mode, seed):
-    """Compare two models; return note and texts when all has come."""
-    streams, ended = [], []
-    page.on("request", lambda request: "queue/data" in request.url and streams.append(request))
+def streams_of(page):
+    """Return the streams of events that a page opens from now on, and those that are over."""
+    opened, over = [], []
+    page.on("request", lambda request: "queue/data" in request.url and opened.append(request))
     for end in ("requestfinished", "requestfailed"):  # either the server or the page hangs up first
-        page.on(end, lambda request: ended.append(request))
+        page.on(end, lambda request: over.append(request))
+    return opened, over
+
+
+def compared(page, streams, mode, seed):
+    """Compare two models; return note and texts when all has come."""
+    opened, ended = streams
+
+    def over():
+        page.wait_for_timeout(50)  # the page's events come in meanwhile
+        return set(opened) <= set(ended)
+
+    until(over)  # else its events might come on a stream that is open already
+    before = len(opened)
     page.locator("#compare-question textarea").fill(QUESTION)
     page.locator("#compare-seed").locator("input, textarea").fill(seed)
     page.get_by_role("radio", name=mode).and_(page.locator(":visible")).check()
     page.click("#compare")
     page.wait_for_function("document.querySelector('#comparison .text')?.textContent.length")
-
-    def over():
-        page.wait_for_timeout(50)  # the page's events come in meanwhile
-        return streams and streams[-1] in ended
-
-    until(over)
+    until(lambda: over() and len(opened) > before)
     answers = page.locator("#comparison .answer .text")
     return page.inner_text("#comparison .hint"), answers.all_inner_texts()
 
 
 def test_compare_repeats_a_seed_and_marks_the_first_difference(app, visit):
-    page = visit(app.url)
+    page = visit("about:blank")
+    streams = streams_of(page)
+    page.goto(app.url)
     open_tab(page, "Compare")
-    note, first = compared(page, "coupled", "0123456789abcdef")
+    note, first = compared(page, streams, "coupled", "0123456789abcdef")
     assert "0123456789abcdef" in note
     common = page.locator("#comparison .common").all_text_contents()
     marks = page.locator("#comparison mark").all_text_contents()
     assert len(first) == 2
     assert common[0] == common[1]
     assert marks[0] != marks[1]
-    _, independent = compared(page, "independent", "0123456789abcdef")
+    _, independent = compared(page, streams, "independent", "0123456789abcdef")
     assert independent != first
-    assert compared(page, "coupled", "0123456789abcdef") == (note, first)
+    assert compared(page, streams, "coupled", "0123456789abcdef") == (note, first)
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ _ARENA = """
         true as anony,
         category,
         language,
-        epoch(cast_at) as tstamp,
+        epoch_us(cast_at) / 1e6 as tstamp,
         vote, battle, mode,
         printf('%016x', seed) as seed,
         source, early, models, ranks,

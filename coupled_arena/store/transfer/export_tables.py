@@ -61,8 +61,11 @@ _KINDS = {
         "if(isfinite(try_cast({f} as timestamptz)), try_cast({f} as timestamptz), null)",
         "a time",
     ),
+    # Not `to_timestamp`, which cuts off what a double is short of: from 2038 on, a microsecond.
     "seconds": Kind(
-        "timestamptz", "try(to_timestamp(try_cast({f} as double)))", "a time in seconds"
+        "timestamptz",
+        "try(make_timestamptz((try_cast({f} as decimal(24, 6)) * 1000000)::bigint))",
+        "a time in seconds",
     ),
     "seed": Kind(
         "ubigint",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -195,6 +195,15 @@ def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, 
             row.reason for row in done.rejected
         }
         assert fingerprint(store) == before
+
+
+def test_a_vote_of_2046_is_known_to_the_microsecond(pair, new_vote, tmp_path):
+    """Of such seconds a double has less than half a microsecond to spare."""
+    _, copy, battle = pair
+    late = datetime(2046, 12, 1, 0, 8, 2, 3849, UTC)
+    copy.cast(replace(new_vote(battle, 2, 1, source=Source.HUMAN), cast_at=late))
+    done = import_files(copy, export(copy, tmp_path, "arena"))
+    assert (done.votes, done.rejected) == (0, ())
 
 
 def test_votes_alone_find_their_battles(pair, new_vote, tmp_path):

@@ -121,7 +121,9 @@ class Admission:
         for name, prompt in self._prompts(running):
             model = cast(LocalModel, self._models[name])
             try:
-                reading = self._readings.setdefault((name, prompt), model.start_reading(prompt))
+                if (name, prompt) not in self._readings:
+                    self._readings[name, prompt] = model.start_reading(prompt)
+                reading = self._readings[name, prompt]
                 while reading.left and read + reading.next <= most:
                     read += reading.next
                     reading.read()

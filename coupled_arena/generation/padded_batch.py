@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import DynamicCache
 
-from coupled_arena.generation.prompt_reading import PromptReading
+from coupled_arena.generation.prompt_reading import PromptReading, whole_readings
 
 
 class PaddedBatch:
@@ -31,12 +31,7 @@ class PaddedBatch:
         self, prompts: Sequence[Sequence[int]], read: Mapping[tuple[int, ...], Any] | None = None
     ) -> None:
         """Append new prompts as rows, each read once and in the shape it has by itself."""
-        known = read or {}
-        readings = {
-            prompt: self._read(prompt, known.get(prompt))
-            for prompt in dict.fromkeys(map(tuple, prompts))
-        }
-        self._join([readings[tuple(prompt)] for prompt in prompts])
+        self._join([self._alone(one) for one in whole_readings(self._network, prompts, read)])
 
     @torch.inference_mode()
     def advance(self, tokens: torch.Tensor) -> None:
@@ -67,13 +62,11 @@ class PaddedBatch:
         )
         return output.logits[:, -1]
 
-    def _read(self, prompt: tuple[int, ...], begun: PromptReading | None) -> PaddedBatch:
+    def _alone(self, reading: PromptReading) -> PaddedBatch:
         """Return a batch of one prompt."""
-        reading = begun or PromptReading(self._network, prompt)
-        reading.finish()
         alone = PaddedBatch(self._network)
         alone._cache, alone.logits = reading.cache, reading.logits
-        alone._mask = self._mask.new_ones((1, len(prompt)))
+        alone._mask = self._mask.new_ones((1, reading.length))
         return alone
 
     def _join(self, others: Sequence[PaddedBatch]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,12 +23,15 @@ class PromptReading:
         Keys and values of what has been read.
     logits : tensor, shape (1, v)
         After the last token that has been read.
+    length : int
+        Tokens of the whole prompt.
     """
 
     logits: torch.Tensor
 
     def __init__(self, network: Any, prompt: Sequence[int]) -> None:
         self.cache = DynamicCache()
+        self.length = len(prompt)
         self._network = network
         self._prompt = list(prompt)
         self._read = 0
@@ -36,7 +39,7 @@ class PromptReading:
     @property
     def left(self) -> int:
         """How many tokens are still to be read."""
-        return len(self._prompt) - self._read
+        return self.length - self._read
 
     @property
     def next(self) -> int:
@@ -61,3 +64,17 @@ class PromptReading:
         """Read all that is left."""
         while self.left:
             self.read()
+
+
+def whole_readings(
+    network: Any,
+    prompts: Sequence[Sequence[int]],
+    begun: Mapping[tuple[int, ...], PromptReading] | None = None,
+) -> list[PromptReading]:
+    """Return the reading of each prompt, the same one for equal prompts; finish those begun."""
+    known = begun or {}
+    different = dict.fromkeys(map(tuple, prompts))
+    readings = {p: known.get(p) or PromptReading(network, p) for p in different}
+    for reading in readings.values():
+        reading.finish()
+    return [readings[tuple(prompt)] for prompt in prompts]

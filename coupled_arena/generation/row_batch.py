@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from coupled_arena.generation.prompt_reading import PromptReading
+from coupled_arena.generation.prompt_reading import whole_readings
 from coupled_arena.generation.slots import SlotCache
 from coupled_arena.generation.transfer import to_device
 
@@ -34,12 +34,7 @@ class RowBatch:
         self, prompts: Sequence[Sequence[int]], read: Mapping[tuple[int, ...], Any] | None = None
     ) -> None:
         """Append new prompts as rows, each read once and in the shape it has by itself."""
-        known = read or {}
-        readings = {
-            prompt: self._read(prompt, known.get(prompt))
-            for prompt in dict.fromkeys(map(tuple, prompts))
-        }
-        new = [readings[tuple(prompt)] for prompt in prompts]
+        new = whole_readings(self._network, prompts, read)
         if not new:
             return
         old, lengths = len(self._lengths), [*self._lengths, *map(len, prompts)]
@@ -94,8 +89,3 @@ class RowBatch:
         columns = torch.tensor(lengths, dtype=torch.int64)
         self._columns = to_device(columns, self._columns.device)
         self._lengths, self._slots, self.logits = lengths, slots, logits
-
-    def _read(self, prompt: tuple[int, ...], begun: PromptReading | None) -> PromptReading:
-        reading = begun or PromptReading(self._network, prompt)
-        reading.finish()
-        return reading

@@ -20,6 +20,7 @@ from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.padded_batch import PaddedBatch
+from coupled_arena.generation.prompt_reading import PromptReading
 from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.sampling import draw, outcome_scores
@@ -312,17 +313,18 @@ def test_padded_rows_equal_single_rows(full):
 def test_a_prompt_of_several_battles_is_read_once(full, monkeypatch):
     hello, bye = (full.encode(user(text)) for text in ("Hello", "Good bye, and thank you"))
     alone = {prompt: next_logits(full, [prompt])[0] for prompt in (hello, bye)}
-    read, reading = [], RowBatch._read
+    read, reading = [], PromptReading.read
 
-    def counting(batch, prompt, *begun):
-        read.append(prompt)
-        return reading(batch, prompt, *begun)
+    def counting(prompt):
+        read.append(prompt.length)
+        reading(prompt)
 
-    monkeypatch.setattr(RowBatch, "_read", counting)
+    monkeypatch.setattr(PromptReading, "read", counting)
     batch, rows = full.start_batch(), (bye, hello, bye, hello)
     batch.add(rows[:1])
     batch.add(rows[1:])
-    assert read == [bye, hello, bye]
+    assert len(hello) != len(bye)
+    assert read == [len(bye), len(hello), len(bye)]
     assert torch.equal(batch.logits, torch.stack([alone[prompt] for prompt in rows]))
     tokens = hello[-4:]
     batch.advance(torch.tensor(tokens))

@@ -88,18 +88,23 @@ def a_judge_is_held_against_the_benchmark(page):
     page.locator("#audit-table").wait_for(state="hidden")
 
 
-# The answers to the postings of a page that opens come a while after their events have ended. Later
-# the end of the stream waits until the page has posted another event.
+# The answers to the postings of a page that opens come a while after their events have ended, that
+# to the first one sooner: all events come, and end, on its stream. Later the end of the stream
+# waits until the page has posted another event.
 LATE = """
 const send = window.fetch.bind(window);
 window.late = "join";
 let close; // lets the end of the stream through
+let answers = 0;
+window.unanswered = 0;
 window.fetch = async (...given) => {
   const path = String(given[0].url ?? given[0]);
   const meanwhile = close;
+  if (path.includes("/queue/join")) window.unanswered++;
   const response = await send(...given);
   if (path.includes("/queue/join")) {
-    if (window.late === "join") await new Promise((go) => setTimeout(go, 500));
+    if (window.late === "join") await new Promise((go) => setTimeout(go, answers++ ? 2000 : 500));
+    window.unanswered--;
     if (meanwhile) setTimeout(meanwhile, 200);
   }
   if (!path.includes("/queue/data")) return response;
@@ -133,6 +138,7 @@ def test_streams_end_once_every_event_has_and_not_before(site, visit):
         page.wait_for_timeout(50)  # the page's events come in meanwhile
         return set(opened) <= set(ended)
 
+    page.wait_for_function("!window.unanswered")
     until(over)
     assert opened
 

@@ -63,27 +63,30 @@ def check(connection: duckdb.DuckDBPyConnection, newest: int = len(MIGRATIONS)) 
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[str] = MIGRATIONS) -> None:
-    """Bring the schema to the newest version, one transaction a step.
+    """Bring the schema to the newest version: one transaction a step, one in all where it is new.
 
     Raises
     ------
     StoreError
-        The schema is newer than this program knows, or a step failed; the failed step leaves
+        The schema is newer than this program knows, or a step failed; a failed transaction leaves
         nothing behind.
     """
     done = check(connection, len(migrations))
-    for version, statements in enumerate(migrations[done:], start=done + 1):
-        _apply(connection, version, statements)
+    steps = list(enumerate(migrations, start=1))
+    for at_once in [[step] for step in steps[done:]] if done else [steps]:
+        _apply(connection, at_once)
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, version: int, statements: str) -> None:
+def _apply(connection: duckdb.DuckDBPyConnection, steps: Sequence[tuple[int, str]]) -> None:
+    version = 0
     connection.execute("begin")
     try:
         connection.execute(
             "create table if not exists schema_version (version integer, applied_at timestamptz)"
         )
-        connection.execute(statements)
-        connection.execute("insert into schema_version values (?, now())", [version])
+        for version, statements in steps:
+            connection.execute(statements)
+            connection.execute("insert into schema_version values (?, now())", [version])
         connection.execute("commit")
     except duckdb.Error as error:
         rollback(connection)

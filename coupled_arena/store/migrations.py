@@ -72,9 +72,11 @@ def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[str] = M
         nothing behind.
     """
     done = check(connection, len(migrations))
-    steps = list(enumerate(migrations, start=1))
-    for at_once in [[step] for step in steps[done:]] if done else [steps]:
-        _apply(connection, at_once)
+    pending = list(enumerate(migrations, start=1))[done:]
+    at_once = 1 if done else len(pending)
+    while pending:
+        _apply(connection, pending[:at_once])
+        pending = pending[at_once:]
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, steps: Sequence[tuple[int, str]]) -> None:

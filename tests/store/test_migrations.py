@@ -66,6 +66,14 @@ def test_a_failing_step_leaves_nothing_behind(before):
     assert schema_version(connection) == len(before) + 1
 
 
+def test_a_new_database_is_made_whole_or_not_at_all():
+    connection = duckdb.connect()
+    with pytest.raises(StoreError, match="schema 2: Catalog Error"):
+        migrate(connection, [FIRST, BROKEN])
+    assert names(connection) == set()
+    assert schema_version(connection) == 0
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_newer_schema_asks_for_an_upgrade(tmp_path, read_only):
     path = tmp_path / "arena.duckdb"

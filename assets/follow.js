@@ -1,10 +1,12 @@
 // What is on show: the panel's value, and what has come since on the stream of a running round.
 const LOST = "The connection is lost. If no more words come, reload the page.";
 const WAIT = 1000; // milliseconds
+const LONGEST = 16_000;
 let view = null;
 let stream = null;
 let lost = false;
 let waiting; // for a broken connection
+let patience = WAIT; // for the answer to a look, which may be lost too
 
 const follow = () => {
   stream?.close();
@@ -36,12 +38,14 @@ const follow = () => {
     redraw();
     if (own.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
     trigger("look"); // the answer opens another stream
-    waiting = setTimeout(complain, WAIT);
+    waiting = setTimeout(complain, patience);
+    patience = Math.min(2 * patience, LONGEST);
   };
   own.onerror = () => { clearTimeout(waiting); waiting = setTimeout(complain, WAIT); };
 };
 
 const take = (value) => {
+  patience = WAIT;
   view = value && {
     ...value, turns: value.turns.map((turn) => ({ ...turn, answers: [...turn.answers] })),
   };

@@ -1,18 +1,29 @@
 // Gradio's client closes its one stream of events when the server has nothing left to send, even if
 // it has posted another event by then, whose end would never arrive. Here the stream goes on as
 // long as a posted event has not ended. And the client opens a stream for an event whose end came
-// before the answer to its posting, which would stay open for nothing: it is closed here.
+// before the answer to its posting, which would stay open for nothing: it is closed here. Of an
+// event whose posting is answered just then it learns once it knows that its stream has ended: it
+// would open no other.
 (() => {
   const send = window.fetch.bind(window);
   const posted = new Set(); // ids of events whose end has not come
   const ended = new Set(); // of events that ended before the answer to their posting came
 
   const EVENTS = "text/event-stream";
+  const FORGOTTEN = 3000; // milliseconds: it has another stream by now, and aborted that one's request
   const CLOSED = 'data: {"msg": "close_stream", "event_id": null}\n\n';
+
+  let ending = Promise.resolve(); // until the client aborts its request: it knows of the end
+
+  const end = (request) => {
+    const known = AbortSignal.any([request.signal, AbortSignal.timeout(FORGOTTEN)]);
+    ending = new Promise((go) => (known.aborted ? go() : known.addEventListener("abort", go)));
+  };
 
   const parsed = (message) => JSON.parse(message.replace(/^data: /, ""));
 
   const closes = (message) => {
+    if (message === null) return false;
     if (message.includes('"process_completed"')) {
       const { msg, event_id } = parsed(message);
       if (msg === "process_completed" && !posted.delete(event_id)) ended.add(event_id);
@@ -41,10 +52,13 @@
     let next = messagesOf(response);
     const pull = async (controller) => {
       let message = await next();
-      while (message !== null && closes(message) && posted.size) {
+      let closing = closes(message);
+      while (closing && posted.size) {
         next = messagesOf(await send(request.clone()));
         message = await next();
+        closing = closes(message);
       }
+      if (closing) end(request);
       if (message === null) controller.close();
       else controller.enqueue(new TextEncoder().encode(message));
     };
@@ -54,14 +68,18 @@
   window.fetch = async (input, options) => {
     const path = new URL(input.url ?? input, window.location.href).pathname;
     if (path.endsWith("/queue/data")) {
-      if (!posted.size) return new Response(CLOSED, { headers: { "content-type": EVENTS } });
       const request = new Request(input, options);
+      if (!posted.size) {
+        end(request);
+        return new Response(CLOSED, { headers: { "content-type": EVENTS } });
+      }
       return continued(request, await send(request.clone()));
     }
     const response = await send(input, options);
     if (path.endsWith("/queue/join") && response.ok) {
       const { event_id } = await response.clone().json();
       if (!ended.delete(event_id)) posted.add(event_id);
+      await ending;
     }
     return response;
   };

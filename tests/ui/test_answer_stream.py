@@ -8,6 +8,7 @@ import re
 import pytest
 from transformers import AutoTokenizer
 
+from tests.patience import until
 from tests.small_models import NAMES
 from tests.ui.raw_client import Visitor, differ, speak
 from tests.ui.test_browser import ANSWERS, ask, revealed, stop
@@ -106,6 +107,31 @@ def test_a_page_that_gets_no_stream_asks_until_it_gets_one(talkative_app, visit)
     page.wait_for_selector(LOST, state="detached")
     length = f"{ANSWERS}[0].textContent.length"
     page.wait_for_function(f"length => {length} > length + 200", arg=page.evaluate(length))
+    stop(page)
+    page.keyboard.press("t")
+    assert revealed(page)["Vote"]
+
+
+def test_a_look_that_is_lost_holds_up_no_other(talkative_app, visit):
+    refused = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"
+    page = visit(talkative_app.url, expected=refused)
+    page.wait_for_selector("#ask")
+    look = Visitor(talkative_app.url).dependency("look", "round")["id"]
+    lost = []
+
+    def lose(route):
+        if lost or route.request.post_data_json["fn_index"] != look:
+            route.continue_()
+        else:
+            lost.append(route)
+            route.fulfill(json={"event_id": "of nobody"})
+
+    page.route("**/events", lambda route: route.fulfill(status=502))
+    page.route("**/queue/join*", lose)
+    ask(page)
+    until(lambda: page.wait_for_timeout(50) or lost)
+    page.unroute("**/events")
+    page.wait_for_selector(LOST, state="detached")
     stop(page)
     page.keyboard.press("t")
     assert revealed(page)["Vote"]

@@ -7,7 +7,9 @@ import pytest
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
 from tests.analysis import test_coupling, test_grading
+from tests.installed import REPOSITORY
 from tests.patience import until
+from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab
 
@@ -150,3 +152,32 @@ def test_streams_end_once_every_event_has_and_not_before(site, visit):
         page.get_by_label("Half the width of the interval").fill(error)
         page.locator("#coupling-needed").get_by_text(said).wait_for()
         page.wait_for_function("window.closing")
+
+
+# A client that has not looked yet at the end of its stream when its next event is posted.
+AT_ONCE = """
+async ([path, event]) => {
+  const client = new AbortController();
+  const session = { session_hash: event.session_hash };
+  const query = new URLSearchParams(session);
+  await fetch(`${path}/data?${query}`, { signal: client.signal });
+  const posting = { method: "POST", headers: { "content-type": "application/json" } };
+  window.answered = false;
+  window.looks = () => client.abort();
+  window.answer = fetch(`${path}/join`, { ...posting, body: JSON.stringify(event) })
+    .then(() => { window.answered = true; });
+}
+"""
+
+
+def test_the_next_posting_is_answered_once_the_end_of_the_stream_is_known(app, visit):
+    look = Visitor(app.url).dependency("look", "round")
+    event = {"data": [None], "fn_index": look["id"], "session_hash": "another-client"}
+    page = visit(f"{app.url}/healthz")  # which posts nothing
+    page.add_script_tag(path=REPOSITORY / "assets" / "stream.js")
+    with page.expect_response("**/queue/join") as joined:
+        page.evaluate(AT_ONCE, ["/gradio_api/queue", event])
+    assert joined.value.finished() is None
+    assert page.evaluate("new Promise((go) => setTimeout(() => go(window.answered), 200))") is False
+    page.evaluate("window.looks()")
+    page.wait_for_function("window.answered")

@@ -63,7 +63,8 @@ class BattleTab:
         # Not in the queue: its events come over one stream, which closes with the last of them. A
         # question asked just then was lost, three in a hundred where packets were late.
         page.load(self._resume, None, shown, queue=False, **QUIET)
-        looked = panel.look(self._look, round_id, shown, **FREE)
+        # Where one is lost on its way, the next must not wait for it.
+        looked = panel.look(self._look, round_id, shown, trigger_mode="multiple", **FREE)
         again = panel.again(self._again, [round_id, size], shown, **FREE)
         following = panel.next(self._next, [category, size], shown, **FREE)
         continued = gr.on(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from coupled_arena.generation.running import Running
 
 ROUND_LIFETIME = 6 * 3600.0  # seconds
+REVEALED_LIFETIME = 600.0  # of one that its owner has asked another question after
 
 
 @dataclass(frozen=True)
@@ -118,5 +119,11 @@ class OpenRounds:
         return own[-1].id if own else None
 
     def _forget_old(self) -> None:
-        oldest = time.monotonic() - ROUND_LIFETIME
-        self._rounds = {key: r for key, r in self._rounds.items() if r.opened > oldest}
+        now = time.monotonic()
+        newest = {r.owner: key for key, r in self._rounds.items()}
+
+        def lifetime(key: str, current: Round) -> float:
+            done = current.state.reveal is not None and newest[current.owner] != key
+            return REVEALED_LIFETIME if done else ROUND_LIFETIME
+
+        self._rounds = {k: r for k, r in self._rounds.items() if now - r.opened < lifetime(k, r)}

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from coupled_arena.battles.pairing import new_battle
+from coupled_arena.battles.rounds import REVEALED_LIFETIME
 from coupled_arena.core.errors import PromptError, SettingsError, VoteError
 from coupled_arena.core.records import Finish, Mode, Prompt, Sampling, Source, commitment
 from tests.counted import counted, vote_count
@@ -209,6 +210,22 @@ def test_a_vote_belongs_to_the_owner_and_happens_once(make_arena, store):
     with pytest.raises(VoteError, match="have voted"):
         arena.vote("eve", round_id, [2, 1])
     assert vote_count(store) == before + 1
+
+
+def test_what_was_revealed_before_the_last_question_is_forgotten_first(make_arena):
+    arena = make_arena()
+    old, unvoted, last = (played(arena) for _ in range(3))
+    of_bob = played(arena, "bob")
+    kept = [("eve", unvoted), ("eve", last), ("bob", of_bob)]
+    for owner, round_id in [("eve", old), *kept[1:]]:
+        arena.vote(owner, round_id, [2, 1])
+    for owner, round_id in [("eve", old), *kept]:
+        arena._rounds.of(owner, round_id).opened -= REVEALED_LIFETIME
+    arena.ask("cas", QUESTION)
+    with pytest.raises(VoteError, match="not open"):
+        arena.view("eve", old)
+    assert [arena.view(*each).reveal is None for each in kept] == [True, False, False]
+    assert (arena.newest("eve"), arena.newest("bob")) == (last, of_bob)
 
 
 def test_three_models_are_voted_on_by_an_order(make_arena, store):

@@ -9,7 +9,6 @@
   const posted = new Set(); // ids of events whose end has not come
   const ended = new Set(); // of events that ended before the answer to their posting came
 
-  const EVENTS = "text/event-stream";
   const FORGOTTEN = 3000; // milliseconds: it has another stream by now, and aborted that one's request
   const CLOSED = 'data: {"msg": "close_stream", "event_id": null}\n\n';
 
@@ -71,7 +70,7 @@
       const request = new Request(input, options);
       if (!posted.size) {
         end(request);
-        return new Response(CLOSED, { headers: { "content-type": EVENTS } });
+        return new Response(CLOSED, { headers: { "content-type": "text/event-stream" } });
       }
       return continued(request, await send(request.clone()));
     }

@@ -15,6 +15,7 @@ from tests.ui.test_browser import ANSWERS, ask, revealed, stop
 from tests.ui.test_browser import wait_for_words as words
 
 LOST = "#round >> text=The connection is lost"
+REFUSED = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"
 
 
 def messages(visitor):
@@ -96,8 +97,7 @@ def test_asking_twice_before_there_are_words_is_asking_once(visitor):
 
 
 def test_a_page_that_gets_no_stream_asks_until_it_gets_one(talkative_app, visit):
-    refused = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"
-    page = visit(talkative_app.url, expected=refused)
+    page = visit(talkative_app.url, expected=REFUSED)
     page.wait_for_selector("#ask")
     page.route("**/events", lambda route: route.fulfill(status=502))
     ask(page)
@@ -113,8 +113,7 @@ def test_a_page_that_gets_no_stream_asks_until_it_gets_one(talkative_app, visit)
 
 
 def test_a_look_that_is_lost_holds_up_no_other(talkative_app, visit):
-    refused = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"
-    page = visit(talkative_app.url, expected=refused)
+    page = visit(talkative_app.url, expected=REFUSED)
     page.wait_for_selector("#ask")
     look = Visitor(talkative_app.url).dependency("look", "round")["id"]
     lost = []

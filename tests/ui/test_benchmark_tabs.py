@@ -11,7 +11,7 @@ from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
-from tests.ui.test_browser import open_tab
+from tests.ui.test_browser import open_tab, streams_of
 
 TABLE = "Noise,left,right\n" + "".join(
     f"{noise},{a},{b}\n"
@@ -128,10 +128,7 @@ window.fetch = async (...given) => {
 
 def test_streams_end_once_every_event_has_and_not_before(site, visit):
     page = visit(script=LATE, url="about:blank")
-    opened, ended = [], []
-    page.on("request", lambda request: "queue/data" in request.url and opened.append(request))
-    for end in ("requestfinished", "requestfailed"):
-        page.on(end, lambda request: ended.append(request))
+    opened, ended = streams_of(page)
     page.goto(site.url)
     open_tab(page, "Coupling")
     page.locator("#coupling-curve .js-plotly-plot").wait_for()
@@ -174,6 +171,7 @@ def test_the_next_posting_is_answered_once_the_end_of_the_stream_is_known(app, v
     look = Visitor(app.url).dependency("look", "round")
     event = {"data": [None], "fn_index": look["id"], "session_hash": "another-client"}
     page = visit(f"{app.url}/healthz")  # which posts nothing
+    page.evaluate("AbortSignal.timeout = () => new AbortController().signal")  # waits for ever
     page.add_script_tag(path=REPOSITORY / "assets" / "stream.js")
     with page.expect_response("**/queue/join") as joined:
         page.evaluate(AT_ONCE, ["/gradio_api/queue", event])

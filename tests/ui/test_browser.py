@@ -367,7 +367,7 @@ def test_data_downloads_hold_the_vote(voted, tmp_path, label, ending):
     names = [f"{table}.{ending}" for table in ("battles", "replies", "votes", "verdicts")]
     for name in names:
         link = page.locator(f"#files a[download='{name}']").first
-        # Chromium drops, without a word, what is more than ten downloads a second.
+        # Chromium drops, without a word, the eleventh of many quick downloads.
         if name == names[0]:
             with page.expect_download() as download:
                 link.click()

@@ -29,7 +29,11 @@ const submit = (ranks, both_bad = false) => {
   if (sent) return;
   sent = true;
   trigger("vote", { ranks, both_bad });
-  setTimeout(() => { sent = false; }, 1500); // refused: let the visitor try again
+  setTimeout(() => { // refused: let the visitor try again, on what there is now
+    if (!sent) return;
+    sent = false;
+    trigger("look");
+  }, 1500);
 };
 
 // Answers with the same words in all turns, by index, where there is more than one of them.
@@ -59,10 +63,10 @@ const ranksOf = (view) => {
 const action = (label, key, act, look = "", off = false) => ({ label, key, act, look, off });
 
 const afterwards = (view) => (view.stored ? [
-  action("Next battle", "N", () => trigger("next"), "primary"),
+  action(say("Next battle"), "N", () => trigger("next"), "primary"),
 ] : [
-  action("Next question", "N", () => trigger("next"), "primary"),
-  action("Same question, new models", "R", () => trigger("again")),
+  action(say("Next question"), "N", () => trigger("next"), "primary"),
+  action(say("Same question, new models"), "R", () => trigger("again")),
 ]);
 
 const choices = (view) => {
@@ -72,26 +76,29 @@ const choices = (view) => {
   if (view.size === 2) {
     const same = allAlike(view);
     return [
-      action("A is better", "A", () => submit([1, 2]), "primary", same),
-      action("Tie", "T", () => submit(all), "", waits),
-      action("Both are bad", "X", bad, "", waits),
-      action("B is better", "B", () => submit([2, 1]), "primary", same),
+      action(say("A is better"), "A", () => submit([1, 2]), "primary", same),
+      action(say("Tie"), "T", () => submit(all), "", waits),
+      action(say("Both are bad"), "X", bad, "", waits),
+      action(say("B is better"), "B", () => submit([2, 1]), "primary", same),
     ];
   }
   const complete = groups.flat().length === view.size;
   const turnLevel = () => { level = groups.length > 0; draw(); };
   return [
-    action("Submit this order", "Enter", () => submit(ranksOf(view)), "primary", waits || !complete),
-    action(level ? "Next one is level" : "Level with the last", "=", turnLevel, level ? "on" : ""),
-    action("Undo", "Backspace", undo),
-    action("All are bad", "X", bad, "", waits),
+    action(say("Submit this order"), "Enter", () => submit(ranksOf(view)), "primary", waits || !complete),
+    action(level ? say("Next one is level") : say("Level with the last"), "=", turnLevel, level ? "on" : ""),
+    action(say("Undo"), "Backspace", undo),
+    action(say("All are bad"), "X", bad, "", waits),
   ];
 };
 
 const actions = (view) => {
   if (view.reveal) return afterwards(view);
+  if (view.recorded) return undoing();
+  if (view.judging) return deciding();
   const list = choices(view);
-  if (view.stored) list.push(action("Skip", "S", () => trigger("skip")));
-  if (view.running) list.push(action("Stop", "S", () => trigger("stop")));
+  if (view.judge?.decides) list.push(decides(view));
+  if (view.stored) list.push(action(say("Skip"), "S", () => trigger("skip")));
+  if (view.running) list.push(action(say("Stop"), "S", () => trigger("stop")));
   return list;
 };

@@ -1,23 +1,48 @@
-// Draws named answers; their common beginning is dimmed and the first divergence stands out.
+// Draws named answers; their common beginning is dimmed and the first divergence stands out, where
+// texts are shown as they were written.
 const root = element.querySelector(".comparison");
 const paint = painter(root);
+let view = null;
+const reading = readingSwitch("coupled-arena-compared-texts", "exact");
 
-const card = (el, answer, index) => {
-  const text = el(`${index} text`, "div", "text", [
-    el(`${index} common`, "span", "common", answer.common),
-    el(`${index} divergence`, "mark", "", answer.divergence),
-    el(`${index} rest`, "span", "", answer.rest),
-  ]);
+const card = (el, answer, index, growing) => {
+  const text = dividedText(el, `${index} text`, answer, { formats: reading.formats(), growing });
   return el(index, "article", "answer", [el(`${index} model`, "header", "", answer.model), text]);
 };
 
-const draw = () => paint((el) => {
-  const view = props.value;
-  if (!view) return [];
-  const cards = view.answers.map((answer, index) => card(el, answer, index));
-  const answers = el("answers", "div", `answers of-${cards.length}`, cards);
-  return [el("note", "p", "hint", view.note), answers];
-});
+// Here nothing is stored, whatever a judge says.
+const judgeNodes = (el, view) => {
+  if (view.running || !view.judge) return [];
+  if (view.judge.none) return [el("no judge", "p", "hint", view.judge.none)];
+  if (view.judged) {
+    const named = (place) => view.answers[place].model;
+    const more = [say("Nothing of a comparison is stored: neither answers nor verdicts.")];
+    const formats = reading.formats();
+    return [judgementNode(el, "judged", view.judged, named, { more, formats })];
+  }
+  const node = el("judge", "button", "decide", say("Ask the judge {name}", { name: view.judge.name }));
+  node.type = "button";
+  node.onclick = () => trigger("judge");
+  return [node];
+};
 
-watch("value", draw);
-draw();
+const draw = () => paint((el) => {
+  if (!view) return [];
+  const cards = view.answers.map((answer, index) => card(el, answer, index, view.running));
+  return [
+    el("note", "p", "hint", view.note),
+    el("answers", "div", `answers of-${cards.length}`, cards),
+    ...view.running ? [] : partingNodes(el, view.id, 0, view.answers.map(textOf)),
+    ...judgeNodes(el, view),
+    reading.node(el),
+  ];
+});
+const redraw = draw;
+
+const accept = () => {
+  if (takeReason(props.value)) return;
+  view = props.value;
+  draw();
+};
+watch("value", accept);
+accept();

@@ -1,5 +1,5 @@
 // What is on show: the panel's value, and what has come since on the stream of a running round.
-const LOST = "The connection is lost. If no more words come, reload the page.";
+const LOST = say("The connection is lost. If no more words come, reload the page.");
 const WAIT = 1000; // milliseconds
 const LONGEST = 16_000;
 let view = null;
@@ -45,11 +45,16 @@ const follow = () => {
 };
 
 const take = (value) => {
+  const before = view;
   patience = WAIT;
   view = value && {
     ...value, turns: value.turns.map((turn) => ({ ...turn, answers: [...turn.answers] })),
   };
   if (!view?.running) lost = false;
+  noteVote(before);
+  noteWhy(view);
+  if (view?.reveal && !before?.reveal) window.dispatchEvent(new Event("arena:told"));
+  hearJudge();
   follow();
   redraw();
 };

@@ -9,18 +9,7 @@ const isWriting = (node) => Boolean(node?.matches?.(WRITING));
 const noteTyping = (box, at) => { typedIn = box; typedAt = at; };
 const isShown = () => element.offsetParent !== null;
 
-// A browser may forbid the storage inside another site's frame; the switch then holds for a visit.
-const storedKeys = (value) => {
-  try {
-    if (value === undefined) return localStorage.getItem(STORED_AS);
-    localStorage.setItem(STORED_AS, value);
-  } catch (error) {
-    if (error.name !== "SecurityError") throw error;
-  }
-  return null;
-};
-
-let keysOn = storedKeys() !== "off";
+let keysOn = remembered(STORED_AS) !== "off";
 
 const keySwitch = (el) => {
   const box = el("keys switch", "input");
@@ -28,24 +17,26 @@ const keySwitch = (el) => {
   box.checked = keysOn;
   box.onchange = () => {
     keysOn = box.checked;
-    storedKeys(keysOn ? "on" : "off");
+    remembered(STORED_AS, keysOn ? "on" : "off");
     draw();
   };
-  const words = "Vote with keys, too: those on the buttons, whenever you are not writing in a box "
-    + "(Esc leaves a box)";
+  const words = say("Vote with keys, too: those on the buttons, whenever you are not writing "
+    + "in a box (Esc leaves a box)");
   return el("keys", "label", "keys", [box, el("keys words", "span", "", words)]);
 };
 
 // A new question has been asked: the focus moves here, but from a box in which somebody writes on.
+// Returns whether it is here then.
 const takeFocus = (asked) => {
   const box = document.activeElement;
-  if (!isShown()) return;
+  if (!isShown()) return false;
   if (isWriting(box)) {
     const words = (box.value ?? "").trim();
-    if (words && words !== asked.trim()) return;
+    if (words && words !== asked.trim()) return false;
     noteTyping(box, performance.now());
   }
   root.focus({ preventScroll: true });
+  return true;
 };
 
 // Empties the box that a question was sent from, once it is on show. What somebody has gone on to
@@ -67,6 +58,12 @@ const meansUs = (event) => {
   return event.target === document.body || event.target === document.documentElement;
 };
 
+// Which answer a key names: by the letter on its card, or by its number.
+const answerOf = (key) => {
+  const index = key.length === 1 ? LETTERS.indexOf(key.toUpperCase()) : -1;
+  return index < 0 ? Number(key) - 1 : index;
+};
+
 document.addEventListener("pointerdown", () => { typedAt = -Infinity; }, true);
 
 document.addEventListener("keydown", (event) => {
@@ -80,18 +77,21 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (!keysOn || view.error || !meansUs(event)) return;
-  const number = Number(event.key);
-  const place = !view.reveal && view.size > 2 && number >= 1 && number <= view.size;
-  const found = actions(view).find(({ key }) => key.toLowerCase() === event.key.toLowerCase());
+  const index = answerOf(event.key);
+  const open = !view.reveal && !view.recorded && !view.judging;
+  const place = open && view.size > 2 && index >= 0 && index < view.size;
+  const struck = event.key.toLowerCase();
+  const found = actions(view)
+    .find(({ key, also }) => [key, also].some((name) => name?.toLowerCase() === struck));
   if (event.timeStamp - typedAt < QUIET) { // the rest of a sentence goes where it began
     if (event.key.length > 1) return;
     typedAt = event.timeStamp;
     if (typedIn?.offsetParent) typedIn.focus({ preventScroll: true });
   } else if (place) {
     event.preventDefault();
-    choose(number - 1);
+    choose(index);
   } else if (found) {
     event.preventDefault();
-    if (!found.off) found.act();
+    if (!found.off && !isSecondPress(struck)) found.act();
   }
 });

@@ -16,7 +16,8 @@ const arrange = (parent, children) => {
 };
 
 // Returns a function that draws into the root. It takes a function that lists the root's children,
-// made by `el(key, tag, class, text or children)`: an element of a known key is patched.
+// made by `el(key, tag, class, text or children)`: an element of a known key is patched. In place of
+// its content stands a function where something else draws that.
 const painter = (root) => {
   let known = new Map();
   return (compose) => {
@@ -26,7 +27,8 @@ const painter = (root) => {
       const node = known.get(key) ?? document.createElement(tag);
       used.set(key, node);
       if (node.className !== className) node.className = className;
-      if (typeof content === "string") writeText(node, content);
+      if (typeof content === "function") content(node);
+      else if (typeof content === "string") writeText(node, content);
       else arrange(node, content);
       return node;
     };

@@ -4,44 +4,50 @@ const root = element.querySelector(".round");
 const paint = painter(root);
 let drawn = null; // what tells the round on show from others
 let turns = 0; // how many turns of it are on show
+const reading = readingSwitch("coupled-arena-texts", "formatted");
 root.tabIndex = -1;
 root.setAttribute("role", "region");
-root.setAttribute("aria-label", "Answers and your vote");
+root.setAttribute("aria-label", say("Answers and your vote"));
 
-const named = (group) => {
-  const letters = group.map((index) => LETTERS[index]);
-  return `${letters.slice(0, -1).join(", ")} and ${letters.at(-1)}`;
-};
-
-const answerCard = (el, view, turn, text, index) => {
-  const key = `${turn} ${index}`;
-  const place = view.reveal ? view.reveal.ranks[index] : placeOf(index);
+const answerCard = (el, view, number, text, index) => {
+  const turn = view.turns[number];
+  const key = `${number} ${index}`;
+  const place = (view.reveal ?? view.recorded)?.ranks[index] ?? placeOf(index);
   const head = [el(`${key} letter`, "span", "", LETTERS[index])];
   if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
   if (place && (view.size > 2 || view.reveal)) {
-    const said = view.reveal?.both_bad ? "bad" : `place ${place}`;
+    const said = (view.reveal ?? view.recorded)?.both_bad ? say("bad") : say("place {place}", { place });
     head.push(el(`${key} place`, "span", `place place-${place}`, said));
   }
-  const orders = view.size > 2 && !view.reveal;
+  const limit = turn.cut_at?.[index] ?? null;
+  if (limit !== null) {
+    const cut = limit ? sayN("cut at {n} token", "cut at {n} tokens", limit) : say("cut at the limit");
+    head.push(el(`${key} cut`, "span", "cut", cut));
+  }
+  const orders = view.size > 2 && !view.reveal && !view.recorded && !view.judging;
   if (orders && !place) head.push(pickButton(el, key, index));
+  const formats = text !== "" && reading.formats();
+  const words = text || (view.running ? "…" : say("(no words)"));
+  const growing = view.running && number === view.turns.length - 1;
   const card = el(key, "article", orders ? "answer clickable" : "answer", [
     el(`${key} head`, "header", "", head),
-    el(`${key} text`, "div", "text", text || (view.running ? "…" : "(no words)")),
+    textNode(el, `${key} text`, "text", words, { formats, growing }),
   ]);
   card.onclick = orders ? () => { if (!window.getSelection().toString()) choose(index); } : null;
   return card;
 };
 
-const button = (el, key, label, shortcut, className, act) => {
+const button = (el, key, label, shortcut, className, act, count) => {
   const face = [el(`${key} label`, "span", "", label)];
+  if (count !== undefined) face.push(el(`${key} count`, "span", "count", `(${count})`));
   if (keysOn) face.push(el(`${key} key`, "kbd", "", shortcut === "Backspace" ? "⌫" : shortcut));
-  face[1]?.setAttribute("aria-hidden", "true");
+  for (const extra of face.slice(1)) extra.setAttribute("aria-hidden", "true");
   const node = el(key, "button", className, face);
   node.type = "button";
   node.onclick = (event) => {
     event.stopPropagation();
     if (event.detail) root.focus({ preventScroll: true }); // by mouse: Enter is not to press it again
-    act?.();
+    if (act && !isSecondPress(event.detail ? "pointer" : "enter")) act();
   };
   if (keysOn) node.setAttribute("aria-keyshortcuts", shortcut);
   else node.removeAttribute("aria-keyshortcuts");
@@ -50,27 +56,37 @@ const button = (el, key, label, shortcut, className, act) => {
 
 const pickButton = (el, key, index) => {
   const act = () => choose(index);
-  const node = button(el, `${key} pick`, "Next best", `${index + 1}`, "pick", act);
-  node.setAttribute("aria-label", `${LETTERS[index]} is next best`);
+  const node = button(el, `${key} pick`, say("Next best"), LETTERS[index], "pick", act);
+  node.setAttribute("aria-label", say("{letter} is next best", { letter: LETTERS[index] }));
   return node;
 };
 
 const ballot = (el, view) => {
-  const buttons = actions(view).map(({ label, key, act, look, off }) => {
+  const buttons = actions(view).filter(({ aside }) => !aside).map(({ label, key, act, look, off, count }) => {
     const name = `do ${key}${view.reveal ? " next" : ""}`;
     const shown = `choice ${off ? "waiting" : look}`.trim();
-    const node = button(el, name, label, key, shown, off ? null : act);
+    const node = button(el, name, label, key, shown, off ? null : act, count);
     node.setAttribute("aria-disabled", String(off)); // `disabled` would drop the focus
     return node;
   });
-  const bar = el("ballot", "div", "ballot", buttons);
-  bar.setAttribute("role", "group");
-  bar.setAttribute("aria-label", view.reveal ? "What next" : "Your vote");
-  return bar;
+  const group = el("ballot", "div", "ballot", buttons);
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", view.reveal ? say("What next") : say("Your vote"));
+  const said = el("said", "p", "said", saidOf(view));
+  said.setAttribute("role", "status");
+  const line = lost && !view.reveal ? [said, el("lost", "p", "broken", LOST)] : [said];
+  return el("bar", "div", "bar", [...line, group]);
 };
 
-const ORDER = "Choose the answers from best to worst. Between two of them, “Level with the last” "
-  + "puts both on one place.";
+const saidOf = (view) => {
+  if (view.judging) return judgeInWords(view);
+  const vote = voteInWords(view);
+  if (view.reveal || view.recorded) return vote;
+  return `${view.unjudged ?? ""} ${vote} ${sameWords(view)}`.trim();
+};
+
+const ORDER = say("Choose the answers from best to worst. Between two of them, “Level with the "
+  + "last” puts both on one place.");
 
 // The place in the queue, as told last: it may move many times a second, and is read aloud.
 const CALM = 3000; // milliseconds
@@ -92,88 +108,109 @@ const calmPlace = (ahead) => {
 // What the visitor is told of answers with the same words, or of the wait for any.
 const sameWords = (view) => {
   const ahead = calmPlace(view.ahead);
-  if (ahead !== null) return ahead ? `Waiting: ${ahead} ahead of you.` : "Waiting: you are next.";
-  if (isWordless(view)) return view.running ? "" : "Nothing was written: ask once more.";
+  if (ahead !== null) return ahead ? say("Waiting: {ahead} ahead of you.", { ahead }) : say("Waiting: you are next.");
+  if (isWordless(view)) return view.running ? "" : say("Nothing was written: ask once more.");
   if (!allAlike(view)) {
-    return alike(view).map((group) => `${named(group)} have the same words`
-      + `${view.running ? " so far" : ""}: they share the better of their places.`).join(" ");
+    return alike(view).map(listed).map((answers) => (view.running
+      ? say("{answers} have the same words so far: they share the better of their places.", { answers })
+      : say("{answers} have the same words: they share the better of their places.", { answers })
+    )).join(" ");
   }
-  return view.running ? "The same so far: you can vote from the first difference on."
-    : "These answers have the same words, so none is better: vote a tie, or ask a follow-up.";
+  return view.running ? say("The same so far: you can vote from the first difference on.")
+    : say("These answers have the same words, so none is better: vote a tie, or ask a follow-up.");
 };
 
-const revealNote = (el, told) => {
+// What a visitor who kept the commitment can check.
+const proof = (el, told) => {
+  const later = told.commitment && say("told once you have voted on the other battles drawn from it");
+  const rows = [[say("Seed"), told.seed ?? later], [say("Nonce"), told.nonce], [say("Commitment"), told.commitment],
+    [say("Battle"), told.battle], [say("Vote"), told.vote]].filter(([, value]) => value);
+  const inside = [el("proof head", "summary", "", say("Proof")), el("facts", "dl", "", rows.flatMap(
+    ([name, value]) => [el(`fact ${name}`, "dt", "", name), el(`fact ${name} is`, "dd", "", value)],
+  ))];
+  if (told.commitment) {
+    inside.push(el("facts hint", "p", "hint", say("The commitment shown before your vote is the "
+      + "SHA-256 of the nonce followed by the seed (8 bytes, little-endian). The battle replays "
+      + "from its seed.")));
+  }
+  return el("proof", "details", "proof", inside);
+};
+
+const revealNote = (el, told, stored) => {
   const how = {
-    coupled: "Coupled: every model read the same noise.",
-    independent: "Independent: each model had noise of its own.",
-    unknown: "Imported: nobody knows their noise.",
+    coupled: say("Coupled: every model read the same noise."),
+    independent: say("Independent: each model had noise of its own."),
+    unknown: say("Imported: nobody knows their noise."),
   }[told.mode];
-  const what = told.source === "identical"
-    ? "The answers are identical: recorded as a tie, nobody needs to judge it."
-    : told.early ? "Your vote is recorded, as cast before the answers had ended."
-      : "Your vote is recorded.";
+  const what = told.source === null
+    ? say("The judge decided this round: its verdict is stored, and no vote of yours.")
+    : told.source === "identical"
+    ? say("The answers are identical: recorded as a tie, nobody needs to judge it.")
+    : told.early ? say("Your vote is recorded, as cast before the answers had ended.")
+      : say("Your vote is recorded.");
   const lines = [el("told", "p", "", `${what} ${how}`)];
   if (told.source !== "identical" && told.same.length) {
-    const words = told.same.map((group) => `${named(group)} had the same words when you voted, so `
-      + "they share a place, the better one you gave.").join(" ");
+    const words = told.same.map((group) => say("{answers} had the same words when you voted, "
+      + "so they share a place, the better one you gave.", { answers: listed(group) })).join(" ");
     lines.push(el("told same", "p", "", words));
   }
-  const later = told.commitment && "told once you have voted on the other battles drawn from it";
-  const rows = [["Seed", told.seed ?? later], ["Nonce", told.nonce], ["Commitment", told.commitment],
-    ["Battle", told.battle], ["Vote", told.vote]].filter(([, value]) => value);
-  lines.push(el("facts", "dl", "", rows.flatMap(([name, value]) => [
-    el(`fact ${name}`, "dt", "", name), el(`fact ${name} is`, "dd", "", value),
-  ])));
-  if (told.commitment) {
-    lines.push(el("facts hint", "p", "hint", "The commitment shown before your vote is the SHA-256 "
-      + "of the nonce followed by the seed (8 bytes, little-endian). The battle replays from its "
-      + "seed."));
+  if (!stored) {
+    const link = el("told battle", "a", "", say("This battle among all"));
+    link.setAttribute("href", `?battle=${encodeURIComponent(told.battle)}`);
+    lines.push(el("told where", "p", "", [link]));
   }
+  lines.push(proof(el, told));
   return el("reveal", "section", "reveal", lines);
 };
 
 const foot = (el, view) => {
   if (view.error) return [el("broken", "p", "broken", view.error)];
-  const nodes = [];
-  if (view.reveal) nodes.push(revealNote(el, view.reveal));
-  else {
-    if (view.size > 2) nodes.push(el("hint", "p", "hint", ORDER));
-    const same = el("same", "p", "same", sameWords(view));
-    same.setAttribute("role", "status");
-    nodes.push(same);
-    if (lost) nodes.push(el("lost", "p", "broken", LOST));
-  }
-  nodes.push(ballot(el, view), keySwitch(el));
+  const nodes = whyNodes(el, view);
+  nodes.push(...standingNodes(el, view));
+  if (view.reveal) nodes.push(...judgedNodes(el, view), revealNote(el, view.reveal, view.stored));
+  else if (view.size > 2 && !view.recorded && !view.judging) nodes.push(el("hint", "p", "hint", ORDER));
+  nodes.push(...judgeButton(el, view), reading.node(el), keySwitch(el));
   if (!view.reveal && view.commitment) {
-    nodes.push(el("commitment", "p", "commitment", `Commitment ${view.commitment}`));
+    nodes.push(el("commitment", "p", "commitment", say("Commitment {hash}", { hash: view.commitment })));
   }
-  return nodes;
+  return [...nodes, ballot(el, view)];
 };
 
 const turnNodes = (el, view, turn, number) => {
-  const nodes = turn.system
-    ? [el(`${number} system`, "p", "system", `System prompt: ${turn.system}`)] : [];
+  const formats = reading.formats();
+  const nodes = turn.system ? [el(`${number} system`, "div", "system", [
+    el(`${number} system name`, "span", "", say("System prompt: ")),
+    textNode(el, `${number} system text`, "words", turn.system, { formats }),
+  ])] : [];
   const cards = turn.answers.map((text, index) => answerCard(el, view, number, text, index));
-  nodes.push(el(`${number} question`, "p", "question", turn.prompt));
+  nodes.push(textNode(el, `${number} question`, "question", turn.prompt, { formats }));
   nodes.push(el(`${number} answers`, "div", `answers of-${view.size}`, cards));
+  if (view.reveal && !view.stored) {
+    nodes.push(...partingNodes(el, view.reveal.battle, number, turn.answers));
+  }
   return nodes;
 };
 
 const draw = () => {
-  if (!view) { paint(() => []); return; }
+  if (!view) {
+    paint(() => []);
+    root.style.minHeight = "";
+    return;
+  }
   const shown = `${view.commitment} ${view.turns[0].prompt}`;
   const fresh = shown !== drawn;
   const continued = !fresh && view.turns.length > turns;
   if (fresh) forgetOrder();
-  if (view.reveal) sent = false;
+  if (view.reveal || view.recorded) sent = false;
   drawn = shown;
   turns = view.turns.length;
   paint((el) => [
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),
   ]);
+  if (fresh && view.resumed) makeRoom(false);
   if (view.resumed || !(fresh || continued)) return;
-  if (fresh) takeFocus(view.turns[0].prompt);
+  if (fresh) makeRoom(takeFocus(view.turns[0].prompt));
   else if (!isWriting(document.activeElement)) root.focus({ preventScroll: true });
   emptyBox(fresh ? "#question textarea" : "#follow-up textarea", view.turns.at(-1).prompt);
 };
@@ -192,5 +229,6 @@ for (const end of ["pointerup", "pointercancel", "blur"]) {
 }
 
 const redraw = () => { if (!pressed) draw(); };
-watch("value", () => take(props.value));
-take(props.value);
+const accept = () => { if (!takeReason(props.value)) take(props.value); };
+watch("value", accept);
+accept();

@@ -15,8 +15,10 @@
   let ending = Promise.resolve(); // until the client aborts its request: it knows of the end
 
   const end = (request) => {
-    const known = AbortSignal.any([request.signal, AbortSignal.timeout(FORGOTTEN)]);
-    ending = new Promise((go) => (known.aborted ? go() : known.addEventListener("abort", go)));
+    ending = new Promise((go) => {
+      request.signal.addEventListener("abort", go);
+      setTimeout(go, request.signal.aborted ? 0 : FORGOTTEN);
+    });
   };
 
   const parsed = (message) => JSON.parse(message.replace(/^data: /, ""));
@@ -53,13 +55,16 @@
       let message = await next();
       let closing = closes(message);
       while (closing && posted.size) {
-        next = messagesOf(await send(request.clone()));
+        const again = await send(request.clone());
+        if (!again.ok) { posted.clear(); break; } // the server knows nothing of them any more
+        next = messagesOf(again);
         message = await next();
         closing = closes(message);
       }
-      if (closing) end(request);
+      // Of a stream that ends without a word the client would wait for ever, and open no other.
+      if (closing || message === null) end(request);
+      controller.enqueue(new TextEncoder().encode(message ?? CLOSED));
       if (message === null) controller.close();
-      else controller.enqueue(new TextEncoder().encode(message));
     };
     return new Response(new ReadableStream({ pull }), response);
   };

@@ -17,10 +17,10 @@ from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.generation.huggingface import HuggingFaceModel
+from coupled_arena.generation.loading import load_enabled
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request, Running
 from coupled_arena.generation.seeds import model_seed
-from coupled_arena.services import load_enabled
 
 
 def main() -> None:

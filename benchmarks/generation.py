@@ -30,11 +30,11 @@ from coupled_arena.core.settings import load_settings
 from coupled_arena.generation import lanes
 from coupled_arena.generation.attention import compile_attention_loop
 from coupled_arena.generation.huggingface import HuggingFaceModel
+from coupled_arena.generation.loading import load_named
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.sampling import keep_top_p
-from coupled_arena.services import load_named
 
 LIBRARY = Path(__file__).parents[1] / "data" / "prompts.jsonl"
 NUCLEUS = Sampling(temperature=0.7, top_p=0.95)

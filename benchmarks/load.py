@@ -2,6 +2,7 @@
 
     python -m benchmarks.load [--people 1,4,16] [--rounds N] [--tokens N] [--preset NAME]
     python -m benchmarks.load --people 50 --minutes 5   # they go on for so long
+    python -m benchmarks.load --people 20 --minutes 5 --newcomers  # a new page for each question
     python -m benchmarks.load --leave 100               # so many tabs are closed in mid-answer
     python -m benchmarks.load --config arena.toml       # its models, its length of answers
 
@@ -40,10 +41,10 @@ from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.settings import Settings, load_settings, resource
 from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.loading import load_enabled
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Request
 from coupled_arena.generation.turns import next_request
-from coupled_arena.services import load_enabled
 from tests.patience import PATIENCE, until
 from tests.ui.raw_client import QUESTION, Visitor, speak
 from tests.ui.server import free_port
@@ -74,6 +75,7 @@ def main() -> None:
     arguments.add_argument("--people", default="1,4,16")
     arguments.add_argument("--rounds", type=int, default=2)
     arguments.add_argument("--minutes", type=float, default=0)
+    arguments.add_argument("--newcomers", action="store_true")
     arguments.add_argument("--leave", type=int, default=0)
     arguments.add_argument("--tokens", type=int, default=32)
     arguments.add_argument("--preset", default="demo")
@@ -111,7 +113,12 @@ def play_all(
     for number in (int(number) for number in given.people.split(",")):
         asked = questions_for(questions, number * given.rounds)
         alone[number] = engine_alone(settings, models, asked, number)
-        met[number] = crowd(app, questions, number, Rounds(given.rounds, given.minutes * 60))
+        met[number] = crowd(
+            app,
+            questions,
+            number,
+            Rounds(given.rounds, given.minutes * 60, newcomers=given.newcomers),
+        )
         print(f"{number:3} people: {met[number].seconds:.0f} s", file=sys.stderr, flush=True)
     return alone, met
 
@@ -122,6 +129,7 @@ class Rounds:
 
     count: int
     seconds: float = 0.0
+    newcomers: bool = False  # who has played a round leaves, and somebody else opens the page
 
     def of(self, questions: list[Prompt], first: int) -> Iterator[Prompt]:
         """Yield the questions of somebody who begins with a given one."""
@@ -192,7 +200,9 @@ def served(config: Path, db: Path) -> Iterator[App]:
     """Serve the app in a process of its own."""
     port = free_port()
     options = ["--config", str(config), "--db", str(db), "--port", str(port)]
-    app = subprocess.Popen([sys.executable, "-m", "coupled_arena", "serve", *options])
+    environment = {**os.environ, "COUPLED_ARENA_BATTLE_UNDO_SECONDS": "0"}  # no visitor waits
+    command = [sys.executable, "-m", "coupled_arena", "serve", *options]
+    app = subprocess.Popen(command, env=environment)
     url = f"http://127.0.0.1:{port}"
 
     def answers() -> bool:
@@ -219,7 +229,8 @@ def crowd(app: App, questions: list[Prompt], people: int, rounds: Rounds) -> Cro
         busy = app.processor
         started = time.perf_counter()
         asked = [rounds.of(questions, number) for number in range(people)]
-        games = [pool.submit(play, *each, met) for each in zip(visitors, asked, strict=True)]
+        each = zip(visitors, asked, strict=True)
+        games = [pool.submit(play, *one, met, newcomers=rounds.newcomers) for one in each]
         try:
             for game in games:
                 game.result()
@@ -250,9 +261,14 @@ def leave(app: App, questions: list[Prompt], tabs: int) -> None:
     print(f"{sum(map(bool, streams))} tabs closed; 1 s later {len(let_in)} newcomers were let in")
 
 
-def play(visitor: Visitor, questions: Iterator[Prompt], met: Crowd) -> None:
+def play(
+    visitor: Visitor, questions: Iterator[Prompt], met: Crowd, *, newcomers: bool = False
+) -> None:
     """Ask, watch, vote, and again."""
     for question in questions:
+        if newcomers:
+            visitor.http.close()
+            visitor = Visitor(str(visitor.http.base_url))
         started = time.perf_counter()
         spoken: list[float] = []
 

@@ -16,10 +16,10 @@ from coupled_arena.core.prompts import read_prompts
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import Settings, load_settings, resource
 from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.loading import load
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Contender, Request, Running
-from coupled_arena.services import load
 
 AT_ONCE = (1, 8, 32)
 

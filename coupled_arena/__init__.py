@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coupled_arena.core.version import VERSION
 
 if TYPE_CHECKING:
-    from coupled_arena.api.analyses import audit, coupling
+    from coupled_arena.api.analyses import agreement, audit, coupling
     from coupled_arena.api.figures import plot
     from coupled_arena.api.models import Models, generate, load
     from coupled_arena.api.rankings import leaderboard, rank
@@ -26,6 +26,7 @@ __all__ = [
     "ArenaStore",
     "Models",
     "Result",
+    "agreement",
     "audit",
     "coupling",
     "generate",
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api.analyses": ("audit", "coupling"),
+    "api.analyses": ("agreement", "audit", "coupling"),
     "api.figures": ("plot",),
     "api.models": ("Models", "generate", "load"),
     "api.rankings": ("leaderboard", "rank"),

@@ -7,21 +7,22 @@ be built without.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coupled_arena.battles.deciding import Decisions
+from coupled_arena.battles.judge_runs.allowance import Allowance
 from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.core.catalog import Catalog, ModelSpec
-from coupled_arena.core.errors import JudgeError, ModelError, SettingsError
+from coupled_arena.battles.judge_runs.request import JudgeOnRequest
+from coupled_arena.core.errors import JudgeError, SettingsError
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
+from coupled_arena.store.annotators import Annotators, annotators_path
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import place_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
-    from coupled_arena.generation.language_model import LanguageModel
+    from coupled_arena.battles.judged import JudgedRounds
     from coupled_arena.judging.judge import Judge
 
 _log = logging.getLogger(__name__)
@@ -54,6 +55,9 @@ class Services:
     estimates: LiveEstimates
     audits: LiveAudits
     live_judge: LiveJudge | None
+    asked_judge: JudgeOnRequest | None
+    judged: JudgedRounds | None
+    annotators: Annotators
 
     def ailing(self) -> tuple[str, ...]:
         """Return what keeps people from voting now: "database", "engine" or nothing."""
@@ -80,15 +84,22 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
     from coupled_arena.analysis.audit.read import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
 
-    judge = _live_client(settings.judge)  # before the models, which take a while to load
+    annotators = Annotators(annotators_path(settings.db))
+    # Before the models, which take a while to load. A client belongs to one thread.
+    judge, other = _live_client(settings.judge), _live_client(settings.judge)
     with (
         open_store(settings, create=not annotate or settings.backup.wanted) as (store, snapshots),
         _backup(settings.backup, store) as backup,
-        _annotation(store) if annotate else _arena(settings, store) as arena,
+        _annotation(settings, store) if annotate else _arena(settings, store) as arena,
     ):
         boards = LiveEstimates(store), LiveAudits(store)
-        with _live_judge(judge, settings.judge, store) as live:
-            yield Services(settings, store, snapshots, backup, arena, *boards, live)
+        with (
+            _live_judge(judge, settings.judge, store) as live,
+            _asked_judge(other, settings.judge) as asked,
+        ):
+            judged = live and _judged(live, asked, settings.judge, store, arena)
+            judges = live, asked, judged
+            yield Services(settings, store, snapshots, backup, arena, *boards, *judges, annotators)
 
 
 @contextmanager
@@ -125,22 +136,27 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
 def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     """Start the engine, in a process of its own, which loads the models."""
     from coupled_arena.battles.arena import Arena, ArenaRules
+    from coupled_arena.battles.whose_turn import WhoseTurn
     from coupled_arena.generation.capacity import Capacity
     from coupled_arena.generation.engine_process import EngineProcess
+    from coupled_arena.generation.loading import load, load_enabled
+    from coupled_arena.stats.ranking.next_pair import Pairing
 
     battle, sampling = settings.battle, settings.sampling.sampling()
-    rules = ArenaRules(sampling, battle.coupled_share)
+    rules = ArenaRules(sampling, battle.coupled_share, undo_seconds=battle.undo_seconds)
     capacity = Capacity(battle.most_at_once, battle.most_waiting, battle.kv_tokens)
-    worker = EngineProcess(partial(load_enabled, settings), capacity)
+    late = {s.name: partial(load, s, settings.cache) for s in settings.catalog.enabled if s.server}
+    worker = EngineProcess(partial(load_enabled, settings), capacity, late)
     try:
         worker.room.check_answers(sampling)
-        yield Arena(worker.models, worker, store, rules)
+        with closing(WhoseTurn(store, Pairing(battle.pairing))) as whose_turn:
+            yield Arena(worker.models, worker, store, rules, whose_turn=whose_turn)
     finally:
         worker.close()
 
 
 @contextmanager
-def _annotation(store: Store) -> Iterator[Annotation]:
+def _annotation(settings: Settings, store: Store) -> Iterator[Annotation]:
     """Look for stored battles to vote on."""
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.store.pending.battles import Backlog
@@ -152,7 +168,7 @@ def _annotation(store: Store) -> Iterator[Annotation]:
                 "Some of them come from a batch run with a small --seed: whoever guesses it can "
                 "work out who is who. Give `generate` a random seed if voters might try."
             )
-        yield Annotation(store, backlog)
+        yield Annotation(store, backlog, undo_seconds=settings.battle.undo_seconds)
 
 
 def build_judge(
@@ -189,6 +205,7 @@ def build_judge(
         max_tokens=settings.max_tokens,
         swap=settings.swap,
         both_bad=settings.both_bad,
+        reasons=settings.reasons and not grades,
         grades=grades,
     )
     return _judge_class()(
@@ -230,71 +247,24 @@ def _live_judge(
         live.close()
 
 
-def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
-    """Load all enabled models; one that fails is named in the log and left out."""
-    catalog = settings.catalog
-    for problem in catalog.problems:
-        _log.warning("Left out of the catalog: %s", problem)
-    models: dict[str, LanguageModel] = {}
-    for spec in catalog.enabled:
-        try:
-            models[spec.name] = load(spec, settings.cache)
-        except ModelError as error:
-            _log.warning("Left out: %s", error)
-    _say_strangers(catalog, models)
-    if len(models) < settings.battle.models_at_once:
-        raise SettingsError(
-            f"Only {len(models)} of the enabled models can be used, and a battle needs "
-            f"{settings.battle.models_at_once}: mend or enable more entries of the catalog."
-        )
-    return models
+@contextmanager
+def _asked_judge(judge: Judge | None, settings: JudgeSettings) -> Iterator[JudgeOnRequest | None]:
+    if judge is None or not min(settings.visitor_questions, settings.daily_questions):
+        yield None
+        return
+    allowance = Allowance(settings.visitor_questions, settings.daily_questions)
+    with closing(JudgeOnRequest(judge, settings.concurrency, allowance)) as asked:
+        yield asked
 
 
-def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageModel]:
-    """Load models by name, each of which must work."""
-    catalog = settings.catalog
-    specs = [catalog[name] for name in dict.fromkeys(names)]
-    models = {spec.name: load(spec, settings.cache) for spec in specs}
-    _say_strangers(catalog, models)
-    return models
+def _judged(
+    live: LiveJudge,
+    asked: JudgeOnRequest | None,
+    settings: JudgeSettings,
+    store: Store,
+    arena: Arena | Annotation,
+) -> JudgedRounds:
+    from coupled_arena.battles.judged import JudgedRounds
 
-
-def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> None:
-    from coupled_arena.generation.fingerprint import strangers
-
-    for line in strangers(catalog, models.values()):
-        _log.warning("%s", line)
-
-
-def load(spec: ModelSpec, cache: Path) -> LanguageModel:
-    """Load one model, or find its server.
-
-    Raises
-    ------
-    ModelError
-        It cannot take part.
-    """
-    if spec.server:
-        return _connect(spec, cache)
-    from coupled_arena.generation.huggingface import load_model
-
-    started = time.perf_counter()
-    _log.info("Loading %s", spec.name)
-    model = load_model(spec, cache)
-    perplexity = model.read_text()
-    seconds = time.perf_counter() - started
-    _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, perplexity)
-    return model
-
-
-def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
-    if find_spec("openai") is None:
-        raise ModelError(
-            f"Model {spec.name!r} is on a server, which needs a further package: "
-            "pip install 'coupled-arena[server]'."
-        )
-    from coupled_arena.generation.remote import connect
-
-    model = connect(spec, cache)
-    _log.info("%s is served at %s", spec.name, spec.server)
-    return model
+    decisions = asked and Decisions(store, asked)
+    return JudgedRounds(live, settings.swap, store, arena.round_of, decisions)

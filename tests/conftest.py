@@ -32,7 +32,7 @@ settings.load_profile("shared")
 APPS = ["installation", "judging/real_server", "ui/front_door", "ui/annotation", "ui/board"]
 APPS += ["ui/presses", "ui/analysis_tabs", "ui/durability", "ui/live_judge", "ui/benchmark_tabs"]
 APPS += ["ui/model_server", "ui/report", "ui/backup", "ui/lost_database"]
-APPS += ["ui/blindness", "ui/browser", "ui/typing", "ui/reload", "ui/crowd"]
+APPS += ["ui/blindness", "ui/browser", "ui/texts", "ui/typing", "ui/reload", "ui/crowd"]
 DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "api/models"]
 DEMO += ["generation/failures", "generation/fingerprint", "generation/quantized"]
 FIRST = [
@@ -133,7 +133,7 @@ def loaded_already(models):
     """Let commands take models that are loaded already."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "coupled_arena.services.load_named",
+            "coupled_arena.generation.loading.load_named",
             lambda settings, names: {name: models[name] for name in names},
         )
         yield

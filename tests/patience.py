@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 300.0  # seconds; what takes longer hangs
+PATIENCE = 300
 
 
 def until(look: Callable[[], T]) -> T:

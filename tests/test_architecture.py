@@ -141,6 +141,7 @@ def test_few_talk_to_a_server():
         "judging/judge.py",
         "judging/retry.py",  # reads the client's errors
         "ui/server.py",  # listens
+        "ui/waiting.py",  # listens before it, while models load
     }
 
 

@@ -13,7 +13,8 @@ from coupled_arena import __version__
 from tests.installed import REPOSITORY, build
 
 LOOKED_UP = re.compile(r'"((?:data|assets)/[\w./-]+)"')
-# Pictures are for the README; the quiz's scores can be made again.
+# Most pictures are for the README; the quiz's scores can be made again.
+SHOWN = {"assets/icon.png", "assets/preview.png"}
 STAYS = {"data/quiz_scores.csv"}
 
 
@@ -30,8 +31,8 @@ def test_it_has_what_the_program_needs_and_nothing_else(installed):
     code = files(REPOSITORY, "coupled_arena/**/*")
     beside = {
         f"coupled_arena/{name}"
-        for name in files(REPOSITORY, "assets/*", "data/**/*") - STAYS
-        if not name.endswith(".png")
+        for name in files(REPOSITORY, "assets/**/*", "data/**/*") - STAYS
+        if name in SHOWN or not name.endswith(".png")
     }
     assert files(installed.site, "coupled_arena/**/*") == code | beside
     info = f"coupled_arena-{__version__}.dist-info"
@@ -56,7 +57,7 @@ def test_the_source_distribution_has_what_is_read_besides_the_code(installed):
     with tarfile.open(archive) as sources:
         names = {name.partition("/")[2] for name in sources.getnames()}
     assert {*("README.md", "CHANGELOG.md", "LICENSE", "requirements.txt"), *STAYS} <= names
-    assert files(REPOSITORY, "docs/**/*", "assets/*", "data/**/*") <= names
+    assert files(REPOSITORY, "docs/**/*", "assets/**/*", "data/**/*") <= names
 
 
 def test_importing_it_loads_nothing_heavy(installed):

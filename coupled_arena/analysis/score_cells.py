@@ -61,14 +61,16 @@ def score_of(cell: object, where: str, column: str, option: str) -> float:
 
 
 def scores_of(frame: pd.DataFrame, column: str, name: str, option: str) -> NDArray[np.float64]:
-    """Return a column of scores; see `score_of` for the option and what is refused."""
+    """Return a column of scores, NaN where a cell is empty; see `score_of` for what is refused."""
     if frame[column].dtype.kind in "biuf":
         values = frame[column].to_numpy(dtype=np.float64)
         if np.isfinite(values).all():
             return values
     return np.array(
         [
-            score_of(cell, place_of(frame, row, name), column, option)
+            math.nan
+            if is_missing(cell)
+            else score_of(cell, place_of(frame, row, name), column, option)
             for row, cell in enumerate(frame[column])
         ]
     )

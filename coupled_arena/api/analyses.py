@@ -22,6 +22,7 @@ from coupled_arena.core.errors import ArenaError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from coupled_arena.analysis.agreement import AnnotatorAgreement
     from coupled_arena.analysis.audit.result import Audit
     from coupled_arena.analysis.coupling.read import StoredScores
     from coupled_arena.analysis.coupling.result import Coupling
@@ -104,6 +105,53 @@ def audit(
         settings,
         {"models": tables.audit_models(found), "differences": tables.audit_differences(found)},
         tables.audit_answer(found),
+    )
+
+
+def agreement(
+    store: ArenaStore,
+    *,
+    mode: Literal["all", "coupled", "independent"] = "all",
+    alpha: float = 0.05,
+    models: Sequence[str] | None = None,
+    category: str | None = None,
+    language: str | None = None,
+) -> Result[AnnotatorAgreement]:
+    """Say how far people who voted on the same battles agree: Krippendorff's alpha, nominal.
+
+    Parameters
+    ----------
+    store : ArenaStore
+    mode, models, category, language
+        Which battles count, as in `audit`.
+    alpha : float
+        Error level of the interval.
+
+    Returns
+    -------
+    Result
+        Table: "agreement", of one row.
+
+    Raises
+    ------
+    ArenaError
+        The store cannot be read, does not know a name, or a setting is out of range.
+    """
+    check_level(alpha)
+    from coupled_arena.analysis.agreement import read_agreement
+    from coupled_arena.views.tables import agreement as tables
+
+    selection = selection_of(mode, None, models, category, language)
+    with check_store(store).reading() as opened:
+        found = read_agreement(opened, selection, alpha)
+    filters = ("mode", "models", "category", "language")
+    chosen = selected(selection)
+    return Result(
+        "Agreement between annotators",
+        found,
+        {**{name: chosen[name] for name in filters}, "alpha": alpha},
+        {"agreement": tables.agreement_table(found)},
+        tables.agreement_answer(found),
     )
 
 
@@ -194,4 +242,5 @@ def _of_frame(
     if of_store != {None}:
         raise ArenaError("metric and temperature are for the scores of a store: leave them out.")
     read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, models)
-    return StoredScores("the table", read.of(category) if category else read.table, category)
+    table = read.of(category) if category else read.table
+    return StoredScores("the table", table, category, read.left_out)

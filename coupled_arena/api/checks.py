@@ -73,6 +73,7 @@ def selection_of(
     models: Sequence[str] | None = None,
     category: str | None = None,
     language: str | None = None,
+    voter: str | None = None,
 ) -> Selection:
     """Return which comparisons count."""
     from coupled_arena.core.records import Mode
@@ -87,6 +88,7 @@ def selection_of(
         models=check_names(models),
         category=category,
         language=language,
+        voter=voter,
     )
 
 
@@ -98,6 +100,7 @@ def selected(selection: Selection) -> dict[str, Any]:
         "models": selection.models,
         "category": selection.category,
         "language": selection.language,
+        "voter": selection.voter,
     }
 
 

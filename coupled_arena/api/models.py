@@ -64,7 +64,7 @@ def load(*names: str, config: str | Path | None = None, preset: str | None = Non
     if not names:
         raise ArenaError("Name the models to load; `coupled-arena models` lists them.")
     settings = load_settings(Path(config) if config else None, preset=preset)
-    from coupled_arena.services import load_named
+    from coupled_arena.generation.loading import load_named
 
     return Models(load_named(settings, names), settings)
 

@@ -18,6 +18,8 @@ from coupled_arena.api.checks import (
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError
 
+Cutoffs = Literal["max-t", "step-down", "any-time", "bonferroni", "chi2"]
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -36,10 +38,13 @@ def leaderboard(
     alpha: float = 0.05,
     covariance: Literal["corrected", "published"] = "corrected",
     weighting: Literal["stratified", "position", "count"] = "stratified",
-    cutoff: Literal["max-t", "bonferroni", "chi2"] = "max-t",
+    cutoff: Cutoffs = "max-t",
+    sets: Literal["joint", "marginal"] = "joint",
+    ties: Literal["loss", "half"] = "loss",
     models: Sequence[str] | None = None,
     category: str | None = None,
     language: str | None = None,
+    voter: str | None = None,
     bradley_terry: bool = False,
 ) -> Result[Leaderboard]:
     """Rank models by stored votes, a judge's verdicts, or both together.
@@ -55,11 +60,13 @@ def leaderboard(
     mode : {"all", "coupled", "independent"}
         Which battles count.
     alpha : float
-        Error level of the intervals, and of all rank-sets together.
-    covariance, weighting, cutoff
-        How win-rates and rank-sets are estimated, see `docs/leaderboard.md`.
+        Error level of the intervals, and of all rank-sets together, or of each.
+    covariance, weighting, cutoff, sets, ties
+        How win-rates and rank-sets are estimated, as in `rank`; see `docs/leaderboard.md`.
     models, category, language
         Only comparisons between these models, on prompts of this category or in this language.
+    voter : str, optional
+        Only this person's votes: the name of an annotator with a link, or a voter as in the votes.
     bradley_terry : bool
         Add Bradley-Terry scores.
 
@@ -74,12 +81,25 @@ def leaderboard(
     ArenaError
         The store cannot be read, does not know a name, or a setting is out of range.
     """
-    settings = BoardSettings(source, alpha, cutoff, covariance, weighting, bradley_terry)
+    settings = BoardSettings(
+        source, alpha, cutoff, sets, ties, covariance, weighting, bradley_terry
+    )
     selection = selection_of(mode, judge, models, category, language)
     with check_store(store).reading() as opened:
         if judge is None and source in ("ppr", "judge"):
             selection = replace(selection, judge=only_judge(opened))
+        if voter is not None:
+            selection = replace(selection, voter=_voter_of(store, opened, voter))
         return settings.board(opened, selection)
+
+
+def _voter_of(store: ArenaStore, opened: Store, voter: str) -> str:
+    from coupled_arena.store.annotators import annotators_path, voter_called
+    from coupled_arena.store.queries.voters import check_voter
+
+    called = voter_called(annotators_path(store.path), voter)
+    check_voter(opened, called, voter)
+    return called
 
 
 def rank(
@@ -87,7 +107,9 @@ def rank(
     *,
     source: Literal["ppr", "human", "judge"] | None = None,
     alpha: float = 0.05,
-    cutoff: Literal["max-t", "bonferroni", "chi2"] = "max-t",
+    cutoff: Cutoffs = "max-t",
+    sets: Literal["joint", "marginal"] = "joint",
+    ties: Literal["loss", "half"] = "loss",
     covariance: Literal["corrected", "published"] = "corrected",
     weighting: Literal["stratified", "position", "count"] = "stratified",
     bradley_terry: bool = False,
@@ -110,9 +132,14 @@ def rank(
     source : {"ppr", "human", "judge"}, optional
         Whose word counts; by default prediction-powered where there are verdicts, else people's.
     alpha : float
-        Error level of the intervals, and of all rank-sets together.
-    cutoff : {"max-t", "bonferroni", "chi2"}
+        Error level of the intervals, and of all rank-sets together, or of each.
+    cutoff : {"max-t", "step-down", "any-time", "bonferroni", "chi2"}
         How rank-sets allow for comparing all models at once.
+    sets : {"joint", "marginal"}
+        Whether all rank-sets together hold with probability 1 - alpha, or each by itself: narrower,
+        for a model that was chosen before one looks.
+    ties : {"loss", "half"}
+        Whether a tie is a win for neither or half a win for both, which is another quantity.
     covariance : {"corrected", "published"}
     weighting : {"stratified", "position", "count"}
         How pairs of models weigh, see `docs/leaderboard.md`.
@@ -133,7 +160,9 @@ def rank(
     ArenaError
         A setting is out of range.
     """
-    settings = BoardSettings(source, alpha, cutoff, covariance, weighting, bradley_terry)
+    settings = BoardSettings(
+        source, alpha, cutoff, sets, ties, covariance, weighting, bradley_terry
+    )
     from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
 
     given = check_frame(votes, "votes")
@@ -151,6 +180,8 @@ class BoardSettings:
     source: str | None
     alpha: float
     cutoff: str
+    sets: str
+    ties: str
     covariance: str
     weighting: str
     bradley_terry: bool
@@ -163,14 +194,16 @@ class BoardSettings:
         from coupled_arena.analysis.leaderboard.read import BoardSource, Method
         from coupled_arena.analysis.leaderboard.result import read_leaderboard
         from coupled_arena.stats.ranking.estimates import Covariance
-        from coupled_arena.stats.ranking.rank_sets import Cutoff
+        from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
         from coupled_arena.stats.ranking.strata import Weighting
+        from coupled_arena.stats.tie_scores import TieScore
         from coupled_arena.views.tables import leaderboard as tables
         from coupled_arena.views.tables import modes
 
         method = Method(
             one_of(Weighting, "weighting", self.weighting),
             one_of(Covariance, "covariance", self.covariance),
+            one_of(TieScore, "ties", self.ties),
         )
         board = read_leaderboard(
             store,
@@ -179,6 +212,7 @@ class BoardSettings:
             source=one_of(BoardSource, "source", self.source) if self.source else None,
             alpha=self.alpha,
             cutoff=one_of(Cutoff, "cutoff", self.cutoff),
+            scope=one_of(Scope, "sets", self.sets),
         )
         scores = tables.scores(board) if self.bradley_terry else None
         found = {"models": tables.standings(board), "pairs": tables.head_to_head(board)}
@@ -189,7 +223,7 @@ class BoardSettings:
             found["bradley_terry"] = tables.bradley_terry_table(scores)
         answer = tables.board_answer(board, scores)
         # What was used: with few votes it may be another weighting than was asked for.
-        used = ("alpha", "cutoff", "covariance", "weighting")
+        used = ("alpha", "cutoff", "sets", "ties", "covariance", "weighting")
         settings = {
             "source": answer["source"],
             **selected(selection),

@@ -42,7 +42,7 @@ def risk(
     weights: Sequence[float] | None = None,
     tail_p: float = 0.05,
     threshold: float = 0.25,
-    p_values: Literal["percentile", "approximate", "published"] = "percentile",
+    p_values: Literal["swap", "percentile", "approximate", "published"] = "swap",
     correction: Literal["bonferroni", "holm", "fdr", "none"] = "bonferroni",
     distance: Literal["kendall", "spearman", "pearson"] = "pearson",
     seed: int = 0,
@@ -75,7 +75,7 @@ def risk(
         Share of the worst scores that the tail risks look at.
     threshold : float
         Violation ratio below which absolute tests speak of dominance.
-    p_values : {"percentile", "approximate", "published"}
+    p_values : {"swap", "percentile", "approximate", "published"}
         How the bootstrap decides.
     correction : {"bonferroni", "holm", "fdr", "none"}
         For many tests at once.

@@ -39,6 +39,10 @@ class ArenaStore:
         """Return people's votes; `current` is false where a later vote supersedes one."""
         return self._table("votes")
 
+    def rationales(self) -> pd.DataFrame:
+        """Return why people voted as they did; `current` is false where a later one replaced it."""
+        return self._table("rationales")
+
     def comparisons(self, judge: str | None = None) -> pd.DataFrame:
         """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
 

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coupled_arena.battles.rounds import ROUND_LIFETIME, Round
+from coupled_arena.battles.undo import UNDO_FIRST, Votes, check_open
 from coupled_arena.battles.visible import Reveal, RoundView
-from coupled_arena.battles.voting import check_ranks, level, reveal_of, same_words
+from coupled_arena.battles.voting import check_ranks, level, same_words
 from coupled_arena.core.errors import VoteError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Source, Vote, new_id
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.battles import Backlog, Drawn, Progress
@@ -35,22 +37,32 @@ class Annotation:
         What can be asked about.
     rng : random.Random
         Orders what is level; unpredictable unless a test says otherwise.
+    undo_seconds : float
+        How long a vote can be undone.
     """
 
-    def __init__(self, store: Store, backlog: Backlog, rng: random.Random | None = None) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        backlog: Backlog,
+        rng: random.Random | None = None,
+        undo_seconds: float = 0.0,
+    ) -> None:
+        self.store = store
         self._backlog = backlog
         self._rng = rng or random.SystemRandom()
         self._opened: dict[str, _Opened] = {}  # by owner
         self._skipped: defaultdict[str, set[int]] = defaultdict(set)
         self._drawing = threading.Lock()
+        self._votes = Votes(store, undo_seconds, self._tells_seed)
 
     def is_well(self) -> bool:
         """Tell whether battles can be served; it needs nothing but the store."""
         return True
 
     def close(self) -> None:
-        """Nothing runs here that would have to end."""
+        """Count the votes that could still be undone."""
+        self._votes.close()
 
     def next(self, owner: str) -> str | None:
         """Return the id of the round that the voter is to vote on; None if nothing is left.
@@ -65,13 +77,13 @@ class Annotation:
                 return opened.round.id
             self._opened.pop(owner, None)
             while drawn := self._draw(owner):
-                battle = self._store.battle(drawn.id)
+                battle = self.store.battle(drawn.id)
                 if not battle.identical:
                     current = Round(owner, battle)
                     self._opened[owner] = _Opened(current, drawn)
                     return current.id
                 ranks = (1,) * len(battle.models)
-                self._store.cast(Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL))
+                self.store.cast(Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL))
             return None
 
     def opened(self, owner: str) -> str | None:
@@ -83,6 +95,8 @@ class Annotation:
         """Close a round without a vote; its battle comes back only by `look_again`."""
         opened = self._mine(owner, round_id)
         with opened.round.changing, self._drawing:
+            if opened.round.state.held:
+                raise VoteError(UNDO_FIRST)
             if not opened.round.state.reveal:
                 self._skipped[owner].add(opened.drawn.number)
             self._opened.pop(owner, None)
@@ -104,10 +118,16 @@ class Annotation:
         """Return what the voter may see of a round of theirs."""
         return self._mine(owner, round_id).round.state.view()
 
+    def look(self, owner: str, round_id: str) -> RoundView:
+        """Return what the voter may see; a vote whose time is over counts first."""
+        current = self._mine(owner, round_id).round
+        self._votes.confirm_if_due(current)
+        return current.state.view()
+
     def vote(
         self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
-    ) -> Reveal:
-        """Record a vote and return who was who; see `Arena.vote`.
+    ) -> Reveal | None:
+        """Record a vote and return who was who, None while it can be undone; see `Arena.vote`.
 
         Raises
         ------
@@ -116,18 +136,34 @@ class Annotation:
         """
         current = self._mine(owner, round_id).round
         with current.changing:
-            if current.state.reveal:
-                raise VoteError("You have voted on this battle, and the models are known.")
+            check_open(current)
             battle = current.state.battle
             checked = check_ranks(ranks, len(battle.models), both_bad=both_bad)
             same = same_words(current.state.view().conversations)
             vote = Vote(new_id(), battle.id, owner, level(checked, same), both_bad)
-            self._store.cast(vote)
-            # With open weights, whoever has a seed can find out who says what under it.
-            tells_seed = not self._backlog.seed_is_open(battle.id, owner)
-            reveal = reveal_of(battle, vote, tells_seed=tells_seed, same=same)
-            current.change(reveal=reveal)
-            return reveal
+            return self._votes.cast(current, vote, same)
+
+    def undo(self, owner: str, round_id: str) -> None:
+        """Take back a vote whose time is not over; see `Arena.undo`."""
+        self._votes.undo(self._mine(owner, round_id).round)
+
+    def confirm(self, owner: str, round_id: str) -> None:
+        """Let a vote count before its time is over, and tell who was who."""
+        self._votes.confirm(self._mine(owner, round_id).round)
+
+    def round_of(self, owner: str, round_id: str) -> Round:
+        """Return a round of the voter's; raise VoteError where it is not open, or not theirs."""
+        return self._mine(owner, round_id).round
+
+    def explain(self, owner: str, vote: str, criteria: object, comment: object) -> None:
+        """Store why a vote of the voter's was cast; see `Votes.explain`."""
+        opened = self._opened.get(owner)
+        rounds = [opened.round] if opened else []
+        self._votes.explain(owner, vote, criteria, comment, rounds)
+
+    def _tells_seed(self, current: Round) -> bool:
+        """With open weights, whoever has a seed can find out who says what under it."""
+        return not self._backlog.seed_is_open(current.state.battle.id, current.owner)
 
     def _draw(self, owner: str) -> Drawn | None:
         opened = self._opened.values()
@@ -140,7 +176,7 @@ class Annotation:
         opened = self._opened.get(owner)
         # One answer for "not yours" and "not there": a guess must not learn which.
         if opened is None or opened.round.id != round_id:
-            raise VoteError("This battle is not open (any more): go to the next one.")
+            raise VoteError(_("This battle is not open (any more): go to the next one."))
         return opened
 
     def _forget_old(self) -> None:

@@ -12,46 +12,27 @@ import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
-from coupled_arena.battles.asking import check_question, request_of
-from coupled_arena.battles.pairing import new_battle
+from coupled_arena.battles.asking import OVER, STILL_WRITTEN, check_question, request_of
+from coupled_arena.battles.pairing import ArenaRules, new_battle
 from coupled_arena.battles.rounds import OpenRounds, Round
+from coupled_arena.battles.undo import Votes, check_open
 from coupled_arena.battles.viewers import Viewers
-from coupled_arena.battles.visible import Groups, Reveal, RoundView
-from coupled_arena.battles.voting import (
-    check_comparable,
-    check_ranks,
-    level,
-    reveal_of,
-    same_words,
-)
+from coupled_arena.battles.visible import Reveal, RoundView
+from coupled_arena.battles.voting import check_comparable, check_ranks, level, same_words
+from coupled_arena.battles.whose_turn import WhoseTurn
 from coupled_arena.core.errors import ArenaError, PromptError, VoteError
-from coupled_arena.core.records import (
-    Finish,
-    Prompt,
-    Sampling,
-    Source,
-    Vote,
-    new_id,
-)
+from coupled_arena.core.language import N_, _
+from coupled_arena.core.records import Battle, Finish, Prompt, Source, Vote, new_id
 from coupled_arena.generation.running import Worker
 from coupled_arena.generation.turns import Models, with_turn
 from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
-_BROKEN = "The models broke off, and this round was dropped. Start another."
-_NOT_BEGUN = "The answers to this question had not begun when it was given up."
+_BROKEN = N_("The models broke off, and this round was dropped. Start another.")
+_NOT_BEGUN = N_("The answers to this question had not begun when it was given up.")
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
-
-
-@dataclass(frozen=True)
-class ArenaRules:
-    """How battles are drawn; see `settings.BattleSettings`."""
-
-    sampling: Sampling
-    coupled_share: float = 0.5
-    patience: float = 10.0  # seconds that answers go on unwatched for a page that is reloading
 
 
 class Arena:
@@ -68,6 +49,8 @@ class Arena:
     rules : ArenaRules
     rng : random.Random
         Source of pairs, sides, modes and seeds; unpredictable unless a test says otherwise.
+    whose_turn : WhoseTurn, optional
+        How likely pairs are; all alike without it.
     """
 
     def __init__(
@@ -77,15 +60,23 @@ class Arena:
         store: Store,
         rules: ArenaRules,
         rng: random.Random | None = None,
+        whose_turn: WhoseTurn | None = None,
     ) -> None:
         self.models = models
         self.worker = worker
-        self._store = store
-        self._rules = rules
-        self._rng = rng or random.SystemRandom()
+        self.store = store
+        self._draw = partial(
+            new_battle,
+            sampling=rules.sampling,
+            coupled_share=rules.coupled_share,
+            rng=rng or random.SystemRandom(),
+        )
+        self._whose_turn = whose_turn
         self._rounds = OpenRounds()
+        self.round_of = self._rounds.of
         self._asking = threading.Lock()
         self._viewers = Viewers(rules.patience)
+        self._votes = Votes(store, rules.undo_seconds)
         self._closing = False
 
     def is_well(self) -> bool:
@@ -93,8 +84,9 @@ class Arena:
         return self.worker.alive and not self.worker.failing
 
     def close(self) -> None:
-        """Take no more questions, stop the answers that run and store them as they are."""
+        """Take no more questions, count the votes, stop the answers and store them as they are."""
         self._closing = True
+        self._votes.close()
         running = [current for current in self._rounds.all() if current.state.pending]
         for current in running:
             self.stop(current.owner, current.id)
@@ -122,14 +114,9 @@ class Arena:
         PromptError
             The prompt is blank or too long, or too many battles run and wait.
         """
-        battle = new_battle(
-            list(self.models),
-            size,
-            self._rules.sampling,
-            coupled_share=self._rules.coupled_share,
-            rng=self._rng,
-        )
-        current = Round(owner, battle)
+        names = tuple(self.models)
+        chances = self._whose_turn.chances(names) if self._whose_turn else None
+        current = Round(owner, self._draw(names, size, chances=chances))
         self._begin(current, prompt)
         return current.id
 
@@ -138,11 +125,13 @@ class Arena:
         current = self._rounds.of(owner, round_id)
         with current.changing:
             if current.state.reveal:
-                raise PromptError("This round is over: the models are known. Start the next one.")
+                raise PromptError(_(OVER))
+            if current.state.held or current.state.judging:
+                raise PromptError(_("Voted on, or being judged: undo the vote to ask on."))
             if current.state.error:
                 raise PromptError(current.state.error)
             if current.state.pending:
-                raise PromptError("The answers are still being written: wait, or stop them first.")
+                raise PromptError(_(STILL_WRITTEN))
             self._begin(current, Prompt(text))
 
     def view(self, owner: str, round_id: str) -> RoundView:
@@ -163,8 +152,10 @@ class Arena:
         yield await self.look(owner, round_id)
 
     async def look(self, owner: str, round_id: str) -> RoundView:
-        """Return what the visitor may see; a turn that is over is stored first."""
+        """Return what the visitor may see; what is over is stored first: a turn, a vote's time."""
         current = self._rounds.of(owner, round_id)
+        if current.state.held:
+            await asyncio.to_thread(self._votes.confirm_if_due, current)
         pending = current.state.pending
         if pending and pending[1].done.is_set():
             await asyncio.to_thread(self._settle, current)
@@ -192,8 +183,10 @@ class Arena:
 
     def vote(
         self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
-    ) -> Reveal:
+    ) -> Reveal | None:
         """Record a vote and return who was who; blocks until the vote is safe on disk.
+
+        Nobody is told who was who, and None is returned, as long as the vote can be undone.
 
         Parameters
         ----------
@@ -210,8 +203,7 @@ class Arena:
         """
         current = self._rounds.of(owner, round_id)
         with current.changing:
-            if current.state.reveal:
-                raise VoteError("You have voted on this round, and the models are known.")
+            check_open(current)
             if current.state.error:
                 raise VoteError(current.state.error)
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
@@ -221,7 +213,7 @@ class Arena:
             check_comparable(checked, seen, running=early)
             self._settle(current)
             if current.state.reveal or current.state.error:
-                return _revealed(current)
+                return current.revealed()
             # The last step of a model may have brought it to where another one already was.
             kept = current.state.view().conversations
             check_comparable(checked, kept, running=False)
@@ -230,13 +222,38 @@ class Arena:
             vote = Vote(
                 new_id(), current.state.battle.id, owner, ranks, both_bad, Source.HUMAN, early
             )
-            return self._reveal(current, vote, same)
+            return self._votes.cast(current, vote, same)
+
+    def undo(self, owner: str, round_id: str) -> None:
+        """Take back a vote whose time is not over; answers that it stopped stay stopped.
+
+        Raises
+        ------
+        VoteError
+            Not the visitor's round, or no vote of it can be undone.
+        """
+        self._votes.undo(self._rounds.of(owner, round_id))
+
+    def confirm(self, owner: str, round_id: str) -> None:
+        """Let a vote count before its time is over, and tell who was who."""
+        self._votes.confirm(self._rounds.of(owner, round_id))
+
+    def explain(self, owner: str, vote: str, criteria: object, comment: object) -> None:
+        """Store why a vote of the visitor's was cast; see `Votes.explain`."""
+        self._votes.explain(owner, vote, criteria, comment, self._rounds.all())
+
+    def told(self, owner: str, round_id: str) -> Battle:
+        """Return the battle of a round that was voted on; raise VoteError before."""
+        state = self._rounds.of(owner, round_id).state
+        if not state.reveal:
+            raise VoteError(_("Vote first: who is who is told after it."))
+        return state.battle
 
     def _begin(self, current: Round, prompt: Prompt) -> None:
         check_question(prompt)
         if self._closing:
-            raise PromptError("The arena is closing. Try again in a minute.")
-        self._store.check_file()  # nobody should read answers that cannot be voted on
+            raise PromptError(_("The arena is closing. Try again in a minute."))
+        self.store.check_file()  # nobody should read answers that cannot be voted on
         request = request_of(self.models, self.worker, current.state.battle, prompt)
         with self._asking:
             current.change(pending=(prompt, self.worker.submit(request)))
@@ -254,35 +271,23 @@ class Arena:
             running.cancelled.set()
             running.done.wait()
             if running.error:
-                current.change(error=_BROKEN)  # what has been said stays in sight
+                current.change(error=_(_BROKEN))  # what has been said stays in sight
                 return
             if not running.begun:
                 self._withdraw(current)
                 return
             battle = with_turn(current.state.battle, prompt, running, self.models)
-            self._store.add_battle(battle)
+            self.store.add_battle(battle)
             current.change(battle=battle, pending=None)
             whole = all(reply.finish is not Finish.CANCELLED for reply in battle.replies)
             if whole and battle.identical:
                 ranks = (1,) * len(battle.models)
                 tie = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
-                self._reveal(current, tie)
+                self._votes.count(current, tie)
 
     def _withdraw(self, current: Round) -> None:
         """Undo a question that was never answered: nothing of it is worth a vote."""
         if current.state.battle.prompts:
             current.change(pending=None)
         else:
-            current.change(error=_NOT_BEGUN)
-
-    def _reveal(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
-        self._store.cast(vote)
-        reveal = reveal_of(current.state.battle, vote, same=same)
-        current.change(reveal=reveal)
-        return reveal
-
-
-def _revealed(current: Round) -> Reveal:
-    if current.state.reveal is None:
-        raise VoteError(current.state.error or "This round was dropped: ask a new question.")
-    return current.state.reveal
+            current.change(error=_(_NOT_BEGUN))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from coupled_arena.core.errors import PromptError, PromptLengthError
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.generation.running import Contender, Request, Worker
 from coupled_arena.generation.turns import Models, messages, next_request
@@ -12,13 +13,16 @@ from coupled_arena.generation.turns import Models, messages, next_request
 LONGEST_PROMPT = 40_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
 
+OVER = N_("This round is over: the models are known. Start the next one.")
+STILL_WRITTEN = N_("The answers are still being written: wait, or stop them first.")
+
 
 def check_question(prompt: Prompt) -> None:
     """Raise PromptError where a question is no text, or none that can be stored."""
     if not prompt.text.strip():
-        raise PromptError("Write a question first, or choose one from the library.")
+        raise PromptError(_("Write a question first, or choose one from the library."))
     if _UNSTORABLE.search(prompt.text):
-        raise PromptError("The question holds characters that are no text: remove them.")
+        raise PromptError(_("The question holds characters that are no text: remove them."))
     if len(prompt.text) > LONGEST_PROMPT:
         raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
 
@@ -40,9 +44,9 @@ def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt)
                 asked = Contender(model.name, 0, model.encode(messages(battle, place, question)))
                 worker.check(Request((asked,), battle.sampling))
     except PromptLengthError as error:
-        raise PromptError("This conversation is too long for the models: shorten it.") from error
+        raise PromptError(_("This conversation is too long for the models: shorten it.")) from error
     except PromptError as error:
         raise PromptError(
-            "The models cannot be asked this: ask in other words, or start anew."
+            _("The models cannot be asked this: ask in other words, or start anew.")
         ) from error
     return next_request(models, battle, question)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from coupled_arena.core.errors import PromptError
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id
 from coupled_arena.generation.running import Running, Worker
-from coupled_arena.generation.turns import Models, next_request
+from coupled_arena.generation.turns import Models, next_request, with_turn
 
 FEWEST, MOST = 2, 4
+_FIRST_WORD = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A running comparison and the seed it was drawn with."""
+    """A running comparison: a battle without a turn, its one question, and what decodes it."""
 
-    models: tuple[str, ...]
-    seed: int
+    battle: Battle
+    question: Prompt
     running: Running
+
+    def over(self, models: Models) -> Battle:
+        """Return the battle with its turn, once that is decoded."""
+        return with_turn(self.battle, self.question, self.running, models)
 
 
 def compare(
@@ -63,9 +68,8 @@ def compare(
         prompts=(),
         replies=(),
     )
-    return Comparison(
-        battle.models, drawn, worker.submit(next_request(models, battle, Prompt(question)))
-    )
+    asked = Prompt(question)
+    return Comparison(battle, asked, worker.submit(next_request(models, battle, asked)))
 
 
 def parse_seed(text: str) -> int | None:
@@ -86,5 +90,18 @@ def parse_seed(text: str) -> int | None:
 
 def common_beginning(texts: Sequence[str]) -> int:
     """Return how many characters all texts begin with in common."""
-    columns = zip(*texts, strict=False)
-    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+    low, high = min(texts), max(texts)  # what these two share, all between them do
+    own = (at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other)
+    return next(own, len(low))
+
+
+def divided(texts: Sequence[str]) -> list[dict[str, str]]:
+    """Return of each text the `common` beginning, its first own word (`divergence`), the `rest`."""
+    common = common_beginning(texts)
+    return [_divided(text, common) for text in texts]
+
+
+def _divided(text: str, common: int) -> dict[str, str]:
+    own = _FIRST_WORD.match(text, common)
+    end = own.end() if own else common
+    return {"common": text[:common], "divergence": text[common:end], "rest": text[end:]}

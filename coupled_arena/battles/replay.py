@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from coupled_arena.battles.waiting import decoded
 from coupled_arena.core.records import Battle, Finish, Reply
 from coupled_arena.generation.capacity import Capacity
-from coupled_arena.generation.lockstep import LockstepEngine, decode
-from coupled_arena.generation.score_gap import score_gap
+from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import (
     Models,
     before_turn,
@@ -29,7 +29,8 @@ class Replay:
     score_gap : float or None
         By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
         another batch shape, device or library version; a larger one is another model or text.
-        None where the stored token could not be drawn at all, or the logits stay on a server.
+        None where the stored token could not be drawn at all, or the logits are out of reach: on
+        a server, or in the process that decodes for the web app.
     """
 
     battle: str
@@ -55,19 +56,50 @@ def replay(battle: Battle, models: Models, kv_tokens: int | None = None) -> Repl
     PromptLengthError
         There is no room for it.
     """
+    from coupled_arena.generation.lockstep import LockstepEngine, decode  # torch: seconds
+
     check_replayable(battle, models)
     engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
     for turn, prompt in enumerate(battle.prompts):
         request = next_request(models, before_turn(battle, turn), prompt)
-        lines = decode(engine, [request])[0].lines
-        for reply in (reply for reply in battle.replies if reply.turn == turn):
-            index = _first_difference(reply, tuple(lines[reply.place].tokens))
-            if index is not None:
-                return _difference(battle, models, reply, index)
+        if found := _departure(battle, turn, decode(engine, [request])[0]):
+            return _difference(battle, models, *found)
     return Replay(battle.id, identical=True)
 
 
+async def replay_beside(battle: Battle, models: Models, worker: Worker) -> Replay:
+    """Do the same with a worker that decodes for others too; how clear a difference is, is unknown.
+
+    Raises
+    ------
+    BattleError
+        A model of it is not loaded, or it holds no noise to replay.
+    PromptError
+        Too many wait already, or there is no room for it.
+    """
+    check_replayable(battle, models)
+    for turn, prompt in enumerate(battle.prompts):
+        request = next_request(models, before_turn(battle, turn), prompt)
+        running = await decoded(worker, request)
+        if found := _departure(battle, turn, running):
+            reply, index = found
+            name = battle.models[reply.place]
+            return Replay(battle.id, identical=False, first_difference=index, turn=turn, model=name)
+    return Replay(battle.id, identical=True)
+
+
+def _departure(battle: Battle, turn: int, again: Running) -> tuple[Reply, int] | None:
+    """Return the first reply of a turn that came out otherwise, and from which token on."""
+    for reply in (reply for reply in battle.replies if reply.turn == turn):
+        index = _first_difference(reply, tuple(again.lines[reply.place].tokens))
+        if index is not None:
+            return reply, index
+    return None
+
+
 def _difference(battle: Battle, models: Models, reply: Reply, index: int) -> Replay:
+    from coupled_arena.generation.score_gap import score_gap
+
     model = models[battle.models[reply.place]]
     outcome = reply.tokens[index] if index < len(reply.tokens) else model.vocabulary.end
     gap = score_gap(models, battle, reply, index, outcome)

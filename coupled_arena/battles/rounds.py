@@ -8,16 +8,40 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from coupled_arena.battles.visible import Reveal, RoundView, TurnView
+from coupled_arena.battles.visible import (
+    Groups,
+    Judging,
+    Reasons,
+    Recorded,
+    Reveal,
+    RoundView,
+    TurnView,
+)
 from coupled_arena.battles.voting import commitment_of
 from coupled_arena.core.errors import VoteError
-from coupled_arena.core.records import Battle, Origin, Prompt, new_id
+from coupled_arena.core.language import _
+from coupled_arena.core.records import Battle, Finish, Origin, Prompt, Vote, new_id
 
 if TYPE_CHECKING:
+    from coupled_arena.battles.judge_runs.request import Asked
     from coupled_arena.generation.running import Running
 
 ROUND_LIFETIME = 6 * 3600.0  # seconds
 REVEALED_LIFETIME = 600.0  # of one that its owner has asked another question after
+
+
+@dataclass(frozen=True)
+class Held:
+    """A vote that can be undone until a moment of the monotonic clock; `same` as in `Reveal`."""
+
+    vote: Vote
+    same: Groups
+    until: float
+
+    def view(self) -> Recorded:
+        """Return what its voter may see of it."""
+        left = max(0.0, self.until - time.monotonic())
+        return Recorded(self.vote.id, self.vote.ranks, self.vote.both_bad, self.vote.early, left)
 
 
 @dataclass(frozen=True)
@@ -26,13 +50,28 @@ class RoundState:
 
     battle: Battle
     pending: tuple[Prompt, Running] | None = None
+    held: Held | None = None
     reveal: Reveal | None = None
+    reasons: Reasons | None = None
+    judging: Asked | None = None
+    unjudged: Asked | None = None  # what a judge was asked last and has not decided
     error: str | None = None
 
+    @property
+    def vote(self) -> str | None:
+        """The id of the vote, whether or not it can be undone."""
+        return self.held.vote.id if self.held else self.reveal and self.reveal.vote
+
     def view(self) -> RoundView:
-        """Return the part of it that its owner may see."""
+        """Return the part of it that its owner may see.
+
+        Before the vote on a round of the battle tab a browser knows texts and nothing else of an
+        answer: models that never find an end would be known by it. Stored battles were made with
+        one limit for all, and whoever judges an answer is to know that it was not its end.
+        """
+        tells_cuts = self.reveal is not None or self.battle.origin is not Origin.ARENA
         turns = [
-            _turn(prompt, (r.text for r in self.battle.replies if r.turn == turn))
+            self._stored_turn(prompt, turn, tells_cuts=tells_cuts)
             for turn, prompt in enumerate(self.battle.prompts)
         ]
         if self.pending:
@@ -43,11 +82,25 @@ class RoundState:
             turns=tuple(turns),
             running=self.pending is not None and self.error is None,
             commitment=commitment_of(self.battle),
+            recorded=self.held and self.held.view(),
             reveal=self.reveal,
+            reasons=self.reasons,
+            judging=self.judging
+            and Judging(len(self.judging.verdicts), len(self.judging.questions)),
+            unjudged=self.unjudged and self.unjudged.trouble_after(len(turns)),
             error=self.error,
             stored=self.battle.origin is not Origin.ARENA,
             ahead=self.pending[1].ahead if self.pending else None,
         )
+
+    def _stored_turn(self, prompt: Prompt, turn: int, *, tells_cuts: bool) -> TurnView:
+        replies = [reply for reply in self.battle.replies if reply.turn == turn]
+        shown = _turn(prompt, (reply.text for reply in replies))
+        if not tells_cuts:
+            return shown
+        limit = self.battle.sampling.max_new_tokens
+        cuts = (limit if reply.finish is Finish.LENGTH else None for reply in replies)
+        return replace(shown, cut_at=tuple(cuts))
 
 
 def _turn(prompt: Prompt, texts: Iterable[str]) -> TurnView:
@@ -68,6 +121,12 @@ class Round:
     def change(self, **parts: Any) -> None:
         """Replace parts of the state; hold `changing` around whatever led to the change."""
         self.state = replace(self.state, **parts)
+
+    def revealed(self) -> Reveal:
+        """Return who was who; raise VoteError where that is not told."""
+        if self.state.reveal is None:
+            raise VoteError(self.state.error or "This round was dropped: ask a new question.")
+        return self.state.reveal
 
     def stop_waiting(self) -> None:
         """Give up the place of a question whose answers have not begun."""
@@ -105,7 +164,7 @@ class OpenRounds:
             current = self._rounds.get(round_id)
         # One answer for "not yours" and "not there": a guess must not learn which.
         if current is None or current.owner != owner:
-            raise VoteError("This round is not open (any more): ask a new question.")
+            raise VoteError(_("This round is not open (any more): ask a new question."))
         return current
 
     def newest(self, owner: str) -> str | None:

@@ -7,10 +7,10 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.rounds import Round
+from coupled_arena.battles.waiting import end_of
 
 if TYPE_CHECKING:
     from coupled_arena.generation.running import Running
@@ -43,8 +43,7 @@ class Viewers:
 
         Yields an event of the loop that is set at the end of the turn.
         """
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        running.done.then(partial(_set, loop, ended))
+        loop, ended = asyncio.get_running_loop(), end_of(running)
         self._expected.pop(current.owner, None)  # here they are
         current.watchers += 1
         self._watching += 1
@@ -81,9 +80,3 @@ class Viewers:
             asyncio.get_running_loop().call_later(left, self.stop_unwatched, current, running)
         else:
             running.cancelled.set()
-
-
-def _set(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
-    """Set an event of a loop from any thread."""
-    with suppress(RuntimeError):  # the loop is closed, and nobody watches any more
-        loop.call_soon_threadsafe(ended.set)

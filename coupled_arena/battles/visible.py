@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Mode, Source
 
 Conversations = tuple[tuple[str, ...], ...]
@@ -17,16 +18,25 @@ class TurnView:
     """A question and the answers so far, in order of presentation.
 
     Answers begin with the words that were put into the models' mouths, if there were any.
+
+    Attributes
+    ----------
+    cut_at : tuple of int or None
+        After how many tokens the limit cut each answer; None where it did not, 0 where nobody
+        knows the limit. Empty as long as that is not told: see `RoundState.view`.
     """
 
     prompt: str
     answers: tuple[str, ...]
     system: str = ""
+    cut_at: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Reveal:
-    """What the reply to an accepted vote tells.
+    """What the reply to an accepted vote tells, or to a judgement in its place.
+
+    Where a judge decided there is no vote, no source and no rank.
 
     Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed
     as 8 bytes little-endian. Seed and nonce are None as long as the visitor may be asked about
@@ -34,18 +44,45 @@ class Reveal:
     answers had the same words at the time of the vote: they are level in what was stored.
     """
 
-    vote: str
+    vote: str | None
     battle: str
     models: tuple[str, ...]
     ranks: tuple[int, ...]
     both_bad: bool
-    source: Source
+    source: Source | None
     early: bool
     mode: Mode
     seed: str | None
     nonce: str | None
     commitment: str
     same: Groups = ()
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Why the visitor voted so, as far as they have said it."""
+
+    criteria: tuple[Criterion, ...]
+    comment: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A vote that can still be undone, for so many seconds that are left; it tells no name."""
+
+    vote: str
+    ranks: tuple[int, ...]
+    both_bad: bool
+    early: bool
+    left: float
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A judge reads the answers, and has answered so many of its questions; not what it said."""
+
+    answered: int
+    questions: int
 
 
 @dataclass(frozen=True)
@@ -60,8 +97,16 @@ class RoundView:
         Answers are still being written.
     commitment : str
         Binds the arena to its seed before the vote; empty where no seed is known.
+    recorded : Recorded or None
+        The vote, as long as it can be undone.
     reveal : Reveal or None
-        None until the vote is accepted.
+        None until the vote counts.
+    reasons : Reasons or None
+        Why the visitor voted so; None unless they have said it.
+    judging : Judging or None
+        A judge is about to decide the round.
+    unjudged : str or None
+        Why the judge has not.
     error : str or None
         Why the round broke off.
     stored : bool
@@ -74,7 +119,11 @@ class RoundView:
     turns: tuple[TurnView, ...]
     running: bool
     commitment: str
+    recorded: Recorded | None = None
     reveal: Reveal | None = None
+    reasons: Reasons | None = None
+    judging: Judging | None = None
+    unjudged: str | None = None
     error: str | None = None
     stored: bool = False
     ahead: int | None = None

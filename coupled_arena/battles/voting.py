@@ -7,6 +7,7 @@ from itertools import combinations
 
 from coupled_arena.battles.visible import Conversations, Groups, Reveal
 from coupled_arena.core.errors import VoteError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode, Vote, seed_to_hex
 
 
@@ -16,7 +17,7 @@ def check_ranks(ranks: Sequence[int], size: int, *, both_bad: bool) -> tuple[int
     if not whole or len(ranks) != size or min(ranks) != 1 or max(ranks) > size:
         raise VoteError(f"A vote gives each of the {size} answers a place from 1 (best) to {size}.")
     if both_bad and max(ranks) > 1:
-        raise VoteError("If all answers are bad, none is better: all have place 1.")
+        raise VoteError(_("If all answers are bad, none is better: all have place 1."))
     return tuple(ranks)
 
 
@@ -56,14 +57,14 @@ def check_comparable(ranks: Sequence[int], shown: Conversations, *, running: boo
     if len({*shown}) > 1:
         return
     if not any(shown[0]):
-        raise VoteError("There is nothing to compare yet: wait for the first words.")
+        raise VoteError(_("There is nothing to compare yet: wait for the first words."))
     if running:
         raise VoteError(
-            "The answers are the same so far: wait for the first difference, or stop them."
+            _("The answers are the same so far: wait for the first difference, or stop them.")
         )
     if len({*ranks}) > 1:
         raise VoteError(
-            "The answers have the same words, so none is better: vote a tie, or ask a follow-up."
+            _("The answers have the same words, so none is better: vote a tie, or ask a follow-up.")
         )
 
 
@@ -83,6 +84,23 @@ def reveal_of(battle: Battle, vote: Vote, *, tells_seed: bool = True, same: Grou
         nonce=battle.nonce.hex() if shown else None,
         commitment=commitment_of(battle),
         same=same,
+    )
+
+
+def decided_reveal(battle: Battle) -> Reveal:
+    """Return what a visitor is told once a judge has decided in their place."""
+    return Reveal(
+        vote=None,
+        battle=battle.id,
+        models=battle.models,
+        ranks=(),
+        both_bad=False,
+        source=None,
+        early=False,
+        mode=battle.mode,
+        seed=seed_to_hex(battle.seed),
+        nonce=battle.nonce.hex(),
+        commitment=commitment_of(battle),
     )
 
 

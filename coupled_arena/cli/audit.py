@@ -91,6 +91,10 @@ def plan(
         float, typer.Option(help="Verdicts on other comparisons, for each vote.")
     ] = 10,
     price: Annotated[float | None, typer.Option(help="Of one verdict.")] = None,
+    cutoff: Annotated[
+        Literal["max-t", "step-down", "any-time", "bonferroni"],
+        typer.Option(help="Of a board looked at once, or (any-time) watched until it tells."),
+    ] = "max-t",
     judge: Judge = None,
     ties: TiesOption = "loss",
     mode: Modes = "all",
@@ -111,12 +115,18 @@ def plan(
     from coupled_arena.analysis.audit.read import read_audit_estimates
     from coupled_arena.analysis.leaderboard.read import read_estimates
     from coupled_arena.stats.judges.model_counts import Ties
+    from coupled_arena.stats.ranking.rank_sets import Cutoff
     from coupled_arena.views.tables.audit import plan_answer
-    from coupled_arena.views.words.audit import plan_words
+    from coupled_arena.views.words.plan import plan_words
 
     if against is not None and ties == "drop":
         raise ArenaError("The leaderboard keeps ties: leave out --ties drop with --against.")
-    question = PlanGoal(model, against, width, power, lead, alpha, verdicts_per_vote, price)
+    question = PlanGoal(
+        *(model, against, width, power, lead, alpha),
+        cutoff=Cutoff(cutoff),
+        verdicts_per_vote=verdicts_per_vote,
+        price=price,
+    )
     with reading(settings) as store:
         selection = _selection(store, judge, mode, None, category, language)
         made = (

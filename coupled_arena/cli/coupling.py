@@ -105,7 +105,7 @@ def _of_file(
 
     read = read_subject_scores(path, seeds, models)
     table = read.of(subject) if subject else read.table
-    scores = StoredScores(path.name, table, subject)
+    scores = StoredScores(path.name, table, subject, read.left_out)
     return scores, read.by_subject() if by_category else None
 
 

@@ -115,16 +115,23 @@ def export(
     format: Annotated[
         Formats, typer.Option(help="File format; arena: votes as Chatbot Arena's rows.")
     ] = Formats.PARQUET,
+    names: Annotated[
+        bool, typer.Option("--names", help="Also who the annotators with links are.")
+    ] = False,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Write battles, replies, votes, verdicts, scores and grades to files."""
+    """Write battles, replies, votes, rationales, verdicts, scores and grades to files."""
     settings = load_settings(config, db=db)
     from coupled_arena.store.transfer import export as exports
 
     with reading(settings) as store:
         files = exports.export(store, out, format.value)
+    if names:
+        from coupled_arena.store.annotators import annotators_path, write_names
+
+        files.append(write_names(annotators_path(settings.db), out))
     paths = [str(path) for path in files]
     show({"files": paths}, as_json, lambda: "\n".join(paths))
 
@@ -150,10 +157,11 @@ def _scores_text(done: Any) -> str:
 
 
 def _import_text(done: Any) -> str:
+    why = f"{done.rationales} new rationales, " if done.rationales else ""
     marks = f", {done.scores} new scores, {done.grades} new grades"
     head = (
         f"{done.rows} rows: {done.battles} new battles, {done.votes} new votes, "
-        f"{done.verdicts} new verdicts{marks if done.scores or done.grades else ''}; "
+        f"{why}{done.verdicts} new verdicts{marks if done.scores or done.grades else ''}; "
         f"{done.filtered} filtered, {len(done.rejected)} rejected."
     )
     return "\n".join([head, *_rejected_lines(done)])

@@ -29,6 +29,8 @@ from coupled_arena.views.tables.experiments import (
     resampling_text,
     simulation_answer,
     simulation_text,
+    watched,
+    watched_answer,
 )
 
 if TYPE_CHECKING:
@@ -145,15 +147,31 @@ def simulate(
     covariance: Covariances = "corrected",
     weighting: Weightings = "stratified",
     cutoff: Annotated[Cutoffs | None, typer.Option(help="One of them.  [default: all]")] = None,
+    watch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Look after each N votes: right at all looks together?"),
+    ] = None,
+    pairing: Annotated[
+        Literal["uniform", "first", "places"],
+        typer.Option(
+            help="With --watch: whose turn it is; first: more often those whose votes are to "
+            "settle which model is best; places: any model's place."
+        ),
+    ] = "uniform",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Draw votes from a known truth, and count how often rank-sets and intervals contain it."""
     from coupled_arena.stats.ranking.estimates import Covariance
+    from coupled_arena.stats.ranking.next_pair import Pairing
     from coupled_arena.stats.ranking.rank_sets import Cutoff
     from coupled_arena.stats.ranking.strata import Weighting
-    from coupled_arena.stats.simulation import coverage, truths
+    from coupled_arena.stats.simulation import coverage, truths, watching
 
+    if pairing != "uniform" and not watch:
+        raise ArenaError(f"--pairing {pairing} chooses after each look: name --watch, too.")
+
+    cutoffs = (Cutoff(cutoff),) if cutoff else tuple(Cutoff)
     with _one_line():
         truth = truths.SimulatedTruth(
             strengths=truths.evenly(models, spread),
@@ -171,12 +189,18 @@ def simulate(
             truth=truth,
             repeats=repeats,
             alpha=alpha,
-            cutoffs=(Cutoff(cutoff),) if cutoff else tuple(Cutoff),
+            cutoffs=cutoffs,
             weighting=Weighting(weighting),
             covariance=Covariance(covariance),
             seed=seed,
         )
+        watched_at = watching.WatchPlan(plan, watch, Pairing(pairing)) if watch else None
     bar = _Bar()
+    if watched_at:
+        seen = watching.watch(watched_at, bar)
+        show(watched_answer(seen), as_json, lambda: watched(seen).text())
+        bar.finish(seen.repeats, repeats)
+        return
     result = coverage.simulate(plan, bar)
     show(simulation_answer(result), as_json, lambda: simulation_text(result))
     bar.finish(result.repeats, repeats)
@@ -245,7 +269,7 @@ def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
 
 
 def _draw_plots(result: Resampling, folder: Path) -> list[str]:
-    from coupled_arena.views.figures.resampling import write_figures
+    from coupled_arena.views.figures.experiment_pages import write_figures
 
     try:
         return [str(path) for path in write_figures(result, folder)]

@@ -1,4 +1,4 @@
-"""The commands that run models in bulk: generate, benchmark, replay."""
+"""The commands that run models in bulk: generate, benchmark."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coupled_arena.cli.plan_files import PlanFile
-from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
+from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.settings import Settings, load_settings, resource
 
@@ -135,29 +135,9 @@ def benchmark(
     show(answer, as_json, lambda: _scored_text(scored))
 
 
-def replay_battle(
-    battle: Annotated[str, typer.Argument(metavar="BATTLE_ID", help="Id, or its beginning.")],
-    config: Config = None,
-    preset: Preset = None,
-    db: Db = None,
-    as_json: Json = False,
-) -> None:
-    """Decode a stored battle again from its seed and compare."""
-    settings = load_settings(config, preset=preset, db=db)
-    from coupled_arena.battles.replay import replay
-    from coupled_arena.services import load_named
-
-    with reading(settings) as store:
-        stored = store.battle(battle)
-    known = {spec.name for spec in settings.catalog.models}
-    wanted = [name for name in stored.models if name in known]
-    result = replay(stored, load_named(settings, wanted), settings.battle.kv_tokens)
-    show(asdict(result), as_json, lambda: _replay_text(result))
-
-
 def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
     from coupled_arena.battles.batch import generate
-    from coupled_arena.services import load_named
+    from coupled_arena.generation.loading import load_named
 
     with _owned(settings) as store:
         models = load_named(settings, plan.models)
@@ -167,7 +147,7 @@ def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
 
 def _scored(settings: Settings, plan: BatchPlan, marker: Marker, at_once: int) -> Scored:
     from coupled_arena.battles.benchmark import run_benchmark
-    from coupled_arena.services import load_named
+    from coupled_arena.generation.loading import load_named
 
     marker.task.ready()  # before the models, which take a while to load
     with _owned(settings) as store:
@@ -268,17 +248,3 @@ def _scored_text(scored: Scored) -> str:
     ]
     head = f"{'Model':<{width}}  {'Mode':<12}{'Answers':>8}{'Score':>9}{'Unread':>8}"
     return "\n".join([_generated_text(scored.made), head, *rows])
-
-
-def _replay_text(result: Any) -> str:
-    if result.identical:
-        return f"{result.battle}: identical"
-    gap = (
-        "the stored token cannot be drawn there, or a server holds the model"
-        if result.score_gap is None
-        else f"the token drawn now beats the stored one by {result.score_gap:.3g}"
-    )
-    return (
-        f"{result.battle}: differs from token {result.first_difference} of {result.model}, "
-        f"turn {result.turn}; {gap}"
-    )

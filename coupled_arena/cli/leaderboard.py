@@ -12,12 +12,16 @@ from coupled_arena.cli.shared import (
     Cutoffs,
     Db,
     Json,
+    Scopes,
+    TieScores,
+    Voter,
     Weightings,
     check_level,
     listed,
     only_judge,
     reading,
     show,
+    voter_of,
 )
 from coupled_arena.core.settings import load_settings
 
@@ -35,9 +39,17 @@ def leaderboard(
     covariance: Covariances = "corrected",
     weighting: Weightings = "stratified",
     cutoff: Cutoffs = "max-t",
+    sets: Annotated[
+        Scopes,
+        typer.Option(help="Rank-sets that hold for all models together, or each by itself."),
+    ] = "joint",
+    ties: Annotated[
+        TieScores, typer.Option(help="A tie is a win for neither, or half a win for both.")
+    ] = "loss",
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
     language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
+    voter: Voter = None,
     bradley_terry: Annotated[
         bool, typer.Option("--bradley-terry", help="Add Bradley-Terry scores.")
     ] = False,
@@ -52,8 +64,9 @@ def leaderboard(
     from coupled_arena.analysis.leaderboard.result import read_leaderboard
     from coupled_arena.core.records import Mode
     from coupled_arena.stats.ranking.estimates import Covariance
-    from coupled_arena.stats.ranking.rank_sets import Cutoff
+    from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
     from coupled_arena.stats.ranking.strata import Weighting
+    from coupled_arena.stats.tie_scores import TieScore
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.leaderboard import board_answer, board_text, scores
 
@@ -68,11 +81,13 @@ def leaderboard(
                 models=listed(models) if models else None,
                 category=category,
                 language=language,
+                voter=voter_of(settings, store, voter),
             ),
-            Method(Weighting(weighting), Covariance(covariance)),
+            Method(Weighting(weighting), Covariance(covariance), TieScore(ties)),
             source=BoardSource(source) if source else None,
             alpha=alpha,
             cutoff=Cutoff(cutoff),
+            scope=Scope(sets),
         )
     found = scores(board) if bradley_terry else None
     show(board_answer(board, found), as_json, lambda: board_text(board, found))

@@ -10,20 +10,25 @@ from typing import Annotated
 
 import typer
 
+from coupled_arena.cli.agreement import agreement
+from coupled_arena.cli.annotators import annotators_app
 from coupled_arena.cli.audit import audit, plan
+from coupled_arena.cli.battles import battles
 from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import export, import_, import_scores
 from coupled_arena.cli.experiments import resample, simulate
-from coupled_arena.cli.generation import benchmark, generate, replay_battle
+from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.leaderboard import leaderboard
 from coupled_arena.cli.models import models_app
+from coupled_arena.cli.replaying import explain, replay_battle
 from coupled_arena.cli.report import report
 from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.interrupts import termination_as_interrupt
+from coupled_arena.core.language import install
 from coupled_arena.core.settings import load_settings
 
 app = typer.Typer(
@@ -34,14 +39,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(models_app, name="models")
+app.add_typer(annotators_app, name="annotators")
 app.command("import")(import_)
 app.command("import-scores")(import_scores)
 app.command()(export)
 app.command()(generate)
 app.command()(benchmark)
 app.command("replay")(replay_battle)
+app.command()(explain)
 app.command()(judge)
+app.command()(battles)
 app.command()(leaderboard)
+app.command()(agreement)
 app.command()(audit)
 app.command()(plan)
 app.command()(coupling)
@@ -69,13 +78,12 @@ def serve(
     machine: blind, the pair of models with the fewest votes first.
     """
     settings = load_settings(config, preset=preset, db=db, host=host, port=port)
+    install(settings.language)
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    from coupled_arena.services import open_services
     from coupled_arena.ui.server import launch
 
-    with open_services(settings, annotate=annotate) as services:
-        launch(services)
+    launch(settings, annotate=annotate)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -88,7 +88,7 @@ def check(
     catalog = settings.catalog
     specs = [catalog[name] for name in names] if names else list(catalog.enabled)
     from coupled_arena.generation.fingerprint import strangers
-    from coupled_arena.services import load
+    from coupled_arena.generation.loading import load
 
     checked: list[Checked] = []
     problems = list(catalog.problems)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.risk.scores import RiskScores
 
 Portfolios = Literal["independent", "empirical", "none"]
-PValueKinds = Literal["percentile", "approximate", "published"]
+PValueKinds = Literal["swap", "percentile", "approximate", "published"]
 Corrections = Literal["bonferroni", "holm", "fdr", "none"]
 Distances = Literal["kendall", "spearman", "pearson"]
 
@@ -72,9 +72,7 @@ def risk(
     threshold: Annotated[
         float, typer.Option(help="Violation ratio below which absolute tests say dominance.")
     ] = 0.25,
-    p_values: Annotated[PValueKinds, typer.Option(help="How the bootstrap decides.")] = (
-        "percentile"
-    ),
+    p_values: Annotated[PValueKinds, typer.Option(help="How the bootstrap decides.")] = "swap",
     correction: Annotated[Corrections, typer.Option(help="For many tests at once.")] = (
         "bonferroni"
     ),

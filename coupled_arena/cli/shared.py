@@ -15,13 +15,19 @@ from coupled_arena.core.settings import Settings
 Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
 Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
 Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.duckdb]")]
+Voter = Annotated[
+    str | None, typer.Option(help="Only this person's votes: an annotator's name, or a voter.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 # Spelled out rather than imported, which would cost every command the time to load scipy; a test
 # holds them against the enumerations.
 Weightings = Literal["stratified", "position", "count"]
 Covariances = Literal["corrected", "published"]
-Cutoffs = Literal["max-t", "bonferroni", "chi2"]
+Cutoffs = Literal["max-t", "step-down", "any-time", "bonferroni", "chi2"]
+
+TieScores = Literal["loss", "half"]
+Scopes = Literal["joint", "marginal"]
 
 
 def show(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
@@ -43,6 +49,18 @@ def reading(settings: Settings) -> Any:
     if age is not None:
         typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
     return store
+
+
+def voter_of(settings: Settings, store: Any, voter: str | None) -> str | None:
+    """Return the voter whom a name or a voter stands for; whoever has no vote here is refused."""
+    if voter is None:
+        return None
+    from coupled_arena.store.annotators import annotators_path, voter_called
+    from coupled_arena.store.queries.voters import check_voter
+
+    called = voter_called(annotators_path(settings.db), voter)
+    check_voter(store, called, voter)
+    return called
 
 
 def only_judge(store: Any) -> str:

@@ -42,6 +42,7 @@ class Environment(BaseSettings):
     host: str | None = None
     port: str | None = None
     preset: str | None = None
+    language: str | None = None
     snapshot_seconds: str | None = None
     sampling: dict[str, str] = {}
     battle: dict[str, str] = {}

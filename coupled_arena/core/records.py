@@ -134,6 +134,8 @@ class Battle:
         Versions, revisions, dtypes, thresholds and batch shape: whatever fixes the rounding.
     experiment, repetition
         The batch run's seed and the repetition within it, where a batch run made the battle.
+    chance : float or None
+        Probability with which these models, in any order, were drawn; None where nobody noted it.
     """
 
     id: str
@@ -149,6 +151,7 @@ class Battle:
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     experiment: str | None = None
     repetition: int | None = None
+    chance: float | None = None
 
     @property
     def commitment(self) -> str:

@@ -71,6 +71,9 @@ class BattleSettings(_Checked):
     the same prompt (two, three or four); ``most_at_once`` how many battles decode together before
     newcomers wait, and ``most_waiting`` how many wait before others are sent away. Each model holds
     the keys and values of at most ``kv_tokens`` tokens; where nothing is said, free memory decides.
+    A vote can be undone for ``undo_seconds``, after which the names are shown. By ``pairing`` all
+    pairs of models are drawn alike, or more often those whose votes are to settle which model is
+    first, or any model's place.
     """
 
     coupled_share: float = Field(default=0.5, ge=0, le=1)
@@ -78,6 +81,8 @@ class BattleSettings(_Checked):
     most_at_once: int = Field(default=64, ge=1)
     most_waiting: int = Field(default=640, ge=0)
     kv_tokens: int | None = Field(default=None, ge=1)
+    undo_seconds: float = Field(default=5, ge=0, le=60)
+    pairing: Literal["uniform", "first", "places"] = "uniform"
 
 
 class JudgeSettings(_Checked):
@@ -85,7 +90,9 @@ class JudgeSettings(_Checked):
 
     A name stands for the model of that name unless ``model`` says otherwise, and the other way
     round. ``live``: judge battles of the app once they are voted on, where the judge is named and
-    has a key or a server of its own. Prices are per million tokens, in any currency.
+    has a key or a server of its own. Prices are per million tokens, in any currency. Visitors may
+    put ``visitor_questions`` to it in an hour, each of them, and ``daily_questions`` in a day, all
+    together; both orders of two answers are two questions.
     """
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
@@ -95,6 +102,7 @@ class JudgeSettings(_Checked):
     prompt: Path | None = None
     swap: Swap = Swap.BOTH
     both_bad: bool = False
+    reasons: bool = False
     temperature: Annotated[float, Field(ge=0, le=10)] | Literal["server"] = 0.0
     max_tokens: int = Field(default=256, ge=1)
     concurrency: int = Field(default=8, ge=1, le=256)
@@ -103,6 +111,8 @@ class JudgeSettings(_Checked):
     price_in: float = Field(default=0, ge=0)
     price_out: float = Field(default=0, ge=0)
     live: bool = True
+    visitor_questions: int = Field(default=60, ge=0)
+    daily_questions: int = Field(default=2000, ge=0)
 
     @field_validator("key", mode="before")
     @classmethod
@@ -150,6 +160,7 @@ class Settings(_Checked):
     host: str = "127.0.0.1"
     port: int = Field(default=7860, ge=0, le=65_535)
     preset: str = "demo"
+    language: str = "en"
     snapshot_seconds: float = Field(default=15, gt=0)
     sampling: SamplingSettings = SamplingSettings()
     battle: BattleSettings = BattleSettings()

@@ -21,6 +21,7 @@ from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_messages import (
     Cancel,
     Ended,
+    Joined,
     Ready,
     Refused,
     Report,
@@ -28,19 +29,21 @@ from coupled_arena.generation.engine_messages import (
     Submit,
 )
 from coupled_arena.generation.language_model import LanguageModel, is_served
+from coupled_arena.generation.late_models import Late, LateModels
 from coupled_arena.generation.running import Announced, Running
 
 CADENCE = 0.05  # seconds between reports of growing texts, of all turns together
+BEAT = 5.0  # seconds after which a report is made though nothing has changed
 Load = Callable[[], Mapping[str, LanguageModel]]
 
 
-def run(pipe: Connection, load: Load, capacity: Capacity) -> None:
+def run(pipe: Connection, load: Load, capacity: Capacity, late: Late) -> None:
     """Load models and decode what arrives, until the other end of the pipe is closed."""
     # Ctrl-C reaches all processes of a terminal, and a host's SIGTERM all of a service: the server
     # stores the rounds that run, and needs this process for it.
     for stopped in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stopped, signal.SIG_IGN)
-    _Child(_Pipe(pipe)).serve(load, capacity)
+    _Child(_Pipe(pipe)).serve(load, capacity, late)
 
 
 class _Pipe:
@@ -90,7 +93,7 @@ class _Child:
         self._ended = threading.Event()
         self._loaded = threading.Event()
 
-    def serve(self, load: Load, capacity: Capacity) -> None:
+    def serve(self, load: Load, capacity: Capacity, late: Late) -> None:
         """Load models and report for as long as the engine lives."""
         import torch
 
@@ -104,7 +107,7 @@ class _Child:
         if threads := threads_beside_a_server():
             torch.set_num_threads(threads)
         try:
-            models = load()
+            models = dict(load())
         except ArenaError as error:
             self._pipe.send(Refused(error))
             return
@@ -112,7 +115,14 @@ class _Child:
         self._worker = EngineWorker(self._engine)
         self._loaded.set()
         stand_ins = {name: _stand_in(model) for name, model in models.items()}
-        self._pipe.send(Ready(stand_ins, self._engine.room.tokens))
+        missing = {name: asks for name, asks in late.items() if name not in models}
+        self._pipe.send(Ready(stand_ins, self._engine.room.tokens, len(missing)))
+
+        def joins(model: LanguageModel) -> None:
+            models[model.name] = model  # known here before anybody can ask for it
+            self._pipe.send(Joined(_stand_in(model), late_models.away))
+
+        late_models = LateModels(missing, joins)
         self._report_for_life()
 
     def _listen(self) -> None:
@@ -147,9 +157,9 @@ class _Child:
         self._pipe.send(Report({}, {}, {order.number: ended}, failing=False))
 
     def _report_for_life(self) -> None:
-        failing, due = False, 0.0
+        failing, due, said = False, 0.0, 0.0
         while self._worker.alive or self._runs:
-            self._ended.wait(CADENCE if self._runs or failing else None)
+            self._ended.wait(CADENCE if self._runs or failing else BEAT)
             self._ended.clear()
             ended = self._take_ended()
             grown: dict[int, tuple[str, ...]] = {}
@@ -158,8 +168,10 @@ class _Child:
                 due = time.monotonic() + CADENCE
                 grown, places = self._take_grown(), self._take_places()
             before, failing = failing, self._worker.failing
-            if grown or places or ended or failing != before:
+            beats = time.monotonic() - said >= BEAT and not self._worker.hangs
+            if grown or places or ended or failing != before or beats:
                 self._pipe.send(Report(grown, places, ended, failing))
+                said = time.monotonic()
 
     def _take_ended(self) -> dict[int, Ended]:
         with self._changing:
@@ -198,7 +210,8 @@ def _result(running: Running) -> Ended:
     lines = tuple(
         (line.tokens, line.text, line.finish) for line in running.lines if line.finish is not None
     )
-    return Ended(lines, running.begun, running.most_rows, running.error)
+    draws = tuple(line.draw for line in running.lines)
+    return Ended(lines, running.begun, running.most_rows, running.error, draws)
 
 
 def _stand_in(model: Any) -> StandIn:

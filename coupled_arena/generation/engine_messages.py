@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish
+from coupled_arena.generation.draws import Draw
 from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.running import Request
 from coupled_arena.generation.tokenization import Tokenization
@@ -66,10 +67,25 @@ class Close:
 
 @dataclass(frozen=True)
 class Ready:
-    """The models that were loaded, and what they have room for; turns are taken from now on."""
+    """The models that were loaded, and what they have room for; turns are taken from now on.
+
+    Attributes
+    ----------
+    away : int
+        How many more are asked for, on servers that do not answer.
+    """
 
     models: dict[str, StandIn]
     kv_tokens: int | None
+    away: int
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A model whose server answers at last, and how many are still away."""
+
+    model: StandIn
+    away: int
 
 
 @dataclass(frozen=True)
@@ -81,17 +97,21 @@ class Refused:
 
 @dataclass(frozen=True)
 class Ended:
-    """A turn as it is to be stored: tokens, text and end of each line, in order."""
+    """A turn as it is to be stored: tokens, text and end of each line, in order.
+
+    `draws` has the first draw of each, where that was asked for.
+    """
 
     lines: tuple[tuple[list[int], str, Finish], ...]
     begun: bool
     most_rows: int
     error: ArenaError | None
+    draws: tuple[Draw | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Report:
-    """What has changed since the last report.
+    """What has changed since the last report; now and then nothing, to show that somebody lives.
 
     Attributes
     ----------

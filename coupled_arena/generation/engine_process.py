@@ -1,6 +1,6 @@
 """An engine in a process of its own, so that a busy web server does not slow it down.
 
-The process is started again whenever it ends by itself; what it was decoding is lost.
+The process is started again whenever it ends by itself or hangs; what it was decoding is lost.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from coupled_arena.generation.engine_messages import (
     Cancel,
     Close,
     Ended,
+    Joined,
     Ready,
     Refused,
     Report,
     StandIn,
     Submit,
 )
+from coupled_arena.generation.late_models import Late
 from coupled_arena.generation.running import Announced, Line, Request, Running
+from coupled_arena.generation.watchdog import Watchdog
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
@@ -68,6 +71,8 @@ class RelayedTurn(Running):
         self.most_rows, self.error = ended.most_rows, ended.error
         for line, (tokens, text, finish) in zip(self.lines, ended.lines, strict=False):
             line.tokens, line.text, line.finish = tokens, text, finish
+        for line, draw in zip(self.lines, ended.draws, strict=False):
+            line.draw = draw
         if ended.lines:
             self.texts = tuple(line.text for line in self.lines)
         self.done.set()
@@ -87,11 +92,15 @@ class EngineProcess:
         Returns the models; called in the child, so it must be a function that can be imported, or
         a partial of one.
     capacity : Capacity
+    late : mapping of str to callable
+        What loads models that may come later, by name; called in the child, too.
 
     Attributes
     ----------
     models : dict of str to StandIn
         Those that were loaded.
+    away : int
+        How many of the late ones have not come yet.
     room : Room
         What they have room for.
 
@@ -101,11 +110,13 @@ class EngineProcess:
         What the first loading raised.
     """
 
-    def __init__(self, load: engine_child.Load, capacity: Capacity | None = None) -> None:
+    def __init__(
+        self, load: engine_child.Load, capacity: Capacity | None = None, late: Late | None = None
+    ) -> None:
         self.models: dict[str, StandIn] = {}
+        self.away = 0
         self.room = Room(self.models, None)
-        self._load = load
-        self._capacity = capacity or Capacity()
+        self._load, self._capacity, self._late = load, capacity or Capacity(), late or {}
         self._numbers = count()
         self._gate = threading.Lock()  # around what follows
         self._runs: dict[int, RelayedTurn] = {}
@@ -197,10 +208,8 @@ class EngineProcess:
             )
             self._closing.wait(pause)
         if not self._first.done():
-            how = _how_ended(self._process)
-            self._first.set_exception(
-                ModelError(f"The process that loads the models has ended ({how}).")
-            )
+            why = f"The process that loads the models has ended ({_how_ended(self._process)})."
+            self._first.set_exception(ModelError(why))
 
     def _live(self) -> tuple[float | None, int]:
         """See a child through its life; return since when it was ready, and how many it cost."""
@@ -209,7 +218,7 @@ class EngineProcess:
             if self._closing.is_set():
                 return None, 0
             outbox = self._outbox = queue.SimpleQueue()
-        work = (there, self._load, self._capacity)
+        work = (there, self._load, self._capacity, self._late)
         child = _PROCESSES.Process(
             target=engine_child.run, args=work, name="lockstep-engine", daemon=True
         )
@@ -218,12 +227,15 @@ class EngineProcess:
         there.close()
         sender = threading.Thread(target=_send, args=(here, outbox), daemon=True)
         sender.start()
+        watchdog = Watchdog(lambda: self.alive, child.kill)
         try:
             while True:
                 self._hear(here.recv())
+                watchdog.hear()
         except (EOFError, OSError):
             pass  # it has ended
         finally:
+            watchdog.close()
             child.join(_LAST_STEP)
             child.kill()
             child.join()
@@ -247,11 +259,15 @@ class EngineProcess:
             logging.getLogger(message.name).handle(message)
         elif isinstance(message, Ready):
             self.models.update(message.models)
+            self.away = message.away
             self.room.tokens = message.kv_tokens
             self._ready_since = time.monotonic()
             _log.info("Process %d decodes", self._process.pid)
             if not self._first.done():
                 self._first.set_result(None)
+        elif isinstance(message, Joined):
+            self.models[message.model.name] = message.model
+            self.away = message.away
         elif isinstance(message, Refused):
             if self._first.done():
                 _log.error("%s", message.error)

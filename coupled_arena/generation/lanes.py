@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 
 from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.draws import read_draw
 from coupled_arena.generation.language_model import (
     LanguageModel,
     LocalModel,
@@ -111,6 +112,7 @@ class LocalLane:
         if len(rows) < len(self.lines):
             logits = logits[to_device(torch.tensor(rows), self.model.device)]
         scores = outcome_scores(logits, self._stops, sampling)
+        self._open(scores, rows)
         if not sampling.temperature:
             return draw(scores, None)
         places = [self.lines[row].place for row in rows]
@@ -118,6 +120,13 @@ class LocalLane:
             return draw_at(scores, self._noise, places)
         # On a GPU all noise is made in the time in which one would ask how little is needed.
         return draw(scores, self._noise.at(places))
+
+    def _open(self, scores: torch.Tensor, rows: list[int]) -> None:
+        """Keep what is behind the first draw of those lines for which that was asked."""
+        for at, line in enumerate(self.lines[row] for row in rows):
+            if line.opened and not line.tokens:
+                noise = self._noise.at([line.place])[0] if line.sampling.temperature else None
+                line.draw = read_draw(scores[at], noise, self.model.vocabulary, line.opened)
 
     def _by_sampling(self) -> dict[Sampling, list[int]]:
         groups: dict[Sampling, list[int]] = defaultdict(list)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.draws import Draw
 from coupled_arena.generation.language_model import LanguageModel
 
 
@@ -23,11 +24,21 @@ class Contender:
 
 @dataclass(frozen=True)
 class Request:
-    """One turn of a battle, ready to decode."""
+    """One turn of a battle, ready to decode.
+
+    Attributes
+    ----------
+    position : int
+        That of the first token: more than 0 where the prompts hold the beginning of the answers.
+    opened : int
+        How many of the likeliest outcomes of the first draw to keep, see `Line.draw`.
+    """
 
     contenders: tuple[Contender, ...]
     sampling: Sampling
     turn: int = 0
+    position: int = 0
+    opened: int = 0
 
 
 class Announced(threading.Event):
@@ -70,6 +81,11 @@ class Worker(Protocol):
         """Whether step after step has failed, and none gone well since."""
         ...
 
+    @property
+    def away(self) -> int:
+        """How many models may still join, whose servers do not answer."""
+        ...
+
     def check(self, request: Request) -> None:
         """Raise PromptLengthError where the memory never holds such a turn."""
         ...
@@ -80,7 +96,13 @@ class Worker(Protocol):
 
 
 class Line:
-    """One reply being written, token by token."""
+    """One reply being written, token by token.
+
+    Attributes
+    ----------
+    draw : Draw or None
+        The first draw laid open, where that was asked for and the model computes here.
+    """
 
     def __init__(self, contender: Contender, request: Request, model: LanguageModel) -> None:
         self.contender = contender
@@ -89,9 +111,12 @@ class Line:
         self.limit = min(
             request.sampling.max_new_tokens, model.context_length - len(contender.prompt)
         )
+        self.opened = request.opened
+        self.draw: Draw | None = None
         self.tokens: list[int] = []
         self.text = ""
         self.finish: Finish | None = None
+        self._position = request.position
         self._lengths: list[int] = []  # of the text, after each token
         self._vocabulary = model.vocabulary
         self._decoder = model.vocabulary.decoder()
@@ -104,7 +129,7 @@ class Line:
     @property
     def place(self) -> tuple[int, int, int]:
         """Seed, turn and position of the next token's noise."""
-        return self.contender.seed, self.turn, len(self.tokens)
+        return self.contender.seed, self.turn, self._position + len(self.tokens)
 
     def take(self, outcome: int) -> None:
         """Append the drawn outcome: a token, or the end."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
@@ -17,6 +18,7 @@ from coupled_arena.generation.running import Request, Running
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
 _FAILING = 3  # a single bad question fails once; a broken device every time
+_LONGEST_STEP = 600.0  # seconds; a large model reads its first prompt on a slow machine in fewer
 _STOPPED = "The engine has stopped: restart the arena."
 
 
@@ -29,10 +31,13 @@ class EngineWorker:
         From now on only this worker may step it.
     """
 
+    away = 0  # who drives an engine here has all models it will have
+
     def __init__(self, engine: LockstepEngine) -> None:
         self._engine = engine
         self._inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
         self._open = True
+        self._step_began = time.monotonic()
         self._gate = threading.Lock()  # nothing may enter the inbox once it has been emptied
         self._thread = threading.Thread(target=self._work, name="lockstep-engine", daemon=True)
         self._thread.start()
@@ -51,6 +56,11 @@ class EngineWorker:
     def failing(self) -> bool:
         """Whether step after step has failed, and none gone well since."""
         return self._engine.failures >= _FAILING
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a step goes on for longer than any should."""
+        return self._engine.battles > 0 and time.monotonic() - self._step_began > _LONGEST_STEP
 
     def check(self, request: Request) -> None:
         """Raise PromptLengthError where the memory never holds such a turn."""
@@ -86,6 +96,7 @@ class EngineWorker:
         try:
             self._compile()
             while self._take_in():
+                self._step_began = time.monotonic()
                 try:
                     self._engine.step()
                 except Exception as error:  # noqa: BLE001 - everybody's thread: nothing may end it

@@ -11,6 +11,8 @@ from typing import Any
 
 from coupled_arena.core.records import Outcome
 
+REASON = "reason"
+
 
 @dataclass(frozen=True)
 class Ballot:
@@ -20,10 +22,13 @@ class Ballot:
     ----------
     meanings : mapping of str to Outcome or bool
         What each label says: who is better, or whether an answer is right.
+    reasons : bool
+        Whether it is to give its reason before the label, under another key.
     """
 
     key: str
     meanings: Mapping[str, Outcome | bool]
+    reasons: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -33,12 +38,19 @@ class Ballot:
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of an answer."""
+        reason = {REASON: {"type": "string"}} if self.reasons else {}
+        properties = {**reason, self.key: {"type": "string", "enum": list(self.labels)}}
         return {
             "type": "object",
-            "properties": {self.key: {"type": "string", "enum": list(self.labels)}},
-            "required": [self.key],
+            "properties": properties,
+            "required": list(properties),
             "additionalProperties": False,
         }
+
+    def form(self, label: str) -> str:
+        """Return an answer as the judge is asked to write it."""
+        reason = f'"{REASON}": "(why, in one or two sentences)", ' if self.reasons else ""
+        return f'{{{reason}"{self.key}": "{label}"}}'
 
 
 _VERDICTS = {"A": Outcome.FIRST, "B": Outcome.SECOND, "tie": Outcome.TIE}
@@ -57,19 +69,40 @@ def read_label(raw: str, ballot: Ballot) -> str | None:
     """Return the label that an answer is, None if it is anything else.
 
     It is ``{"verdict": "A"}``, with any white space, by itself or in one Markdown code block.
-    Nothing is searched for: an answer that only contains a verdict may be quoting one.
+    Nothing is searched for: an answer that only contains a verdict may be quoting one. A reason may
+    stand beside it where the judge was asked for one.
     """
+    given = _pairs(raw)
+    if ballot.reasons and len(given) == 2:
+        given = tuple(pair for pair in given if pair[0] != REASON or not isinstance(pair[1], str))
+    return next((label for label in ballot.labels if given == ((ballot.key, label),)), None)
+
+
+def read_reason(raw: str) -> str | None:
+    """Return the reason that stands in an answer beside its verdict; None if it has none."""
+    reasons = [value for key, value in _pairs(raw) if key == REASON and isinstance(value, str)]
+    return reasons[0].strip() or None if reasons else None
+
+
+def _pairs(raw: str) -> tuple[tuple[str, Any], ...]:
+    """Return keys and values of an answer that is one JSON object; nothing of any other."""
     if len(raw) > _LONGEST:
-        return None
+        return ()
     text = raw.strip()
     if block := _CODE_BLOCK.fullmatch(text):
         text = block[1]
     try:
         # As pairs, for a repeated key would otherwise vanish.
-        given = json.loads(text, object_pairs_hook=tuple)
+        given = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
-        return None
-    return next((label for label in ballot.labels if given == ((ballot.key, label),)), None)
+        return ()
+    return tuple(given) if isinstance(given, _Pairs) else ()
+
+
+class _Pairs(tuple):
+    """A JSON object, which no JSON array equals."""
+
+    __slots__ = ()
 
 
 def label_probability(

@@ -81,7 +81,7 @@ def read_prompt(path: Path) -> JudgePrompt:
 def messages(prompt: JudgePrompt, question: Question, ballot: Ballot) -> list[dict[str, str]]:
     """Return the chat that asks a question: the same instructions always, then the texts."""
     graded = isinstance(question, Solution)
-    forms = {label: f'{{"{ballot.key}": "{label}"}}' for label in ballot.labels}
+    forms = {label: ballot.form(label) for label in ballot.labels}
     meant = [f"{form} if {_MEANING[ballot.meanings[label]]}" for label, form in forms.items()]
     closing = _CLOSING.format(
         question="Is the answer right?" if graded else "Which answer is better?",

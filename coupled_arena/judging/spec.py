@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coupled_arena.core.records import Outcome, Swap
 from coupled_arena.judging.answer import GRADE, VERDICT, VERDICT_OR_BOTH_BAD, Ballot
@@ -22,6 +22,8 @@ class JudgeSpec:
         Longest answer, thinking included.
     both_bad : bool
         Whether the judge may say that neither answer is of any use.
+    reasons : bool
+        Whether it gives its reason before each verdict.
     grades : bool
         Whether it is asked if single answers are right, rather than which of two is better.
     """
@@ -33,6 +35,7 @@ class JudgeSpec:
     max_tokens: int = 256
     swap: Swap = Swap.BOTH
     both_bad: bool = False
+    reasons: bool = False
     grades: bool = False
 
     @property
@@ -40,7 +43,7 @@ class JudgeSpec:
         """What it may answer."""
         if self.grades:
             return GRADE
-        return VERDICT_OR_BOTH_BAD if self.both_bad else VERDICT
+        return replace(VERDICT_OR_BOTH_BAD if self.both_bad else VERDICT, reasons=self.reasons)
 
     @property
     def binding(self) -> tuple[str, str, str, str]:
@@ -50,7 +53,7 @@ class JudgeSpec:
     @property
     def sampling(self) -> str:
         """All of it that is not model or prompt, as JSON."""
-        asked = {"grades": True} if self.grades else {}
+        asked = {"grades": True} if self.grades else {"reasons": True} if self.reasons else {}
         compared = {} if self.grades else {"swap": self.swap.value, "both_bad": self.both_bad}
         length = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         return json.dumps({**length, **asked, **compared, "layout": LAYOUT}, sort_keys=True)

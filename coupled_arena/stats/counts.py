@@ -161,6 +161,13 @@ class JudgedCounts:
         object.__setattr__(self, "unlabelled", unlabelled)
         _ = self.votes  # checks the names and signs
 
+    @classmethod
+    def without_judge(cls, votes: PairCounts) -> JudgedCounts:
+        """Return votes beside a judge who calls everything a tie, and so says nothing."""
+        labelled = np.zeros((*votes.counts.shape, len(OUTCOMES)), dtype=np.int64)
+        labelled[..., _TIE] = votes.counts
+        return cls(votes.models, labelled, np.zeros_like(votes.counts))
+
     @property
     def votes(self) -> PairCounts:
         """The votes on comparisons that have a verdict too."""

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
-
-_WINS = np.eye(len(OUTCOMES))[:2]  # indicator of a win, by role and outcome
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +58,7 @@ class Influence:
         vote: tuple[FloatArray, FloatArray],
         verdict: tuple[FloatArray, FloatArray],
         tuning: FloatArray,
+        scores: FloatArray,
     ) -> Influence:
         """Return the influence on weighted means of h - λg over votes and λg over verdicts.
 
@@ -71,14 +70,16 @@ class Influence:
             taken from it.
         tuning : ndarray of float64, shape (k, k, 2)
             λ, 0 where a cell lacks verdicts.
+        scores : ndarray of float64, shape (2, 4)
+            h and g of each outcome, see `coupled_arena.stats.tie_scores.TieScore`.
         """
         labelled: list[FloatArray] = []
         unlabelled: list[FloatArray] = []
-        for role, win in enumerate(_WINS):
+        for role, score in enumerate(scores):
             w, c, per_verdict, mean, t = (_as_shown(x, role) for x in (*vote, *verdict, tuning))
-            change = win[:, None] - t[..., None, None] * win - c[..., None, None]
+            change = score[:, None] - t[..., None, None] * score - c[..., None, None]
             labelled.append(w[..., None, None] * change)
-            unlabelled.append((per_verdict * t)[..., None] * (win - mean[..., None]))
+            unlabelled.append((per_verdict * t)[..., None] * (score - mean[..., None]))
         return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
 
     def products(self, counts: JudgedCounts) -> PairProducts:

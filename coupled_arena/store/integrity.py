@@ -10,6 +10,10 @@ _ORPHANS = {
     "turns": "select count(*) from turns anti join battles using (battle)",
     "replies": "select count(*) from replies anti join turns using (battle, turn)",
     "votes": "select count(*) from votes anti join battles using (battle)",
+    "pending_votes": "select count(*) from pending_votes anti join battles using (battle)",
+    "rationales": "select count(*) from rationales anti join votes using (vote)",
+    "pending_rationales": "select count(*) from pending_rationales anti join pending_votes "
+    "using (vote)",
     "verdicts": "select count(*) from verdicts anti join battles using (battle)",
     "scores": "select count(*) from scores anti join replies using (battle, turn, place)",
 }

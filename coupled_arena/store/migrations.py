@@ -23,6 +23,9 @@ def _steps() -> Iterator[str]:
 
 
 MIGRATIONS: tuple[str, ...] = tuple(_steps())
+# What the first steps come to where there is nothing yet to bring along.
+_SQUASHED = 4
+_AT_ONCE = (_FOLDER / f"1-{_SQUASHED}.sql").read_text(encoding="utf-8")
 
 
 _OTHERS = """
@@ -73,6 +76,8 @@ def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[str] = M
     """
     done = check(connection, len(migrations))
     pending = list(enumerate(migrations, start=1))[done:]
+    if not done and tuple(migrations[:_SQUASHED]) == MIGRATIONS[:_SQUASHED]:
+        pending[:_SQUASHED] = [(_SQUASHED, _AT_ONCE)]
     at_once = 1 if done else len(pending)
     while pending:
         _apply(connection, pending[:at_once])

@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING
 import gradio as gr
 
 from coupled_arena.battles.annotation import Annotation
+from coupled_arena.core.language import _
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from coupled_arena.services import Services
+from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.ui.parts.agreement_panel import AgreementPanel
+from coupled_arena.ui.parts.annotator_notice import annotator_notice
 from coupled_arena.ui.parts.backup_notice import BackupNotice
-from coupled_arena.ui.parts.judge_notice import JudgeNotice
+from coupled_arena.ui.parts.header import header
+from coupled_arena.ui.parts.identity import NAME
+from coupled_arena.ui.parts.judge_notice import judge_notice
+from coupled_arena.ui.parts.model_notice import model_notice
 from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.annotation import AnnotationTab
 from coupled_arena.ui.tabs.audit import AuditTab
+from coupled_arena.ui.tabs.battles import BattlesTab
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.ui.tabs.data import DataTab
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
@@ -25,63 +33,89 @@ from coupled_arena.ui.tabs.leaderboard import LeaderboardTab
 from coupled_arena.ui.tabs.risk import RiskTab
 
 if TYPE_CHECKING:
-    from coupled_arena.battles.arena import Arena
-    from coupled_arena.core.records import Sampling
-
-_TITLE = "# Coupled Arena\nLanguage models, side by side, with the same luck."
+    from coupled_arena.battles.again import Again
 
 
 def build(services: Services) -> gr.Blocks:
     """Return the page."""
-    with gr.Blocks(title="Coupled Arena", fill_width=True) as page:
-        gr.Markdown(_TITLE)
+    hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
+    again = _again(services)
+    with gr.Blocks(title=NAME, fill_width=True) as page:
+        header()
+        annotator_notice(page)
         if services.live_judge:
-            JudgeNotice(services.live_judge).build()
+            judge_notice(services.live_judge).build()
+        if not isinstance(services.arena, Annotation) and _has_servers(services):
+            model_notice(services.arena.worker).build()
         with gr.Tabs() as tabs:
-            with gr.Tab("Battle", id="battle"):
-                _build_battle_tab(services, page)
-            with gr.Tab("Leaderboard", id="leaderboard"):
+            with gr.Tab(_("Battle"), id="battle"):
+                _build_battle_tab(services, page, again)
+            with gr.Tab(_("Leaderboard"), id="leaderboard"):
                 board = LeaderboardTab(services.store, services.estimates)
                 board.build()
-            with gr.Tab("Audit", id="audit"):
+            with gr.Tab(_("Audit"), id="audit"):
                 audit = AuditTab(services.store, services.audits, services.estimates)
                 audit.build()
-            with gr.Tab("Coupling", id="coupling"):
-                coupling = CouplingTab(services.store)
+                agreement = AgreementPanel(services.store)
+                agreement.build()
+            with gr.Tab(_("Coupling"), id="coupling"):
+                coupling = CouplingTab(services.store, hidden)
                 coupling.build()
-            with gr.Tab("Risk", id="risk"):
-                risk = RiskTab(StoredReplies(services.store))
+            with gr.Tab(_("Risk"), id="risk"):
+                risk = RiskTab(StoredReplies(services.store, hidden))
                 risk.build()
-            with gr.Tab("Experiments", id="experiments"):
+            with gr.Tab(_("Experiments"), id="experiments"):
                 experiments = ExperimentsTab(services.store, services.estimates)
                 experiments.build()
-            if not isinstance(services.arena, Annotation):
-                with gr.Tab("Compare", id="compare"):
-                    _build_compare_tab(services.arena, services.settings.sampling.sampling())
-            with gr.Tab("Data", id="data", elem_id="data-tab") as data:
-                annotates = isinstance(services.arena, Annotation)
-                DataTab(services.store, "stored" if annotates else "rounds").build()
+            _build_compare_tab(services, again)
+            with gr.Tab(_("Battles"), id="battles"):
+                BattlesTab(services.store, hidden, again).build()
+            with gr.Tab(_("Data"), id="data", elem_id="data-tab") as data:
+                DataTab(services.store, hidden).build()
                 if services.backup:
                     BackupNotice(services.backup).build(data)
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
+        agreement.read_when_shown(tabs, _("Audit"))
         coupling.read_when_shown(page, tabs)
         risk.wire(page, tabs)
-        experiments.offer_when_shown(tabs)
+        experiments.offer_when_shown(page, tabs)
     return page
 
 
-def _build_battle_tab(services: Services, page: gr.Blocks) -> None:
+def _has_servers(services: Services) -> bool:
+    return any(spec.server for spec in services.settings.catalog.enabled)
+
+
+def _again(services: Services) -> Again | None:
+    """Return what decodes a battle again with the models that are loaded, if any are."""
+    arena = services.arena
+    if isinstance(arena, Annotation):
+        return None
+    from coupled_arena.battles.again import Again
+
+    return Again(arena.models, arena.worker)
+
+
+def _build_battle_tab(services: Services, page: gr.Blocks, again: Again | None) -> None:
     if isinstance(services.arena, Annotation):
-        AnnotationTab(services.arena).build(page)
+        AnnotationTab(services.arena, services.judged).build(page)
         return
     from coupled_arena.ui.tabs.battle import BattleTab
 
     library = read_library(resource("data/prompts.jsonl"))
-    BattleTab(services.arena, library, services.settings.battle.models_at_once).build(page)
+    size = services.settings.battle.models_at_once
+    BattleTab(services.arena, library, size, again, services.judged).build(page)
 
 
-def _build_compare_tab(arena: Arena, sampling: Sampling) -> None:
+def _build_compare_tab(services: Services, again: Again | None) -> None:
+    arena = services.arena
+    if isinstance(arena, Annotation):
+        return
     from coupled_arena.ui.tabs.compare import CompareTab
 
-    CompareTab(arena.models, arena.worker, sampling).build()
+    sampling = services.settings.sampling.sampling()
+    models, judge = arena.models, services.asked_judge
+    judged = bool(services.judged)
+    with gr.Tab(_("Compare"), id="compare"):
+        CompareTab(models, arena.worker, sampling, again, judge, judged=judged).build()

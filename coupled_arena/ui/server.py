@@ -5,54 +5,65 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from contextlib import suppress
+import sys
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
-from gradio.themes import Soft
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from coupled_arena.battles.annotation import Annotation
-from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.settings import Settings, resource
-from coupled_arena.services import Services
+from coupled_arena.services import Services, open_services
 from coupled_arena.ui.layout import build
 from coupled_arena.ui.parts.answer_stream import answer_stream
+from coupled_arena.ui.parts.identity import ICON, Identity, preview
+from coupled_arena.ui.parts.judged import judgement_stream
+from coupled_arena.ui.parts.policy import ContentPolicy
+from coupled_arena.ui.parts.script_texts import said_texts
+from coupled_arena.ui.parts.texts import texts
 from coupled_arena.ui.parts.visitor import VisitorCookie
+from coupled_arena.ui.sessions import keep_sessions
+from coupled_arena.ui.theme import theme
+from coupled_arena.ui.waiting import holding, listen
 
 _log = logging.getLogger(__name__)
 _MAX_EVENTS = 400  # running events of all visitors; each watched round is one
 _LOOK = 0.01  # seconds between looks at the queue of events while it is empty
-_BACKLOG = 2048  # connections that wait to be taken, as uvicorn has it
 _LAST_ANSWERS = 2  # seconds that open connections get once the server stops
 
 
-def launch(services: Services) -> None:
+def launch(settings: Settings, *, annotate: bool = False) -> None:
     """Serve the page until SIGINT or SIGTERM; rounds that run are then stored as stopped.
+
+    Until models are loaded the page says how far that is.
 
     Raises
     ------
-    SettingsError
-        The port is taken.
+    ArenaError
+        The port is taken, or what `open_services` raises.
     """
-    with _listening(services.settings) as listening:
-        config = uvicorn.Config(
-            _application(services),
-            log_level="warning",
-            timeout_graceful_shutdown=_LAST_ANSWERS,
-        )
+    with listen(settings) as listening, ExitStack() as opened:
+        with holding(listening):
+            services = opened.enter_context(open_services(settings, annotate=annotate))
+            server = _Server(services, _address(listening))
         # The signal that stopped the server comes again once it has stopped.
         with suppress(KeyboardInterrupt):
-            _Server(config, services, _address(listening)).run(sockets=[listening])
+            server.run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
     """Says where it is open; ends rounds before connections."""
 
-    def __init__(self, config: uvicorn.Config, services: Services, address: str) -> None:
+    def __init__(self, services: Services, address: str) -> None:
+        config = uvicorn.Config(
+            _application(services),
+            log_level="warning",
+            timeout_graceful_shutdown=_LAST_ANSWERS,
+        )
         super().__init__(config)
         self._services = services
         self._address = address
@@ -72,29 +83,37 @@ def _application(services: Services) -> FastAPI:
     page = build(services)
     page.max_threads = _MAX_EVENTS
     page.queue(default_concurrency_limit=None)
-    # It looks for events a thousand times a second, for which an idle server took a twentieth of a
-    # processor.
-    page._queue.sleep_when_free = _LOOK
+    _quieten(page._queue)
     watched = None if isinstance(services.arena, Annotation) else services.arena
-    cookie = Middleware(VisitorCookie, watched and watched.expect)
-    application = FastAPI(middleware=[cookie], docs_url=None, redoc_url=None, openapi_url=None)
-    if watched:
-        application.include_router(answer_stream(watched))
+    cookie = Middleware(VisitorCookie, watched and watched.expect, services.annotators)
+    application = FastAPI(
+        middleware=[cookie, Middleware(ContentPolicy), Middleware(Identity)],
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    streams = [answer_stream(watched)] if watched else []
+    streams += [judgement_stream(services.judged)] if services.judged else []
+    for router in (*streams, texts(), preview()):
+        application.include_router(router)
 
     @application.get("/healthz")
     def healthz() -> JSONResponse:
         """Answer 200 while people can vote, else 503; the log says what exactly is wrong."""
         ailing = services.ailing()
-        status = {"status": "unavailable" if ailing else "ok", "ailing": ailing}
+        away = watched.worker.away if watched else 0
+        said = "unavailable" if ailing else "ok"
+        status = {"status": said, "ailing": ailing, "models_away": away}
         return JSONResponse(status, 503 if ailing else 200)
 
     gr.mount_gradio_app(
         application,
         page,
         "/",
-        theme=Soft(font="sans-serif", font_mono="monospace"),
+        theme=theme(),
         css_paths=[resource("assets/arena.css")],
-        head=f"<script>{resource('assets/stream.js').read_text(encoding='utf-8')}</script>",
+        head=said_texts() + "".join(map(_script, ("stream", "address", "sort"))),
+        favicon_path=str(resource(ICON)),
         footer_links=[],
         run_history=False,
         show_error=False,
@@ -102,23 +121,23 @@ def _application(services: Services) -> FastAPI:
     mounted: Any = application.routes[-1]
     # The queue starts with the server; a visitor's request must not start it a second time.
     mounted.app.startup_events_triggered = True
+    keep_sessions(application, page)
     return application
 
 
-def _listening(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Of sockets that do not name their protocol asyncio holds back small answers, for 40 ms each.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((settings.host, settings.port))
-        listening.listen(_BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise SettingsError(
-            f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."
-        ) from error
-    return listening
+def _quieten(events: Any) -> None:
+    """Keep Gradio's queue of events from work that nobody needs."""
+    # It looks for events a thousand times a second, for which an idle server took a twentieth of a
+    # processor.
+    events.sleep_when_free = _LOOK
+    # After each event it made a table of the last 10,000, in any of its threads, for a page that
+    # nobody is shown: 80 MB, and more of a processor the more events there were.
+    events.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # so it is spelt there
+    events.ANALYTICS_MAX_EVENTS = 1
+
+
+def _script(name: str) -> str:
+    return f"<script>{resource(f'assets/{name}.js').read_text(encoding='utf-8')}</script>"
 
 
 def _address(listening: socket.socket) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -32,6 +33,11 @@ def bold(text: str) -> Markup:
     return Markup("<b>{}</b>").format(text)
 
 
+def link(address: str, shown: Markup) -> Markup:
+    """Return what leads somewhere."""
+    return Markup('<a href="{}">{}</a>').format(address, shown)
+
+
 def broken(text: str) -> Markup:
     """Return a text with its line breaks."""
     return Markup("<br>").join(text.split("\n"))
@@ -43,11 +49,23 @@ def listed(items: Iterable[str], kind: str = "") -> Markup:
     return Markup("<ul{}>{}</ul>").format(_class(kind), inside) if inside else inside
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table that is sorted by something else than it shows; None where unknown."""
+
+    shown: object
+    value: float | None
+
+
 def table(names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "") -> Markup:
-    """Return a table, the first cell of each row its name; nothing without rows."""
+    """Return a table, the first cell of each row its name; nothing without rows.
+
+    A cell is sorted as a number where it is one or a `Cell`, else by its text.
+    """
     body = joined(
-        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
-            shown(first), Markup("").join(Markup("<td>{}</td>").format(shown(x)) for x in rest)
+        Markup("<tr>{}{}</tr>").format(
+            _cell(first, "th", Markup(' scope="row"')),
+            Markup("").join(_cell(each, "td", Markup()) for each in rest),
         )
         for first, *rest in rows
     )
@@ -64,6 +82,17 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
     """Return names with their values."""
     inside = (Markup("<dt>{}</dt><dd>{}</dd>").format(name, shown(x)) for name, x in pairs)
     return Markup("<dl>{}</dl>").format(Markup("").join(inside))
+
+
+def _cell(cell: object, tag: str, more: Markup) -> Markup:
+    inside = cell.shown if isinstance(cell, Cell) else cell
+    value = cell.value if isinstance(cell, Cell) else cell
+    if value is None:
+        more += Markup(' data-value=""')
+    elif isinstance(value, int | float):
+        # Digits that change with the order of a sum are left out.
+        more += Markup(' data-value="{:.10g}"').format(value)
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, more, shown(inside))
 
 
 def _class(kind: str) -> Markup:

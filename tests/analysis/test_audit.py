@@ -17,7 +17,8 @@ from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
+from coupled_arena.views.words.audit import audit_warnings, audit_words
+from coupled_arena.views.words.plan import plan_words
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import World
@@ -140,6 +141,25 @@ def test_ties_that_are_dropped(judged):
     assert report.tau_max_range.keys() == {Ties.LOSS}
 
 
+def test_what_the_judge_explains_of_the_board_is_what_it_explains_row_by_row(judged):
+    """With λ = Σ Cov(h, g) / Σ Var(g), both over pairs, each divided by its votes."""
+    variance = shared = cost = 0.0
+    for _ in range(3):  # three pairs with the same 20 votes, in which a is shown first
+        h = np.repeat([[1, 0], [1, 0], [0, 1], [0, 1], [0, 0]], [8, 3, 4, 2, 3], axis=0)
+        g = np.repeat([[1, 0], [0, 0], [0, 1], [0, 0], [1, 0]], [8, 3, 4, 2, 3], axis=0)
+        human, verdict = h - h.mean(axis=0), g - g.mean(axis=0)
+        variance += (human**2).sum()
+        shared += (human * verdict).sum()
+        cost += (verdict**2).sum()
+    expected = shared**2 / cost / variance
+    for ties in Ties:  # the board keeps them, whatever the audit does
+        report = read_audit(judged, GPT, ties)
+        assert report.board_explained == pytest.approx(expected)
+        assert report.board_tau_max == pytest.approx(1 / (1 - expected))
+        worth = f"they are worth {10 / (1 - expected):.1f} at most: between the same two models"
+        assert any(worth in sentence for sentence in audit_words(report)) == (ties is Ties.LOSS)
+
+
 def test_words(judged):
     said = "\n".join(audit_words(read_audit(judged, GPT)))
     assert "10 human votes with gpt are worth" in said
@@ -182,9 +202,9 @@ def test_what_is_missing_is_said(store):
     judge(store, "gpt", _battle(store), 0, 1, None)
     said = "\n".join(audit_warnings(read_audit(store, GPT)))
     assert "mixes battles of different modes: coupled, independent" in said
-    assert "Without a comparison that counts: c, d" in said
-    assert "always said the same of a, b" in said
-    assert "Without a verdict of gpt: e, f" in said
+    assert "2 models without a comparison that counts: c and d." in said
+    assert "always said the same of a and b:" in said
+    assert "2 models without a verdict of gpt: e and f." in said
     assert "unreadable and not counted: 1." in said
 
 

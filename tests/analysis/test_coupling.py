@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from html import unescape
 from itertools import product
 
 import gradio as gr
 import numpy as np
 import pytest
 
+from coupled_arena.analysis.battles import read_battle, read_battles
 from coupled_arena.analysis.coupling.files import read_score_table
 from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
 from coupled_arena.analysis.coupling.result import coupling, curves_of
@@ -19,7 +22,8 @@ from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.tabs.coupling import CouplingTab
-from coupled_arena.views.words.coupling import calculator_findings, coupling_findings
+from coupled_arena.views.addresses import read_address
+from coupled_arena.views.words.coupling import calculator_findings, coupling_verdict
 from tests.batches import at_once
 from tests.store.conftest import make_battle
 
@@ -174,7 +178,8 @@ def two_temperatures(tmp_path_factory):
             for temperature, q, s, mode in product((0.7, 1.0), range(3), range(2), modes):
                 battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
                 sampling = replace(battle.sampling, temperature=temperature)
-                battle = replace(battle, sampling=sampling, repetition=s)
+                made = {"origin": Origin.GENERATE, "repetition": s}
+                battle = replace(battle, sampling=sampling, **made)
                 batch.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
     return db
 
@@ -190,10 +195,21 @@ def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
 
 def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
     with Store.open(two_temperatures, read_only=True) as store, gr.Blocks():
-        tab = CouplingTab(store)
+        tab = CouplingTab(store, "rounds")
         tab.build()
         stored, offered = tab._read(dict.fromkeys(tab._inputs))
         hot, _ = tab._read({**dict.fromkeys(tab._inputs), tab._temperature: 1.0})
+        values = dict.fromkeys(tab._inputs) | {tab._alpha: 0.05, tab._temperature: 1.0}
+        table = tab._refresh(values)[tab._table]
+        (listed, *_) = re.findall(r'href="([^"]*mode=coupled[^"]*)">([\d,]+)<', table)
+        found = read_battles(store, read_address(unescape(listed[0])).wanted, "rounds", size=500)
+        assert len(found.battles) == int(listed[1]) > 0
+        assert {
+            read_battle(store, each.battle, "rounds").battle.sampling.temperature
+            for each in found.battles
+        } == {1.0}
+        given = tab._refresh(values | {tab._uploaded: hot})
+        assert "href" not in given[tab._table]  # what comes from a file has no battles
     shown = offered[tab._temperature]
     assert ([value for _, value in shown.choices], shown.value) == ([0.7, 1.0], 0.7)
     assert shown.visible
@@ -230,6 +246,6 @@ def test_savings_are_said_as_far_as_they_are_known(low, high, said):
     table = ScoreTable(("a", "b"), *rng.integers(0, 2, (2, 20, 4, 2)).astype(float))
     (pair,) = compare_scores(table)
     pair = replace(pair, savings=0.152, savings_low=low, savings_high=high)
-    assert said in coupling_findings(coupling(StoredScores("quiz", table)), pair)
+    assert said in coupling_verdict(coupling(StoredScores("quiz", table)), pair)
     share = "too early to say" in calculator_findings(pair, 0.05, 4, 0.05)
     assert share == (low < 0)

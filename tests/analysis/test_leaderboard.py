@@ -240,10 +240,8 @@ def test_many_sessions_share_one_computation(store, reads):
     assert all(estimates is found[0] for estimates in found)
 
 
-@pytest.mark.parametrize(
-    ("prompts", "weighting"), [(7, Weighting.STRATIFIED), (3, Weighting.COUNT)]
-)
-def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, weighting):
+@pytest.mark.parametrize(("prompts", "pairs"), [(7, 0), (3, 3)], ids=["enough", "filled in"])
+def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, pairs):
     """Coverage is measured on arrays: a store with the same votes must lead to the same board."""
     votes = {"human": 3 * prompts * 4, "judge_only": 3 * 8, "voters": 4}
     truth = SimulatedTruth((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
@@ -255,9 +253,11 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, wei
         plain = estimate(counts, prompts=on) if kept else None
         plain = plain or estimate_from_votes(counts.votes, prompts=on)
         products = drawn.products(plain.influence)
-        expected = plain.clustered(drawn.gram(plain.influence), drawn.clusters, products)
+        gram = drawn.gram(plain.influence, plain.thin)
+        expected = plain.clustered(gram, drawn.clusters, products)
         stored = found.by_source[source]
-        assert stored.weighting is expected.weighting is weighting
+        assert stored.weighting is Weighting.STRATIFIED
+        assert (stored.thin.pairs if stored.thin else 0) == pairs
         assert stored.clusters == expected.clusters == 3 * prompts
         assert stored.theta == pytest.approx(expected.theta, rel=1e-12)
         assert stored.covariance == pytest.approx(expected.covariance, rel=1e-12)

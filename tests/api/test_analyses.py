@@ -228,7 +228,7 @@ def test_results_print_and_show_their_tables(results, kind):
         ),
         (lambda p, r: ca.risk(r, portfolio="gaussian"), "portfolio is one of"),
         (lambda p, r: ca.risk(r.drop(columns="prompt")), "prompt"),
-        (lambda p, r: ca.risk(r.replace(r.quality[3], np.nan)), "no quality on prompt"),
+        (lambda p, r: ca.risk(r.assign(quality=np.nan)), "empty cell on every prompt"),
     ],
 )
 def test_questions_that_make_no_sense(protocols, risks, question, complaint):

@@ -175,7 +175,13 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
     ("given", "settings", "complaint"),
     [
         (None, {"alpha": 0}, "alpha is an error level between 0 and 1"),
-        (None, {"cutoff": "max"}, "cutoff is one of max-t, bonferroni, chi2, not 'max'"),
+        (
+            None,
+            {"cutoff": "max"},
+            "cutoff is one of max-t, step-down, any-time, bonferroni, chi2, not 'max'",
+        ),
+        (None, {"sets": "alone"}, "sets is one of joint, marginal, not 'alone'"),
+        (None, {"ties": "drop"}, "ties is one of loss, half, not 'drop'"),
         (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
         (None, {"source": "crowd"}, "source is one of human, judge, ppr"),
         ("votes.csv", {}, "votes is a pandas DataFrame"),

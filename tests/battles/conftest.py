@@ -60,9 +60,14 @@ def worker(models, capacity):
 
 @pytest.fixture
 def make_arena(models, worker, store):
+    made = []
+
     def make(seed=0, coupled_share=0.5, max_new_tokens=12, **rules):
         sampling = Sampling(temperature=1.0, top_p=1.0, max_new_tokens=max_new_tokens)
         rules = ArenaRules(sampling, coupled_share=coupled_share, **rules)
-        return Arena(models, worker, store, rules, random.Random(seed))
+        made.append(Arena(models, worker, store, rules, random.Random(seed)))
+        return made[-1]
 
-    return make
+    yield make
+    for arena in made:
+        arena.close()

@@ -325,3 +325,5 @@ def test_nobody_is_asked_about_an_answer_that_they_saw_with_a_name(annotate, sto
     assert sorted(len(set(reveal.models) & {MODELS[0]}) for reveal in told) == [0, 1]
     assert annotation.next("eve") is None
     assert annotation.next("bob") is not None
+    progress = annotation.progress("eve")
+    assert (progress.battles, progress.asked, progress.done) == (3, 2, 2)

@@ -69,6 +69,9 @@ def test_all_real_votes(answer, real, section):
             assert ours == pytest.approx(value, abs=1e-9), (model, name)
     assert found["row_agreement"] == pytest.approx(0.569, abs=5e-4)
     assert found["first_by_people"] == pytest.approx(0.359, abs=5e-4)
+    # Within pairs, from a regression of votes on verdicts with one slope; .119 to .125 pooled.
+    assert found["board_explained"] == pytest.approx(0.0692, abs=5e-5)
+    assert 10 * found["board_tau_max"] == pytest.approx(10.74, abs=5e-3)
     orders = found["orders"]
     assert orders["first"] / 14_947 == pytest.approx(0.400, abs=5e-4)
     assert len(found["differences"]) == 66
@@ -123,6 +126,12 @@ def test_a_plan(call, answer, small):
     assert (apart["lead"], apart["power"]) == (0.1, 0.8)
     assert (apart["cutoff"], apart["board_models"]) == ("max-t", 2)
     assert apart["critical_value"] == pytest.approx(1.96, abs=0.02)
+    lead = ("--lead", "0.1")
+    watched = answer("plan", "a", "--against", "b", *lead, "--cutoff", "any-time", "--db", small)
+    once = answer("plan", "a", "--against", "b", *lead, "--db", small)
+    assert watched["cutoff"] == "any-time"
+    assert watched["votes_alone"] > once["votes_alone"]
+    assert "and at all looks" in watched["words"][0]
     assert (found["cutoff"], found["board_models"]) == (None, None)
     assert found["critical_value"] == pytest.approx(1.96, abs=0.001)
 

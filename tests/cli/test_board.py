@@ -120,6 +120,30 @@ def test_a_small_store(call, board, small):
     assert "alpha 0.05" in out
 
 
+def test_ties_as_half_a_win_and_sets_for_each_model_alone(call, board, small):
+    rows, answer = board(small, "--ties", "half", "--sets", "marginal")
+    usual, before = board(small)
+    assert (answer["ties"], answer["sets"]) == ("half", "marginal")
+    assert (before["ties"], before["sets"]) == ("loss", "joint")
+    for model, row in rows.items():
+        assert row["win_rate"] == pytest.approx((row["wins"] + row["ties"] / 2) / 40)
+        assert usual[model]["win_rate"] == pytest.approx(row["wins"] / 40)
+        assert (row["rank_low"], row["rank_high"]) == (
+            *(usual[model]["rank_low"], usual[model]["rank_high"]),
+        )
+    assert "half a win" in answer["warnings"][0]
+    assert "for its model alone" in answer["warnings"][1]
+    assert answer["verdict"].startswith("A model that was chosen before looking may have")
+    assert not any("half" in warning or "alone" in warning for warning in before["warnings"])
+    code, out, _ = call("leaderboard", "--db", small, "--ties", "half")
+    assert code == 0
+    assert "sets joint, ties half" in out
+    for option in ("--ties", "--sets"):
+        code, _, err = call("leaderboard", "--db", small, option, "some")
+        assert code
+        assert "'some' is not one of" in err
+
+
 def test_an_empty_store(call, board, tmp_path):
     db = tmp_path / "empty.duckdb"
     Store.open(db).close()

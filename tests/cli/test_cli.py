@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from coupled_arena.battles.replay import replay
 from coupled_arena.cli import main
+from coupled_arena.core.records import Mode
 from coupled_arena.generation.turns import before_turn, next_request
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
@@ -202,6 +204,34 @@ def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(
     assert answer["score_gap"] is None or answer["score_gap"] > 0.01
 
 
+def test_explain_names_the_first_difference(call, generated, config):
+    ids = battle_ids(generated)
+    with Store.open(generated, read_only=True) as store:
+        battles = [store.battle(battle) for battle in ids]
+    battle = next(b for b in battles if b.mode is Mode.COUPLED and not b.identical)
+    ours, theirs = (reply.tokens for reply in sorted(battle.replies, key=lambda r: r.place))
+    at = next(i for i in range(12) if ours[i : i + 1] != theirs[i : i + 1])
+    arguments = ("explain", battle.id[:10], "--db", generated, "--config", config)
+    code, out, _ = call(*arguments, "--json")
+    answer = json.loads(out)
+    assert (code, answer["position"], answer["again"]) == (0, at, [True, True])
+    for place, model in enumerate(battle.models):
+        rows = [row for row in answer["options"] if row["place"] == place]
+        assert {row["model"] for row in rows} == {model}
+        sums = [
+            (math.log(row["probability"]) + row["noise"], row["chosen"])
+            for row in rows
+            if row["probability"]
+        ]
+        assert max(sums)[1] is True
+    code, out, _ = call(*arguments)
+    assert code == 0
+    assert out.count("\N{LEFTWARDS ARROW}") == 2
+    assert "outweighs it" in out or "noise agrees" in out or "noise outweighs" in out
+    code, _, err = call(*arguments, "--turn", 1)
+    assert (code, err.strip()) == (1, f"Error: Battle {battle.id} has no turn 1: it has 1, from 0.")
+
+
 def _alter_token(connection, battle, *, index):
     (tokens,) = connection.execute(
         "select tokens from replies where battle = ? and place = 1", [battle]
@@ -226,7 +256,7 @@ def test_export_writes_what_is_stored(call, generated, tmp_path, format):
         "export", "--out", tmp_path, "--format", format, "--db", generated, "--json"
     )
     assert code == 0
-    assert len(json.loads(out)["files"]) == 6
+    assert len(json.loads(out)["files"]) == 7
     battles = duckdb.sql(f"select battle from '{tmp_path}/battles.{format}' order by 1").fetchall()
     assert [battle for (battle,) in battles] == battle_ids(generated)
 
@@ -269,7 +299,7 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     assert code == 0
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
-        **{"scores": 0, "grades": 0},
+        **{"scores": 0, "grades": 0, "rationales": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
     }
     assert err == ""

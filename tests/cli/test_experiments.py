@@ -17,8 +17,9 @@ import pytest
 from coupled_arena.cli import shared as cli_shared
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
 from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from tests.patience import PATIENCE
 from tests.stored import fill as fill_battles
@@ -141,10 +142,39 @@ def test_simulate_counts_coverage(call):
     assert answer["true_ranks"] == [[1, 3]] * 3
     assert answer["theta"] == pytest.approx([0.4] * 3)
     found = [(one["ranking"], one["cutoff"]) for one in answer["rank_sets"]]
-    assert found == list(product(["human", "ppr"], ["max-t", "bonferroni", "chi2"]))
+    assert found == list(product(["human", "ppr"], Cutoff))
     assert all(0.5 < one["coverage"] <= 1 for one in answer["rank_sets"])
     assert [one["ranking"] for one in answer["intervals"]] == ["human", "ppr"]
     assert (answer["alpha"], answer["repeats"], answer["world"]["design"]) == (0.1, 20, "balanced")
+
+
+def test_simulate_watches(call):
+    size = ["--models", 3, "--human", 120, "--judge-only", 0, "--spread", 6, "--ties", 0]
+    code, out, err = call("simulate", *size, "--watch", 30, "--repeats", 5, "--json")
+    answer = json.loads(out)
+    assert code == 0, err
+    assert (answer["every"], answer["repeats"], answer["world"]["human"]) == (30, 5, 120)
+    found = {(one["ranking"], one["cutoff"]): one for one in answer["watched"]}
+    assert set(found) == set(product(["human", "ppr"], Cutoff))
+    assert found["human", "any-time"]["coverage"] == 1
+    assert found["human", "max-t"]["votes"] <= found["human", "any-time"]["votes"] <= 120
+    code, out, _ = call("simulate", *size, "--watch", 30, "--repeats", 5)
+    assert "Right at all looks" in out
+    code, _, err = call("simulate", *size, "--watch", 121, "--repeats", 5)
+    assert (code, "Of 120 votes one can look after each 1 to 120, not" in err) == (1, True)
+
+
+def test_simulate_spends_votes(call):
+    size = ["--models", 3, "--human", 120, "--repeats", 2]
+    code, out, err = call("simulate", *size, "--watch", 30, "--pairing", "first", "--json")
+    assert code == 0, err
+    assert json.loads(out)["pairing"] == "first"
+    for extra, reason in (
+        ([], "--pairing places chooses after each look: name --watch, too."),
+        (["--watch", 30, "--design", "voters"], "where votes share no prompts"),
+    ):
+        code, _, err = call("simulate", *size, "--pairing", "places", *extra)
+        assert (code, reason in err) == (1, True), err
 
 
 def test_simulate_clusters(call):
@@ -225,6 +255,10 @@ def test_ctrl_c_reports_what_is_finished():
 
 
 def test_the_choices_of_the_command_line_are_those_of_the_statistics():
-    choices = (cli_shared.Weightings, cli_shared.Covariances, cli_shared.Cutoffs)
-    for literal, kinds in zip(choices, (Weighting, Covariance, Cutoff), strict=True):
-        assert get_args(literal) == tuple(kind.value for kind in kinds)
+    choices = (
+        *(cli_shared.Weightings, cli_shared.Covariances, cli_shared.Cutoffs),
+        *(cli_shared.Scopes, cli_shared.TieScores),
+    )
+    kinds = (Weighting, Covariance, Cutoff, Scope, TieScore)
+    for literal, kind in zip(choices, kinds, strict=True):
+        assert get_args(literal) == tuple(each.value for each in kind)

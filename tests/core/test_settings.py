@@ -79,6 +79,7 @@ def test_every_setting_has_a_variable(monkeypatch):
         "PRESET": "papers",
         "DB": "/data/x.duckdb",
         "CACHE": "/data/cache",
+        "LANGUAGE": "de",
         "SNAPSHOT_SECONDS": "60",
     }
     tables = {

@@ -15,18 +15,31 @@ import pytest
 
 from coupled_arena.battles.batch import Generated
 from coupled_arena.battles.judge_runs.bulk import Judged
+from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
+from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import Verdict
+from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import judges
+from coupled_arena.store.tables import judges, rationales
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
-from coupled_arena.views.tables import audit, coupling, experiments, leaderboard, modes, risk
+from coupled_arena.views.tables import (
+    audit,
+    battles,
+    coupling,
+    experiments,
+    leaderboard,
+    modes,
+    parting,
+    risk,
+)
 from coupled_arena.views.tables.dictionary import RESULTS
+from coupled_arena.views.tables.parting import parting_answer
 from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
 from tests.batches import at_once
@@ -78,6 +91,10 @@ def db(tmp_path_factory):
         with PendingSolutions(store, "bob") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             pending.add([one.answered("bob", bool(rng.random() < 0.6), "") for one in asked])
+        with store.cursor() as cursor:
+            ((vote, voter),) = cursor.execute("select vote, voter from votes limit 1").fetchall()
+        why = Rationale("r", vote, (Criterion.STYLE,), "so")
+        store.write(lambda cursor: rationales.give(cursor, why, voter))
         snapshot(store, snapshot_path(db))
     return db
 
@@ -127,7 +144,8 @@ def test_columns_of_results():
 
 
 def test_no_list_of_columns_is_forgotten():
-    for module in (audit, coupling, experiments, leaderboard, modes, risk):
+    modules = (audit, battles, coupling, experiments, leaderboard, modes, parting, risk)
+    for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")
             if public and isinstance(found, tuple) and isinstance(found[0], Column):
@@ -176,6 +194,9 @@ def answer(call):
 COMMANDS = {
     "leaderboard": ["--judge", "ann", "--bradley-terry"],
     "audit": ["--judge", "ann"],
+    "agreement": [],
+    "annotators add": ["Ann"],
+    "battles": ["?tab=battles&source=people", "--limit", "2"],
     "plan": ["able", "--judge", "ann"],
     "coupling": ["--error", "0.05", "--by-category", "--published"],
     "risk": ["--metrics", "quiz,length", "--judge", "ann", "--bootstraps", "50"],
@@ -187,12 +208,19 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    check_keys(f"{command} json", [answer(command, *COMMANDS[command], "--db", db)])
+    words = command.split()
+    check_keys(f"{command} json", [answer(*words, *COMMANDS[command], "--db", db)])
 
 
 def test_json_without_a_store(answer):
     check_keys("models json", [answer("models")])
-    check_keys("simulate json", [answer("simulate", "--repeats", "1", "--human", "100")])
+    drawn = ("simulate", "--repeats", "1", "--human", "100")
+    check_keys("simulate json", [answer(*drawn)])
+    shared = {"world", "theta", "true_ranks", "repeats", "alpha", "covariance", "weighting", "seed"}
+    watched = answer(*drawn, "--watch", "50")
+    assert shared < set(watched)
+    own = {key: value for key, value in watched.items() if key not in shared}
+    check_keys("simulate watched json", [own])
 
 
 def test_json_of_transfers(answer, db, tmp_path):
@@ -204,6 +232,12 @@ def test_json_of_transfers(answer, db, tmp_path):
     check_keys("import json", done)
     wrong.write_text("battle,model,kind\nnone,able,1\n")
     check_keys("import-scores json", [answer("import-scores", wrong, "--db", copy)])
+
+
+def test_json_of_annotators(answer, tmp_path):
+    db = tmp_path / "arena.duckdb"
+    answer("annotators", "add", "Ann", "--db", db)
+    check_keys("annotators json", [answer("annotators", "--db", db)])
 
 
 def test_json_of_a_restoration(answer, db, tmp_path):
@@ -229,6 +263,15 @@ def test_json_of_what_takes_models(part, kinds, more):
 
     told = {key: [answered(kind) for kind in value] for key, value in more.items()}
     check_keys(part, [{**answered(kinds[0]), **told}])
+
+
+def test_json_of_an_explanation():
+    seen = Candidate(key=1, text="a", kind="text", probability=0.5, noise=0.1)
+    option = Option("a", "text", (seen, None), (True, False))
+    reason = Reason(
+        Parting(0, 3, "", (1, 2)), ("m", "n"), True, (option,), (0.0, 0.0), (True, True)
+    )
+    check_keys("explain json", [parting_answer(reason)])
 
 
 def test_a_rejected_row_is_what_the_page_says():

@@ -19,7 +19,7 @@ from transformers.utils.logging import disable_progress_bar
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.settings import load_settings
-from coupled_arena.services import load, load_enabled
+from coupled_arena.generation.loading import load, load_enabled
 from tests.small_models import NAMES, TOKENS, _network, catalog_of, save_small_models
 
 WEIGHTS, UP = "model.safetensors", "model.layers.1.mlp.up_proj.weight"

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks import generation, gpu
 from coupled_arena.core.settings import load_settings
-from coupled_arena.services import load
+from coupled_arena.generation.loading import load
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
 
 

@@ -12,9 +12,11 @@ import pytest
 from coupled_arena.battles.judge_runs import live
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.core.errors import SettingsError, StoreError
+from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Finish, Source
 from coupled_arena.core.settings import JudgeSettings, load_settings
 from coupled_arena.services import build_judge, open_services
+from coupled_arena.store.tables import rationales
 from tests.judging.scripted import KEY, RESET, failure, scripted, verdict
 from tests.patience import until
 from tests.store.conftest import make_battle, make_vote
@@ -47,6 +49,21 @@ def judged(store):
 
 def vote_on(store, battle, **options):
     store.cast(make_vote(battle), **options)
+
+
+def test_no_judge_reads_why_people_voted(store, fill, judging):
+    (battle,) = fill(1)
+    vote = make_vote(battle)
+    store.cast(vote)
+    why = Rationale("r", vote.id, (Criterion.STYLE,), "For a reason of my own")
+    store.write(lambda cursor: rationales.give(cursor, why, vote.voter))
+    with scripted(lambda _: verdict()) as server:
+        judging(server)
+        until(lambda: len(judged(store)) == 2)
+        asked = str(server.asked)
+    assert battle.prompts[0].text in asked
+    assert "reason of my own" not in asked
+    assert "style" not in asked.lower()
 
 
 def test_a_battle_is_judged_once_it_is_revealed_and_not_before(store, fill, judging):

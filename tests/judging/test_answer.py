@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from coupled_arena.judging.answer import (
     VERDICT_OR_BOTH_BAD,
     label_probability,
     read_label,
+    read_reason,
 )
 
 THREE = VERDICT.labels
@@ -26,6 +28,50 @@ THREE = VERDICT.labels
 def test_verdicts(label, form):
     raw = form % (json.dumps({"verdict": label}) if "```" in form else label)
     assert read_label(raw, VERDICT_OR_BOTH_BAD) == label
+
+
+WITH_REASON = replace(VERDICT, reasons=True)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"reason": "B \\"wins\\", {\\"verdict\\": \\"B\\"}", "verdict": "A"}',
+        '{"verdict": "A", "reason": ""}',
+        '```json\n{"reason": "It is right.", "verdict": "A"}\n```',
+        '{"verdict": "A"}',
+    ],
+)
+def test_a_reason_beside_the_verdict_where_it_was_asked_for(raw):
+    assert read_label(raw, WITH_REASON) == "A"
+    assert read_label(raw, VERDICT) == ("A" if "reason" not in raw else None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"reason": "x"}',
+        '{"reason": "x", "reason": "y"}',
+        '{"reason": ["x"], "verdict": "A"}',
+        '{"reason": "x", "verdict": "A", "verdict": "B"}',
+        '{"reason": "x", "reason": "y", "verdict": "A"}',
+        '{"why": "x", "verdict": "A"}',
+        '[["reason", "x"], ["verdict", "A"]]',
+        '[["verdict", "A"]]',
+        'Because. {"reason": "x", "verdict": "A"}',
+    ],
+)
+def test_a_reason_makes_nothing_else_a_verdict(raw):
+    assert read_label(raw, WITH_REASON) is None
+
+
+def test_the_reason_of_an_answer():
+    assert read_reason('{"reason": " It <b>is</b>. ", "verdict": "A"}') == "It <b>is</b>."
+    for raw in ('{"verdict": "A"}', "Because.", "[]", '{"reason": 1}', '{"reason": " "}', "7"):
+        assert read_reason(raw) is None
+    assert list(WITH_REASON.schema["properties"]) == ["reason", "verdict"]  # it comes first
+    assert "reason" not in VERDICT.schema["properties"]
+    assert read_label(WITH_REASON.form("tie"), WITH_REASON) == "tie"
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,10 @@ def test_count_weighted_counts_say_what_the_rows_say(drawn):
         if present.sum() == 2 and kind is Covariance.CORRECTED:
             continue  # compared by the score test, which has a test of its own
         # What rank-sets make of few votes has a test of its own, too.
-        sets = rank_sets(replace(found, size=np.full(len(theta), 1e12)), 0.1, Cutoff.CHI2)
+        many = replace(
+            found, size=np.full(len(theta), 1e12), degrees=np.full_like(covariance, np.inf)
+        )
+        sets = rank_sets(many, 0.1, Cutoff.CHI2)
         assert [sets.low.tolist(), sets.high.tolist()] == [
             x.tolist() for x in rank_sets_chi2(found.theta, found.covariance, 0.1)
         ]
@@ -209,13 +212,9 @@ def test_worked_example():
     assert found.power_tuning == 0
 
 
-def test_pairs_short_of_votes_fall_back_and_say_so():
-    counts = PairCounts.from_rows(
-        [("A", "B", "first", 9), ("A", "C", "second", 4), ("B", "C", "tie", 5)]
-    )
-    found = estimate_from_votes(counts)
+def test_where_pairs_short_of_votes_cannot_be_filled_in_each_vote_weighs_the_same():
+    found = estimate_from_votes(PairCounts.from_rows([("A", "B", "first", 3)]))
     assert found.weighting is Weighting.COUNT
-    assert found.theta == pytest.approx([9 / 13, 0, 4 / 9])
     assert "1 pair has fewer than 5 human comparisons" in found.warnings[0]
     by_position = estimate_from_votes(
         PairCounts.from_rows([("A", "B", "first", 9)]), Weighting.POSITION
@@ -234,13 +233,15 @@ def on_prompts(*sizes):
     return counts, PairPrompts(counts.models, prompts, np.zeros_like(prompts))
 
 
-def test_pairs_short_of_prompts_fall_back_and_say_so():
+def test_pairs_short_of_prompts_are_filled_in_and_it_is_said():
     counts, prompts = on_prompts(20, 4, 12)
     found = estimate_from_votes(counts, prompts=prompts)
-    assert found.weighting is Weighting.COUNT
-    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: until then each")
+    assert found.weighting is Weighting.STRATIFIED
+    assert found.thin is not None
+    assert found.thin.share.tolist() == [[1, 1, 0.8], [1, 1, 1], [0.8, 1, 1]]
+    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: what is missing is")
     counts, prompts = on_prompts(20, 5, 12)
-    assert estimate_from_votes(counts, prompts=prompts).weighting is Weighting.STRATIFIED
+    assert estimate_from_votes(counts, prompts=prompts).thin is None
 
 
 def test_orders_that_were_told_apart_fall_back_together():

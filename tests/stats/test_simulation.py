@@ -11,7 +11,7 @@ from scipy.stats import norm
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import Covariance, estimate, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import degrees_of_freedom
+from coupled_arena.stats.ranking.prompts import degrees_alone, degrees_of_freedom
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, intervals
 from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
@@ -133,7 +133,7 @@ def test_some_models_of_rankings():
 def test_too_few_votes_in_a_pair_are_reported():
     truth = SimulatedTruth(evenly(5, 1.0), 40, 500, design=Design.RANDOM)
     result = simulate(SimulationPlan(truth, 10, cutoffs=(Cutoff.BONFERRONI,)))
-    assert result.fallbacks == 10
+    assert (result.filled, result.fallbacks) == (10, 0)
     assert any("fewer than 5 human comparisons" in warning for warning in result.warnings)
 
 
@@ -259,7 +259,7 @@ def test_many_voters_on_few_prompts_are_no_many_prompts(size):
     result = simulate(SimulationPlan(several_voters(*size), repeats, cutoffs=(Cutoff.MAX_T,)))
     floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
     assert all(one.coverage >= floor for one in result.rank_sets)
-    assert result.fallbacks == (repeats if size[1] < 5 else 0)
+    assert result.filled == (repeats if size[1] < 5 else 0)
     assert all("fewer than" in warning for warning in result.warnings)
     assert result.warnings
 
@@ -363,3 +363,26 @@ def test_joint_coverage_of_several_voters_takes_half_a_minute(size):
     floor = 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
     assert min(one.coverage for one in result.rank_sets) >= floor, result.rank_sets
     assert all(one.coverage.mean() >= floor for one in result.intervals), result.intervals
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_degrees_of_few_votes_are_those_of_the_design(counted):
+    """Three pairs of 4, 6 and 8 votes, written out: each moves a difference as its weight says."""
+    votes = np.array([[0, 4, 6], [4, 0, 8], [6, 8, 0]], dtype=float)
+    found = degrees_alone(votes, counted=counted)
+    weight = {n: n if counted else 1 / n for n in (4, 6, 8)}
+    free = {n: n if counted else n - 1 for n in (4, 6, 8)}
+    # The pair itself moves both of its models, in opposite directions: four times the variance.
+    parts = {4: 4 * weight[4], 6: weight[6], 8: weight[8]}
+    expected = sum(parts.values()) ** 2 / sum(part**2 / free[n] for n, part in parts.items())
+    assert found[0, 1] == found[1, 0] == pytest.approx(expected)
+    assert np.isinf(degrees_alone(votes * 3, counted=counted)).all()
+
+
+@pytest.mark.parametrize("votes", [3, 6])
+def test_many_models_with_few_votes_keep_the_promise(votes):
+    """By the normal law they cover .89 and .92."""
+    repeats = 150
+    truth = SimulatedTruth(evenly(12, 0), 66 * votes, 0, ties=0.3)
+    result = simulate(SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T,), seed=4))
+    assert result.rank_sets[0].coverage >= 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5

@@ -48,6 +48,7 @@ def make_battle(*models: str, turns: int = 1, **changes: Any) -> Battle:
         arithmetic={"torch": "2.9", "dtype": "float32"},
         experiment="7",
         repetition=3,
+        chance=0.125,
     )
     return replace(battle, **changes)
 

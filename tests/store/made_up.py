@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
+from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import (
     Battle,
     Finish,
@@ -23,7 +24,7 @@ from coupled_arena.core.records import (
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import judges, scores
+from coupled_arena.store.tables import judges, rationales, scores, votes
 from tests.batches import at_once
 
 # What breaks readers of files: quotes, line breaks of all kinds, NUL, marks of byte order, JSON.
@@ -81,6 +82,8 @@ class Made:
     verdicts: tuple[Verdict, ...]
     marks: tuple[tuple[str, Score], ...]
     correct: tuple[bool | None, ...]
+    reasons: tuple[tuple[Rationale, str], ...]
+    judged: tuple[tuple[str, str], ...]
 
     def fill(self, store: Store) -> None:
         """Write it all by the program's own ways."""
@@ -96,6 +99,8 @@ class Made:
                 batch.add_battle(battle, [mark for id, mark in self.marks if id == battle.id])
             batch.votes += self.votes
             batch.verdicts += self.verdicts
+        store.write(lambda cursor: [rationales.give(cursor, *given) for given in self.reasons])
+        store.write(lambda cursor: [votes.tell(cursor, *told) for told in self.judged])
         with PendingSolutions(store, "gpt") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             given = zip(asked, self.correct, strict=False)
@@ -132,6 +137,7 @@ def battles(draw, id):
         created_at=draw(MOMENTS),
         experiment=draw(st.none() | st.just("00000000000000ff")),
         repetition=draw(st.none() | st.integers(0, 9)),
+        chance=draw(st.none() | st.floats(0, 1)),
     )
 
 
@@ -193,15 +199,35 @@ def marks_on(draw, battle):
 
 
 @st.composite
+def reasons_for(draw, vote):
+    """Rationales of a vote, some changed or taken back."""
+    criteria = st.lists(st.sampled_from(list(Criterion)), unique=True).map(tuple)
+    said = st.builds(Rationale, IDS, st.just(vote.id), criteria, TEXTS, MOMENTS)
+    some = draw(st.lists(said, max_size=2)) if vote.source is Source.HUMAN else []
+    return [(each, vote.voter) for each in some]
+
+
+def with_ids_of_their_own(made):
+    """Return what was made first by each id, in its order: who knows the names votes no more."""
+    kept = {}
+    for each in made:
+        kept.setdefault(each[0].id, each)
+    return tuple(kept.values())
+
+
+@st.composite
 def stores(draw):
     """Return a `Made`: a few rich ones take less time than many poor ones."""
     ids = draw(st.lists(IDS, min_size=4, max_size=8, unique=True))
     made = [draw(battles(id)) for id in ids]
-    votes = [vote for battle in made for vote in draw(votes_on(battle))]
+    cast = with_ids_of_their_own(vote for battle in made for vote in draw(votes_on(battle)))
+    verdicts = [(verdict,) for battle in made for verdict in draw(verdicts_on(battle))]
     return Made(
         tuple(made),
-        tuple({vote.id: (vote, reveal) for vote, reveal in votes}.values()),
-        tuple(verdict for battle in made for verdict in draw(verdicts_on(battle))),
+        cast,
+        tuple(verdict for (verdict,) in with_ids_of_their_own(verdicts)),
         tuple(mark for battle in made for mark in draw(marks_on(battle))),
         tuple(draw(st.lists(st.none() | st.booleans(), max_size=4))),
+        with_ids_of_their_own(given for vote, _ in cast for given in draw(reasons_for(vote))),
+        tuple((id, f"who asked: {draw(TEXTS)}") for id in ids if draw(st.booleans())),
     )

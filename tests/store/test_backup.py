@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from coupled_arena.core.errors import BackupError, StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.integrity import faults
+from coupled_arena.store.tables import votes
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupDataset, BackupFolder
 from coupled_arena.store.transfer.fingerprint import fingerprint
@@ -119,6 +120,16 @@ def test_a_vote_that_is_changed_or_revealed_later_comes_back_so(
     send(store, place)
     assert restored(place) == fingerprint(store)
     store.cast(new_vote(battle, 2, 1) if changed else vote)
+    send(store, place)
+    assert restored(place) == fingerprint(store)
+    assert chunks(folder) == ["000001", "000002"]
+
+
+def test_a_battle_that_a_judge_decides_later_comes_back_as_told(store, place, folder, new_battle):
+    battle = new_battle()
+    store.add_battle(battle)
+    send(store, place)
+    store.write(lambda cursor: votes.tell(cursor, battle.id, "eve"))
     send(store, place)
     assert restored(place) == fingerprint(store)
     assert chunks(folder) == ["000001", "000002"]

@@ -58,6 +58,8 @@ def changed(path, *rows):
 
 
 WRONG = [
+    ("battles", {"chance": 1.5}, "chance is not between 0 and 1"),
+    ("battles", {"told_to": "eve"}, "told_to and told_at belong together"),
     ("battles", {"mode": "cupled"}, "mode 'cupled' is not one of coupled, independent, unknown"),
     ("battles", {"seed": "12"}, "seed '12' is not of 16 hexadecimal digits"),
     ("battles", {"seed": 10**30}, f"seed '{10**30}' is not of 16 hexadecimal digits"),

@@ -278,6 +278,28 @@ def test_names_that_nobody_knows(store, new_battle):
             comparisons.count(cursor, Selection(models=("a", "z")))
 
 
+def test_many_battles_of_few_models_use_up_no_numbers(store, new_battle):
+    """Models have small integers: 32,767 battles must not need as many."""
+    for _ in range(3):
+        store.add_battle(new_battle("beta", "alpha"))
+    store.add_battle(new_battle("gamma", "alpha", "beta"))
+    with store.cursor() as cursor:
+        numbers = dict(cursor.execute("select model, model_no from models").fetchall())
+    assert numbers == {"alpha": 1, "beta": 2, "gamma": 3}
+
+
+def test_a_database_whose_numbers_were_used_up_goes_on(store, new_battle, new_vote):
+    """Earlier versions took some for each battle, and stopped in the middle of an arena's life."""
+    store.write(lambda cursor: cursor.execute("select max(nextval('model_seq')) from range(32767)"))
+    battle = new_battle("new", "newer")
+    store.add_battle(battle)
+    store.cast(new_vote(battle))
+    with store.cursor() as cursor:
+        counts = comparisons.count(cursor, Selection())
+    assert counts.models == ("new", "newer")
+    assert counts.votes.sum() == 1
+
+
 def test_an_empty_store_has_no_models():
     with Store.in_memory() as store, store.cursor() as cursor:
         assert comparisons.count(cursor, Selection()).votes.shape == (3, 2, 0, 0, 4)

@@ -18,7 +18,7 @@ from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.snapshots import open_for_reading, snapshot, snapshot_path
 from tests.patience import until
 
-TABLES = ["battles", "replies", "votes", "verdicts", "scores", "grades"]
+TABLES = ["battles", "replies", "votes", "rationales", "verdicts", "scores", "grades"]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
 
 READ = """
@@ -58,6 +58,11 @@ def filled(store, new_battle, new_vote):
             "values ('judge', 'strong', 'abc', '{\"swap\": \"both\"}')"
         )
         cursor.execute(
+            "insert into rationales (rationale, vote, criteria, comment, given_at) "
+            "values ('r', 'new', ['clarity'], 'it''s\n\"neither\"', ?)",
+            [MOMENT],
+        )
+        cursor.execute(
             """
             insert into verdicts
                 (verdict, battle, judge, first_place, second_place, raw, judged_at)
@@ -76,7 +81,7 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
     out = tmp_path / "deep" / "it's an export"
     written = export(filled, out, "jsonl")
     assert written == [out / f"{table}.jsonl" for table in TABLES]
-    battles, replies, votes, verdicts, scores, grades = map(read_jsonl, written)
+    battles, replies, votes, rationales, verdicts, scores, grades = map(read_jsonl, written)
     assert scores == grades == []
     assert battles == [
         {
@@ -106,6 +111,9 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
             "categories": ["math", "math"],
             "languages": ["en", "en"],
             "systems": ["Be brief.", "Be brief."],
+            "told_to": None,
+            "told_at": None,
+            "chance": 0.125,
         }
     ]
     assert [(r["turn"], r["place"], r["model"]) for r in replies] == [
@@ -133,6 +141,19 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
     assert votes == [
         {"seq": 1, "vote": "old", "ranks": [1, 2], "both_bad": False, "current": False} | common,
         {"seq": 2, "vote": "new", "ranks": [1, 1], "both_bad": True, "current": True} | common,
+    ]
+    assert rationales == [
+        {
+            "seq": 1,
+            "rationale": "r",
+            "vote": "new",
+            "battle": "b1",
+            "voter": "ann",
+            "criteria": ["clarity"],
+            "comment": 'it\'s\n"neither"',
+            "given_at": "2026-03-01T02:03:04.567891Z",
+            "current": True,
+        }
     ]
     assert verdicts == [
         {
@@ -239,6 +260,10 @@ def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vo
     store.cast(new_vote(batch), reveal=False)
     with store.cursor() as cursor:
         cursor.execute(
+            "insert into rationales (rationale, vote, criteria, comment, given_at) "
+            "select vote, vote, [], '', now() from votes"
+        )
+        cursor.execute(
             """
             insert into verdicts
                 (verdict, battle, judge, first_place, second_place, raw, judged_at)
@@ -253,9 +278,9 @@ def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vo
     everything = [read_jsonl(path) for path in export(store, tmp_path, "jsonl")]
     ids = [{row["battle"] for row in rows} for rows in (*told, *everything)]
     blind = {"early", "silent"}
-    assert ids[:6] == [{"shown", "batch"}] * 6
-    assert ids[6:] == [{"shown", "batch"} | blind] * 2 + [
-        {"shown", "batch", "early"},
+    assert ids[:7] == [{"shown", "batch"}] * 7
+    assert ids[7:] == [{"shown", "batch"} | blind] * 2 + [
+        *[{"shown", "batch", "early"}] * 2,
         *[{"shown", "batch"} | blind] * 3,
     ]
 

@@ -35,12 +35,35 @@ def test_an_empty_database_gets_every_table():
     assert names(connection) == {
         *("schema_version", "battles", "turns", "replies", "votes", "reveals", "verdicts"),
         *("models", "judges", "prompts", "comparisons", "metrics", "scores", "grades"),
-        "same_words",
+        *("same_words", "pending_votes", "rationales", "pending_rationales"),
         *("current_votes", "battle_pairs", "judgements", "prompt_keys", "comparison_rows"),
-        "benchmark_answers",
+        *("benchmark_answers", "current_rationales"),
         *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
-        "grade_seq",
+        *("grade_seq", "rationale_seq"),
     }
+
+
+def shape(connection):
+    """Return all that DuckDB knows of a schema, but the numbers of its parts."""
+    found = {}
+    for kind in ("tables", "columns", "views", "sequences", "indexes", "constraints", "types"):
+        rows = connection.execute(
+            f"""
+            select columns(lambda name: name not like '%_oid' and name not like '%_size')
+            from duckdb_{kind}() where database_name = current_database()
+            """
+        ).fetchall()
+        found[kind] = sorted(map(repr, rows))
+    return found
+
+
+def test_a_new_database_is_as_one_that_went_all_the_way():
+    new, old = duckdb.connect(), duckdb.connect()
+    migrate(new)
+    for step in range(1, len(MIGRATIONS) + 1):
+        migrate(old, MIGRATIONS[:step])
+    assert schema_version(new) == schema_version(old)
+    assert shape(new) == shape(old)
 
 
 def test_only_the_missing_steps_are_applied():

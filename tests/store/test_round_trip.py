@@ -17,7 +17,7 @@ LOSSLESS = ("parquet", "jsonl", "csv")
 
 
 def added(done):
-    return done.battles, done.votes, done.verdicts, done.scores, done.grades
+    return done.battles, done.votes, done.rationales, done.verdicts, done.scores, done.grades
 
 
 def counted(store):
@@ -38,6 +38,15 @@ def counted(store):
         ).fetchall()
 
 
+def standing(store):
+    """Return the rationales that stand, whatever their numbers."""
+    with store.cursor() as cursor:
+        return cursor.execute(
+            "select * exclude (seq, given_at), epoch_us(given_at) from current_rationales "
+            "order by all"
+        ).fetchall()
+
+
 @settings(max_examples=3)
 @given(made=stores())
 def test_an_export_comes_back_to_the_same_fingerprint(made):
@@ -47,16 +56,17 @@ def test_an_export_comes_back_to_the_same_fingerprint(made):
         for format in LOSSLESS:
             files = export(store, Path(folder), format)
             again = import_files(store, files)
-            assert (again.rejected, added(again)) == ((), (0,) * 5)
+            assert (again.rejected, added(again)) == ((), (0,) * 6)
             with Store.in_memory() as copy:
                 assert import_files(copy, files).rejected == ()
                 assert fingerprint(copy) == before, format
                 assert counted(copy) == counted(store)
+                assert standing(copy) == standing(store)
                 for battle in made.battles:
                     assert copy.battle(battle.id) == store.battle(battle.id)
         (file,) = export(store, Path(folder), "arena")
         again = import_files(store, [file])
-        assert (again.rejected, added(again)) == ((), (0,) * 5)
+        assert (again.rejected, added(again)) == ((), (0,) * 6)
         assert fingerprint(store) == before
         with Store.in_memory() as copy:
             assert import_files(copy, [file]).rejected == ()

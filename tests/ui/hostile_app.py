@@ -6,6 +6,8 @@ import gradio as gr
 
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.round_panel import round_panel
+from tests.ui.hostile_texts import hostile_texts
+from tests.ui.mounting import serve
 
 HOSTILE = (
     "def f(x):\n    if x < 1 && x > 0:\n\treturn `x`\n\n"
@@ -28,15 +30,25 @@ ROUND = {
     "running": False,
     "commitment": HOSTILE,
     "reveal": REVEAL,
+    "reasons": {"criteria": ["style"], "comment": HOSTILE},
+    "criteria": [["style", HOSTILE]],
+    "longest": 500,
     "error": None,
 }
 COMPARISON = {
+    "id": HOSTILE,
     "note": HOSTILE,
     "answers": [
         {"model": HOSTILE, "common": HOSTILE, "divergence": HOSTILE, "rest": HOSTILE},
         {"model": HOSTILE, "common": HOSTILE, "divergence": "", "rest": ""},
     ],
 }
+# Two hundred more, as the answers of so many turns.
+MANY = hostile_texts(200)
+MANY_TURNS = [
+    {"system": "", "prompt": "And now?", "answers": list(pair)}
+    for pair in zip(MANY[::2], MANY[1::2], strict=True)
+]
 
 
 def build() -> gr.Blocks:
@@ -45,9 +57,11 @@ def build() -> gr.Blocks:
         panels = [round_panel(ROUND | {"reveal": None}), comparison_panel(COMPARISON)]
         button = gr.Button("Show again", elem_id="again")
         button.click(lambda: (ROUND, COMPARISON), None, panels)
+        many = gr.Button("Show many", elem_id="many")
+        many.click(lambda: ROUND | {"reveal": None, "turns": MANY_TURNS}, None, panels[0])
     return page
 
 
 def launch(port: int) -> None:
     """Serve the page."""
-    build().launch(server_port=port, run_history=False, footer_links=[], quiet=True)
+    serve(port, build())

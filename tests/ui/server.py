@@ -44,9 +44,12 @@ EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
 
 
 class Served:
-    """A running app and the files it writes."""
+    """A running app and the files it writes.
 
-    def __init__(self, folder: Path, config: str, *options: str) -> None:
+    Its votes count at once, unless it is told for how many seconds they can be undone.
+    """
+
+    def __init__(self, folder: Path, config: str, *options: str, undo: float = 0) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
         self.config = folder / "arena.toml"
@@ -58,7 +61,11 @@ class Served:
         command = ["serve", "--config", str(self.config), "--db", str(self.db)]
         command += ["--port", str(self.port)]
         command += options
-        environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder / "gradio")}
+        environment = {
+            **os.environ,
+            "GRADIO_TEMP_DIR": str(folder / "gradio"),
+            "COUPLED_ARENA_BATTLE_UNDO_SECONDS": str(undo),
+        }
         self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
         self.process.start()
 
@@ -114,9 +121,9 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
 
 
 @contextmanager
-def serving(folder: Path, config: str, *options: str) -> Iterator[Served]:
+def serving(folder: Path, config: str, *options: str, undo: float = 0) -> Iterator[Served]:
     """Serve the app until the block is left."""
-    served = Served(folder, config, *options)
+    served = Served(folder, config, *options, undo=undo)
     try:
         served.wait_until_open()
         yield served

@@ -14,14 +14,12 @@ from itertools import count
 from typing import Any
 
 import gradio as gr
-import uvicorn
-from fastapi import FastAPI
 
 from coupled_arena.battles.visible import RoundView, TurnView
-from coupled_arena.core.settings import resource
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.round_panel import round_panel, show
+from tests.ui.mounting import serve
 
 TICK = 0.1  # seconds
 KINDS = {
@@ -85,7 +83,7 @@ def comparison(tick: int) -> dict[str, Any]:
         {"model": model, "common": "", "divergence": text[:4], "rest": text[4:]}
         for model, text in parts
     ]
-    return {"note": "Seed 7", "answers": cut}
+    return {"id": "seventh", "note": "Seed 7", "answers": cut, "running": True}
 
 
 async def compare() -> AsyncIterator[dict[str, Any]]:
@@ -135,14 +133,4 @@ def build() -> gr.Blocks:
 
 def launch(port: int) -> None:
     """Serve the page."""
-    application = FastAPI()
-    application.include_router(answer_stream(Rounds()))
-    gr.mount_gradio_app(
-        application,
-        build(),
-        "/",
-        css_paths=[resource("assets/arena.css")],
-        run_history=False,
-        footer_links=[],
-    )
-    uvicorn.run(application, port=port, log_level="error")
+    serve(port, build(), answer_stream(Rounds()))

@@ -46,9 +46,12 @@ def test_the_tab_audit(site, visit):
     for name in ("bias", "efficiency", "agreement", "powered"):
         page.wait_for_selector(f"#audit-{name} .js-plotly-plot .main-svg")
     assert page.locator("#audit-table tbody tr").count() == 2
+    of_the_board = "between the same two models the verdicts explain"
+    assert page.locator("#audit-findings").get_by_text(of_the_board).count() == 1
     page.locator("#audit-ties").get_by_text("Ties left out").click()
     page.wait_for_function(
-        "document.querySelector('#audit-bias').textContent.includes('ties dropped')"
+        "document.querySelector('#audit-bias .js-plotly-plot').layout.meta.method"
+        ".join().includes('ies dropped')"
     )
     with page.expect_download() as download:
         page.click("#audit-efficiency-foot [data-kind=csv]")
@@ -82,7 +85,6 @@ def test_the_tab_risk(site, visit, tmp_path):
 
 
 def risk_of_the_replies_here(page):
-    page.click("#risk-stored")
     page.wait_for_selector("#risk-said .headline >> text=left ranks ahead of every other model")
     assert "least badly" not in page.inner_text("#risk-said")  # length is among the metrics
     assert page.locator("#risk-table tbody tr").count() == 2
@@ -92,7 +94,17 @@ def risk_of_the_replies_here(page):
     page.keyboard.press("Escape")
     page.click("#risk-stored")
     page.wait_for_function("document.querySelector('#risk-tail').textContent.includes('uiz')")
-    page.wait_for_selector("#risk-said >> text=40 prompts")
+    tail_says(page, "40 prompts")
+    battles = page.locator("#risk-table tbody tr", has_text="left").locator("td a")
+    counted = battles.inner_text()
+    battles.click()
+    page.locator(".battles[aria-busy=false] .headline", has_text=f"{counted} battles.").wait_for()
+    page.go_back()
+    page.wait_for_selector("#risk-table", state="visible")
+
+
+def tail_says(page, text):
+    page.locator("#risk-tail .gtitle-subtitle").get_by_text(text).wait_for()
 
 
 def risk_of_a_file(page, path):
@@ -104,11 +116,14 @@ def risk_of_a_file(page, path):
     )
     path.write_text("model,prompt,truth,poison\n" + "".join(rows))
     page.set_input_files("#risk-file input[type=file]", str(path))
-    page.wait_for_selector("#risk-said >> text=60 prompts")
+    tail_says(page, "60 prompts")
+    assert page.locator("#risk-table a").count() == 0  # what comes from a file has no battles
     for name in _FIGURES:
         page.wait_for_selector(f"#risk-{name} .js-plotly-plot .main-svg")
     assert page.locator("#risk-table tbody tr").count() == 2
-    assert "independent copula" in page.inner_text("#risk-tail")
+    assert "Portfolio of 2 metrics" in page.inner_text("#risk-tail")
+    page.locator("#risk-tail-foot summary").click()
+    page.locator("#risk-tail-foot .settings").get_by_text("Independent copula").wait_for()
     page.locator("#weight-1 input[type=number]").fill("0")
     page.locator("#weight-1 input[type=number]").press("Tab")
     page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
@@ -172,6 +187,7 @@ def an_experiment_shows_its_figures(page):
     for name in ("trade-off", "votes", "positions", "rank-sets"):
         page.wait_for_selector(f"#experiment-{name} .main-svg")
     page.locator("#experiment-trade-off").get_by_text("10 of 40 votes").first.wait_for()
+    page.locator("#experiment-verdict").get_by_text("by 10 of 40 votes").wait_for()
     with page.expect_download() as download:
         page.click("#experiment-rank-sets-foot [data-kind=csv]")
     rows = [row for row in rows_of(download) if row["ranking"] == "baseline"]
@@ -180,6 +196,7 @@ def an_experiment_shows_its_figures(page):
 
 
 def an_experiment_can_be_stopped(page):
+    page.get_by_role("button", name="How this is computed").click()
     page.get_by_label("As many in every pair").check()
     run_experiment(page, "5 10 20 30", "40", "1000")  # tens of seconds, if it is let
     page.wait_for_selector("#experiment-said .progress-text, .progress-level, .eta-bar")

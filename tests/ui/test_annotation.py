@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 from tests.stored import EXPERIMENT, MODELS, fill
 from tests.ui import test_blindness as blindness
 from tests.ui.raw_client import Visitor
-from tests.ui.server import REPOSITORY, serving
+from tests.ui.server import REPOSITORY, read, serving
 from tests.ui.test_browser import open_tab, places, revealed, shoot_both, texts
 
 CONFIG = "snapshot_seconds = 1\n"
@@ -97,6 +97,26 @@ def test_what_is_told_never_tells_of_another_battle(app, battles):
         assert [secret for secret in untold(open_ones.values()) if secret in heard] == []
 
 
+def test_the_viewer_shows_no_battle_that_people_are_asked_about(app, battles):
+    """Not even one that this visitor has voted on: its seed would tell of its other mode."""
+    visitor = Visitor(app.url)
+    start(visitor)
+    told = visitor.vote()["battle"]
+    look, again = (visitor.dependency(event, "battles") for event in ("look", "replay"))
+    stranger = Visitor(app.url)
+    for query in ["?tab=battles", "?tab=battles&source=people", "?tab=battles&text=Once"]:
+        stranger.call(look, [], {"query": query})
+    asked = {told, battles[0].id, battles[-1].id}  # an answer repeats what was asked
+    for battle in asked:
+        stranger.call(look, [], {"query": f"?battle={battle}"})
+        stranger.call(look, [], {"query": f"?tab=battles&before={battle}"})
+        stranger.call(again, [], {"query": f"?battle={battle}"})
+    heard = blindness.text_of([bytes(stranger.heard)])
+    assert [secret for secret in {*untold(battles)} - asked if secret in heard] == []
+    assert "Tell me a story about" not in heard
+    assert "more on battles that people may still be asked to vote on" in heard
+
+
 @pytest.fixture(scope="module")
 def target(annotated):
     owner = Visitor(annotated[0].url)
@@ -115,6 +135,8 @@ OF_THE_ENGINE = {
     "continuing_and_stopping_as_a_stranger",
     "oversized_questions",
     "comparing_named_models_at_a_guessed_seed",
+    "ones_own_battles",
+    "the_draw_at_which_answers_part",
 }
 ATTEMPTS = [act for act in blindness.ATTEMPTS if act.__name__ not in OF_THE_ENGINE]
 
@@ -157,7 +179,7 @@ def test_an_export_never_has_what_others_may_be_asked_about(app, battles):
     vote = visitor.vote()
     for format in ("jsonl", "csv"):
         output = visitor.call(visitor.dependency("click", "make-files"), [format])
-        files = b"".join(visitor.get(file["url"]) for file in output["data"][0]).decode()
+        files = b"".join(visitor.get(file["url"]) for file in output["data"][0]["value"]).decode()
         assert [secret for secret in (*untold(battles), vote["vote"]) if secret in files] == []
 
 
@@ -170,7 +192,9 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
     (three,) = stored(tmp_path, ["Three?"], models=MODELS)
     with serving(tmp_path, CONFIG, "--annotate") as served:
         page = visit(served.url)
-        page.get_by_text("0 of 5 battles have a vote; you cast 0.").wait_for()
+        page.get_by_text("0 of 5 done. 0 of 5 battles have a vote; you cast 0.").wait_for()
+        bar = page.get_by_role("progressbar", name="Your part")
+        assert (bar.get_attribute("value"), bar.get_attribute("max")) == ("0", "5")
         page.click("#start")
         votes = {}
         page.wait_for_selector("#round .ballot")
@@ -200,7 +224,8 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
         told = revealed(page)
         votes[told["Battle"]] = page.locator("#round .name").all_inner_texts()
         page.keyboard.press("n")
-        page.get_by_text("You have voted on everything there is; 5 battles in all.").wait_for()
+        page.get_by_text("everything there is. Thank you! 5 of 5 done.").wait_for()
+        assert bar.get_attribute("value") == "5"
         page.get_by_text("without asking you: 1.").wait_for()
         assert votes == {battle.id: list(battle.models) for battle in (*made, three)}
         rows = served.wait_for("select count(*) from votes having count(*) = 5")
@@ -222,7 +247,7 @@ def test_pages_fit_the_screen(app, visit, tmp_path):
     page.click("#start")
     page.wait_for_selector("#round .ballot")
     assert all(text.startswith("Once ") for text in texts(page))
-    assert page.inner_text(".system") == "System prompt: Be brief."
+    assert " ".join(page.inner_text(".system").split()) == "System prompt: Be brief."
     shoot_both(page, tmp_path, "annotate-blind")
     page.keyboard.press("a")
     page.wait_for_selector(".reveal")
@@ -275,6 +300,33 @@ def test_the_live_judge_judges_what_has_been_voted_on(tmp_path):
             battle = visitor.vote()["battle"]
             judged = served.wait_for("select list(distinct battle) from verdicts having count(*)=2")
             assert judged == ([battle],)
+
+
+def test_a_recorded_vote_outlives_a_kill_and_an_orderly_end(tmp_path):
+    battles = stored(tmp_path, ["First?", "Second?"])
+    columns, left = "select battle, voter, ranks from", []
+    for end, votes in (("kill", 0), ("stop", 2)):
+        with serving(tmp_path, CONFIG, "--annotate", undo=60) as served:
+            visitor = Visitor(served.url)
+            start(visitor)
+            before = len(visitor.heard)
+            assert visitor.vote([2, 1]) is None
+            assert "undo that vote first" in visitor.vote([1, 2])["error"]
+            heard = blindness.text_of([bytes(visitor.heard[before:])])
+            assert '"recorded"' in heard
+            assert [secret for secret in (*untold(battles), *MODELS) if secret in heard] == []
+            thief = Visitor(served.url, session=visitor.session)
+            for event in ("undo", "names"):
+                output = thief.call(thief.dependency(event, "round"), [None])
+                assert "not open" in output["error"]
+            assert getattr(served, end)() in (None, 0)
+        counted = read(served.db, f"{columns} votes order by seq")
+        pending = read(served.db, f"{columns} pending_votes")
+        assert len(counted) == votes
+        assert len(pending) == (end == "kill")
+        left = pending or left
+    assert counted[:1] == left  # it counted when the app was started again
+    assert [ranks for *_, ranks in counted] == [[2, 1], [2, 1]]
 
 
 # The command ----------------------------------------------------------------------------------

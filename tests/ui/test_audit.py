@@ -26,7 +26,8 @@ from coupled_arena.views.figures.audit import (
     powered_figure,
 )
 from coupled_arena.views.tables.audit import audit_differences, audit_models
-from coupled_arena.views.words.audit import audit_findings, plan_findings
+from coupled_arena.views.words.audit import audit_findings
+from coupled_arena.views.words.plan import plan_findings
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 
@@ -69,7 +70,8 @@ def test_figures_travel_as_json_and_names_are_no_markup(draw, dark, report):
     json.loads(text, parse_constant=pytest.fail)  # NaN and Infinity are not JSON
     assert "<8-bit>" not in text
     assert "<gpt>" not in text
-    assert "unknown" in text  # the model without votes
+    assert "1 model without data: new." in text
+    assert len(figure.layout.annotations) == 2 * 2  # the others have a line each
     assert "40 comparisons with both" in text
 
 
@@ -122,5 +124,5 @@ def test_a_store_without_verdicts_says_what_to_do():
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
         shown = tab._refresh({tab._judge: None})
-    assert "There are no verdicts here yet" in shown[tab._findings]
+    assert "There are no verdicts here yet" in shown[tab._said]
     assert not shown[tab._body].visible

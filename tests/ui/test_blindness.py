@@ -138,7 +138,7 @@ def the_list_of_endpoints(target):
 def a_deep_link_to_the_session(target):
     for visitor in (target.owner, target.stranger(cookies=True)):
         link = visitor.get(f"/gradio_api/deep_link?session_hash={target.owner.session}")
-        name = json.loads(link)
+        name = json.loads(link or '""')  # no link is made
         yield from getting(visitor, f"/config?deep_link={name}", f"/?deep_link={name}")
 
 
@@ -379,7 +379,7 @@ def exports(target):
     make = target.owner.dependency("click", "make-files")
     for format in ("parquet", "jsonl", "csv"):
         output = target.owner.call(make, [format])
-        for file in output["data"][0]:
+        for file in output["data"][0]["value"]:
             yield target.owner.get(file["url"])
 
 
@@ -389,6 +389,51 @@ def comparing_named_models_at_a_guessed_seed(target):
     for seed in (target.commitment[:16], "x", "1" * 17):
         data = [NAMES[:2], "", "coupled", seed]
         yield from queueing(target.owner, {"fn_index": compare["id"], "data": data})
+
+
+@attempt
+def battles_behind_numbers(target):
+    """By their words, their voter and their models; a click on a number is an event like others."""
+    events = [target.owner.dependency(event, "battles") for event in ("look", "replay")]
+    filters = ("", "&text=e", "&mine=1", "&source=people", f"&a={NAMES[0]}", "&mode=coupled")
+    queries = [*(f"?tab=battles{filter}" for filter in filters), f"?model={NAMES[0]}"]
+    said = [{"query": query} for query in (*queries, f"?battle={'0' * 32}", "?battle=%25")]
+    for event_data in (*said, {"query": ["?tab=battles"]}, ["?tab=battles"], None):
+        for handler in events:
+            call = {"fn_index": handler["id"], "data": [], "event_data": event_data}
+            yield from queueing(target.owner, call)
+
+
+@attempt
+def the_draw_at_which_answers_part(target):
+    """Of a battle in the viewer, of a comparison, of somebody else's round."""
+    data = {"battles": [], "comparison": [None], "round": [None]}
+    stranger = target.stranger(cookies=True)
+    for visitor, panels in ((target.owner, ("battles", "comparison")), (stranger, data)):
+        for panel in panels:
+            part = visitor.dependency("part", panel)
+            for of in ("0" * 32, target.commitment[:32], "", None):
+                said = {"of": of, "turn": 0, "number": 0}
+                call = {"fn_index": part["id"], "data": data[panel], "event_data": said}
+                yield from queueing(visitor, call)
+
+
+@attempt
+def reasons_for_a_vote(target):
+    """Nobody has voted: there is nothing to explain."""
+    for visitor in (target.owner, target.stranger(cookies=True)):
+        explain = visitor.dependency("explain", "round")
+        for vote in ("0" * 32, target.commitment[:32], "", None):
+            said = {"vote": vote, "criteria": ["style"]}
+            call = {"fn_index": explain["id"], "data": [None], "event_data": said}
+            yield from queueing(visitor, call)
+
+
+@attempt
+def ones_own_battles(target):
+    for visitor in (target.owner, target.stranger(cookies=True)):
+        own = visitor.dependency("look", "history")
+        yield from queueing(visitor, {"fn_index": own["id"], "data": []})
 
 
 CHANGING = re.compile(
@@ -456,7 +501,7 @@ def test_no_handler_tells_who_is_who(app, visitor):
     visitor.join(visitor.dependency("click", "ask"), [QUESTION, 2])
     view = visitor.watch(stop=speak)
     silent = re.compile(
-        "_ask|_next|_again|_resume|_look|_follow_up|_stop|_of_category|lambda|_timer|unnamed"
+        "_ask|_start|_next|_again|_resume|_look|_follow_up|_stop|_part|_explain|_history|lambda|_timer|unnamed"
     )
     for dependency in visitor.config["dependencies"]:
         if (name := dependency["api_name"]) != "_vote":
@@ -467,7 +512,7 @@ def test_no_handler_tells_who_is_who(app, visitor):
     assert "each of the 2 answers" in visitor.vote([])["error"]  # a round is open
     heard = text_of([bytes(visitor.heard)])
     commitments = set(re.findall(r'"commitment":"(\w+)"', heard))
-    assert len(commitments) == 4  # the first question; and asking by button, again and next
+    assert len(commitments) == 5  # the first question; asking by button, again, next, a starter
     assert view["commitment"] in commitments
     for commitment in commitments:
         app.wait_for("select 1 from battles where commitment = ?", commitment)
@@ -488,7 +533,7 @@ def test_the_streamed_round_does_not_tell(app, visitor, size):
 def test_an_export_has_the_round_only_once_it_is_revealed(app, visitor):
     def exported():
         output = visitor.call(visitor.dependency("click", "make-files"), ["jsonl"])
-        return b"".join(visitor.get(file["url"]) for file in output["data"][0])
+        return b"".join(visitor.get(file["url"]) for file in output["data"][0]["value"])
 
     commitment = visitor.ask(stop=differ)["commitment"]
     (battle,) = app.wait_for("select battle from battles where commitment = ?", commitment)

@@ -48,7 +48,7 @@ def open_board(visit, url, **options):
     page = visit(url, **options)
     open_tab(page, "Leaderboard")
     page.wait_for_selector("#board .board")
-    page.get_by_role("button", name="Method and filters").click()
+    page.get_by_role("button", name="How this was computed, and filters").click()
     return page
 
 
@@ -85,10 +85,34 @@ def test_the_error_level_changes_rank_sets(board):
     set_alpha(board, 0.01)
     board.wait_for_function("document.querySelector('#board th:nth-child(4)').textContent[1] == 9")
     assert ranks(board) == ["1–2", "1–2"]
-    board.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.01')")
+    board.wait_for_function("document.querySelector('#board-ranks').textContent.includes('99%')")
+    board.locator("#board-said").get_by_text(" may each be first, at 99%").wait_for()
     choose_mode(board, "Coupled")
     set_alpha(board, 0.4)
-    board.wait_for_function("document.querySelector('#board-ranks').textContent.includes('0.4')")
+    for said in ("60%", "coupled battles"):
+        board.wait_for_function(
+            f"document.querySelector('#board-ranks').textContent.includes('{said}')"
+        )
+
+
+def test_sets_for_each_model_alone_and_ties_as_half_a_win_are_said(board):
+    said, table = board.locator("#board-said"), board.locator("#board")
+    for label, value in (("Rank-sets hold", "For each model alone"), ("A tie is", "Half a win")):
+        choose(board, label, value)
+    said.get_by_text("A model that was chosen before looking may have").wait_for()
+    table.get_by_text("Each rank-set holds at 95% for its model alone").wait_for()
+    table.get_by_text("A tie counts as half a win for both").wait_for()
+    board.wait_for_function(
+        "document.querySelector('#board-ranks').textContent.includes('95%, each model alone')"
+    )
+    choose(board, "Rank-sets hold", "For all models together")
+    choose(board, "A tie is", "A win for neither")
+    table.get_by_text("A tie counts as half a win for both").wait_for(state="detached")
+
+
+def choose(page, label, value):
+    page.get_by_label(label).click()
+    page.get_by_role("option", name=value).click()
 
 
 def test_modes_are_shown_apart(board):
@@ -110,7 +134,7 @@ def test_a_personal_board_is_of_the_cookie_s_votes(served, board, visit):
     for page in (mine, board):
         page.get_by_label("My votes only").check()
     mine.wait_for_function(f"{VOTES} === 5")
-    board.wait_for_selector("#board .hint >> text=You have not voted")
+    board.wait_for_selector("#board-said >> text=You have not voted")
     board.wait_for_selector("#board-rates", state="detached")
 
 
@@ -126,8 +150,13 @@ def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
         assert saved[kind].suffix == f".{kind}"
     assert saved["png"].read_bytes().startswith(b"\x89PNG")
     shown = board.locator(f"#{figure} .main-svg").first.bounding_box()
+    settings = board.evaluate(
+        f"document.querySelector('#{figure} .js-plotly-plot').layout.meta.method"
+    )
     with Image.open(saved["png"]) as image:
-        assert image.height == pytest.approx(3 * shown["height"], abs=4)
+        assert image.height == pytest.approx(3 * (shown["height"] + 16 * len(settings)), abs=4)
+    drawn = "".join(ElementTree.parse(saved["svg"]).getroot().itertext())
+    assert all(setting in drawn for setting in settings)
     assert ElementTree.parse(saved["svg"]).getroot().tag.endswith("svg")
     with saved["csv"].open() as file:
         rows = list(csv.DictReader(file))

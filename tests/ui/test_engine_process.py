@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing.forkserver
 import os
 import re
 import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +20,12 @@ import pytest
 from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError, SettingsError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings
+from coupled_arena.generation import engine_child, watchdog, worker
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_process import EngineProcess
+from coupled_arena.generation.loading import load_enabled
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
-from coupled_arena.services import load_enabled
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
 from tests.ui.raw_client import Visitor, differ, speak
@@ -77,6 +83,15 @@ def lines(running):
     return [(line.tokens, line.text, line.finish) for line in running.lines]
 
 
+def test_the_web_server_leaves_torch_to_that_process():
+    faces = "arena, coupled_arena.battles.parting, coupled_arena.battles.replay"
+    pages = "layout, coupled_arena.ui.tabs.battle, coupled_arena.ui.tabs.compare"
+    code = f"""import sys, coupled_arena.battles.{faces}, coupled_arena.ui.{pages}
+import coupled_arena.generation.engine_process
+sys.exit("torch" in sys.modules)"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_process_writes_what_a_thread_would(engine, settings):
     wanted = [request(seed, RED, GREEN, BLUE, most=60) for seed in range(4)]
     runs = [done(engine.submit(one)) for one in wanted]
@@ -91,6 +106,16 @@ def test_a_process_writes_what_a_thread_would(engine, settings):
         assert engine.models[name].perplexity == model.perplexity
         assert engine.models[name].context_length == model.context_length
     assert engine.battles == 0
+
+
+def test_a_draw_is_laid_open_as_in_a_thread(engine, settings):
+    wanted = replace(request(3, RED, GREEN, most=1), position=5, opened=7)
+    models = load_enabled(settings)
+    (expected,) = decode(LockstepEngine(models), [wanted])
+    found = [line.draw for line in done(engine.submit(wanted)).lines]
+    assert found == [line.draw for line in expected.lines]
+    assert [len(draw.candidates) >= 7 for draw in found] == [True, True]
+    assert found[0].candidates[0].noise is not None
 
 
 def test_a_cancelled_turn_keeps_what_was_seen_of_it(engine):
@@ -152,6 +177,64 @@ def test_turns_wait_in_the_process_and_too_many_are_sent_away(start, settings):
 def test_a_process_that_dies_while_it_loads_is_no_start(start):
     with pytest.raises(ModelError, match="exit code 3"):
         start(partial(os._exit, 3))
+
+
+def load_restless(settings):
+    """Load models in a process that wants to be heard of at every look."""
+    engine_child.BEAT = 0.05
+    return load_enabled(settings)
+
+
+def load_stuck(settings):
+    """Load models in a process whose first step has no end, which it notices after a second."""
+    worker._LONGEST_STEP = 1.0
+    LockstepEngine.step = lambda _: threading.Event().wait()
+    return load_restless(settings)
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Have watchdogs look often; return a way to say after how many looks in vain they kill."""
+    monkeypatch.setattr(watchdog, "_LOOK", 0.05)
+
+    def kill_after(most):
+        monkeypatch.setattr(watchdog, "_MOST_SILENT", most)
+
+    kill_after(math.inf)
+    return kill_after
+
+
+def test_a_process_that_hangs_is_killed_and_started_again(
+    start, settings, looks, caplog, monkeypatch
+):
+    heard, hear = [], watchdog.Watchdog.hear
+    monkeypatch.setattr(watchdog.Watchdog, "hear", lambda dog: heard.append(hear(dog)))
+    engine = start(partial(load_restless, settings))
+    first = engine._process.pid
+    until(lambda: len(heard) > 20)  # though nothing happens
+    running = engine.submit(request(7, RED, GREEN))
+    until(lambda: all(running.texts))
+    os.kill(first, signal.SIGSTOP)
+    looks(12)
+    assert isinstance(done(running).error, ModelError)
+    looks(math.inf)
+    assert all(running.texts)
+    until(lambda: engine.alive)
+    assert engine._process.pid != first
+    until(lambda: is_gone(first))
+    assert done(engine.submit(request(8, RED, GREEN, most=9))).error is None
+    assert sum("hangs: nothing was heard of it" in line for line in caplog.messages) == 1
+    assert any("(signal 9); battles lost: 1" in line for line in caplog.messages)
+
+
+def test_a_step_without_end_is_a_process_that_hangs(start, settings, looks):
+    engine = start(partial(load_stuck, settings))
+    first = engine._process.pid
+    running = engine.submit(request(7, RED, GREEN))
+    looks(100)
+    assert isinstance(done(running).error, ModelError)
+    looks(math.inf)
+    until(lambda: is_gone(first))
 
 
 # In the page

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import gradio as gr
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.stats.simulation.subsets import Sizes
 from coupled_arena.store.database import Store
-from coupled_arena.ui.tabs.experiments import ExperimentsTab
+from coupled_arena.ui.tabs.experiments import ExperimentsTab, _figures
 from tests.batches import at_once, judge
+from tests.stats.test_resampling import judged
 from tests.store.conftest import make_battle, make_vote
 
 
@@ -35,3 +39,13 @@ def test_sizes_that_somebody_chose_stay():
         for chosen in (("7", 16, True), ("5", 20, True), ("5", 16, False)):
             kept = tab._fit("gpt", *chosen, first[-1])
             assert all(each == gr.skip() for each in kept)
+
+
+def test_every_figure_says_what_it_shows():
+    result = resample(judged(), ResamplingPlan(120, (30, 60), 4))
+    figures = _figures(result, dark=False)[1::2]
+    names = [json.loads(figure.plot)["layout"]["meta"]["name"] for figure in figures]
+    assert len(set(names)) == 4
+    for name in names:
+        assert "4 repeats" in name
+        assert "<" not in name

@@ -10,8 +10,10 @@ import re
 
 import httpx
 import pytest
+from playwright.sync_api import TimeoutError as TooLate
 
 from coupled_arena.store.transfer.snapshots import snapshot_path
+from coupled_arena.ui.parts.texts import texts_path
 from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.ui.server import answers, free_port, read
@@ -59,19 +61,36 @@ def test_the_page_has_its_scripts_and_styles(url):
     for name in ("round.js", "compare.js", "figures.js", "arena.css"):
         text = (REPOSITORY / "assets" / name).read_text("utf-8")
         assert json.dumps(text, ensure_ascii=False)[1:-1] in config, name
+    # Of what comes later the wheel has every file, and the page asks for it by this name.
+    assert texts_path() in config
+    assert httpx.get(f"{url}{texts_path()}").text == (REPOSITORY / "assets/texts.js").read_text()
+
+
+def next_question(page):
+    """Press the key; one that follows the reveal at once is taken for the end of a double press."""
+    page.keyboard.press("n")
+    try:
+        page.wait_for_selector(".reveal", state="detached", timeout=10_000)
+    except TooLate:
+        return False
+    return True
 
 
 def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(url, folder, visit):
     page, board = visit(url), visit(url)
     page.wait_for_selector("#ask")
     open_tab(board, "Leaderboard")
-    board.wait_for_selector("#board .board, #board .hint")
+    board.wait_for_selector("#board-said .headline:not(.waiting)")
     votes = board.evaluate(VOTES)
     ask_until_open(page)
     commitment = page.inner_text(".commitment").removeprefix("Commitment ")
     assert page.query_selector("#round .name") is None
     assert board.evaluate(VOTES) == votes
     page.keyboard.press("a")
+    page.wait_for_selector("#round .ballot >> text=Undo")
+    assert page.query_selector("#round .name") is None
+    assert board.evaluate(VOTES) == votes
+    page.keyboard.press("n")
     told = revealed(page)
     board.wait_for_function(f"{VOTES} === {votes} + 2")  # one more for two models
     names = page.locator("#round .name").all_inner_texts()
@@ -83,7 +102,6 @@ def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(url, folder, vis
     assert told["Commitment"] == commitment
     assert re.fullmatch("[0-9a-f]{16}", told["Seed"])
     assert page.inner_text(".reveal").split("recorded. ")[1].lower().startswith(mode)
-    page.keyboard.press("n")
-    page.wait_for_selector(".reveal", state="detached")
+    until(lambda: next_question(page))
     wait_for_words(page)
     assert page.inner_text(".question") != QUESTION

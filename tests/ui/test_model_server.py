@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import multiprocessing.forkserver
+from functools import partial
+
+import httpx
 import pytest
 
 from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.records import Sampling
+from coupled_arena.core.settings import load_settings
+from coupled_arena.generation import late_models
+from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.huggingface import load_model
+from coupled_arena.generation.loading import load, load_enabled
+from coupled_arena.generation.running import Contender, Request
 from tests.generation.model_server import ModelServer, running
-from tests.small_models import NAMES, save_small_models
+from tests.patience import PATIENCE, until
+from tests.small_models import NAMES, catalog_of, save_small_models
+from tests.ui.raw_client import Visitor, differ
 from tests.ui.server import serving
 
-HERE, SERVED = NAMES[:2]
+HERE, SERVED, ALSO_HERE = NAMES
 CONFIG = """
 [sampling]
 max_new_tokens = 12
@@ -43,14 +55,14 @@ def mixed_app(server, tmp_path):
 
 def ask(page, question):
     page.locator("#question textarea").fill(question)
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Ask", exact=True).click()
 
 
 def test_a_served_model_in_the_page(server, mixed_app, visit):
     page = visit(mixed_app.url)
     ask(page, "What is a whale?")
     page.get_by_role("button", name="A is better").click()
-    page.get_by_text("Seed", exact=True).wait_for()
+    page.wait_for_selector(".reveal")
     assert set(page.locator("#round .name").all_inner_texts()) == {HERE, SERVED}
 
     server.refuses = True
@@ -61,5 +73,62 @@ def test_a_served_model_in_the_page(server, mixed_app, visit):
     server.refuses = False
     ask(page, "And now?")
     page.get_by_role("button", name="Tie").click()
-    page.get_by_text("Seed", exact=True).wait_for()
+    page.wait_for_selector(".reveal")
     mixed_app.wait_for("select 1 from votes where source = 'human' having count(*) = 2")
+
+
+# A server that is away at the start
+
+
+@pytest.fixture
+def two_here(server, tmp_path):
+    """Settings of two models here and one on a server that refuses to answer."""
+    server.refuses = True
+    config = CONFIG.format(here=HERE, served=SERVED, url=server.url)
+    return config + catalog_of(**{ALSO_HERE: ALSO_HERE})
+
+
+def load_and_ask_again_soon(settings):
+    late_models._PAUSE = 0.05
+    return load_enabled(settings)
+
+
+def test_a_model_joins_once_its_server_answers(server, two_here, tmp_path, caplog):
+    save_small_models(tmp_path)
+    (tmp_path / "arena.toml").write_text(two_here)
+    settings = load_settings(tmp_path / "arena.toml")
+    late = {SERVED: partial(load, settings.catalog[SERVED], settings.cache)}
+    multiprocessing.forkserver.ensure_running()
+    engine = EngineProcess(partial(load_and_ask_again_soon, settings), late=late)
+    try:
+        assert ({*engine.models}, engine.away) == ({HERE, ALSO_HERE}, 1)
+        asked = len(server.requests)
+        # Again and again, and in vain: the client asks twice each time.
+        until(lambda: len(server.requests) > asked + 4)
+        assert engine.away == 1
+        server.refuses = False
+        until(lambda: not engine.away)
+        assert {*engine.models} == {*NAMES}
+        pair = tuple(Contender(name, 7, (300, 400)) for name in (SERVED, HERE))
+        turn = engine.submit(Request(pair, Sampling(max_new_tokens=9)))
+        assert turn.done.wait(PATIENCE)
+        assert [len(line.tokens) for line in turn.lines] == [9, 9]
+    finally:
+        engine.close()
+    assert f"{SERVED} takes part from now on" in caplog.messages
+
+
+def test_the_page_says_that_a_model_is_away(two_here, tmp_path):
+    with serving(tmp_path, two_here) as app:
+        assert httpx.get(f"{app.url}/healthz").json() == {
+            "status": "ok",
+            "ailing": [],
+            "models_away": 1,
+        }
+        visitor = Visitor(app.url)
+        shown = [c["props"].get("value") or "" for c in visitor.config["components"]]
+        (words,) = (text for text in shown if "battles go on" in str(text))
+        assert "One model is away" in words
+        assert SERVED not in words
+        assert not visitor.ask(stop=differ)["error"]
+        assert {*visitor.vote()["models"]} == {HERE, ALSO_HERE}

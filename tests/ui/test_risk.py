@@ -20,7 +20,7 @@ from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.figure_panel import drawn
-from coupled_arena.ui.parts.stored_replies import StoredReplies
+from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_findings
@@ -123,7 +123,9 @@ def test_constant_scores_can_be_drawn():
     for draw in _FIGURES.values():
         json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
     assert "neither can win" in risk_findings(made, made.view)
-    assert "No model fails less badly" in risk_findings(made, made.view)
+    assert "Cannot tell yet which model fails least badly: no two models" in risk_findings(
+        made, made.view
+    )
 
 
 def test_what_nobody_judged_is_no_merit():
@@ -142,15 +144,16 @@ def test_what_nobody_judged_is_no_merit():
     report = risk_report(lengths.turned([name], []), SETTINGS)
     said = risk_findings(report, report.view)
     assert f"{escape(made.models[1])} fails least badly: it ranks" in said
-    assert f"(alpha {SETTINGS.alpha:g} for all pairs at once)" in said
+    assert "at 95% for all pairs at once" in said
 
 
 class Given(StoredReplies):
     """Replies whose scores are given."""
 
     def __init__(self, store, scores):
-        super().__init__(store)
+        super().__init__(store, "rounds")
         self.read = lambda values: scores
+        self.behind = lambda values, scores: BattlesBehind({"worse": 7}, None)
 
 
 def test_handlers(tmp_path):
@@ -165,9 +168,17 @@ def walk_through_handlers(store, tmp_path):
     shown = tab._read_stored({tab._dark: False})
     assert shown[tab._view].choices == [(n, n) for n in ("portfolio", "truth", "poison <i>")]
     assert [slider.visible for slider in map(shown.get, tab._weights)] == [True] * 2 + [False] * 8
+    assert '<a href="?tab=battles&amp;a=worse">7</a>' in shown[tab._table]
     values = {tab._dark: False, **{each: shown.get(each) for each in tab._controls}}
-    values.update({tab._scores: shown[tab._scores], tab._view: "truth", tab._lower: ["truth"]})
-    values.update({tab._metrics: ["truth"], tab._alpha: 0.05, tab._tail: 0.05})
+    values.update(
+        {
+            tab._scores: shown[tab._scores],
+            tab._behind: None,
+            tab._view: "truth",
+            tab._lower: ["truth"],
+        }
+    )
+    values.update({tab._behind: None, tab._metrics: ["truth"], tab._alpha: 0.05, tab._tail: 0.05})
     values.update({tab._copula: Copula.EMPIRICAL.value, tab._pairing: ""})
     values.update(dict.fromkeys(tab._weights, 1.0))
     text = tab._refresh(values)[tab._table]
@@ -204,7 +215,7 @@ def fill(store):
 
 def test_chosen_replies(store_here):
     with gr.Blocks():
-        stored = StoredReplies(store_here)
+        stored = StoredReplies(store_here, "rounds")
         stored.build()
     values = dict.fromkeys(stored.inputs)
     offered = stored._offer({**values, stored._models: ["left", "gone"]})

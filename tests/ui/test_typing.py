@@ -156,7 +156,7 @@ def test_a_question_sent_by_enter_is_voted_on_by_key(page):
 
 def test_arrows_move_between_tabs_and_do_not_vote(page):
     ask_and_stop(page)
-    page.get_by_role("tab", name="Battle").focus()
+    page.get_by_role("tab", name="Battle", exact=True).focus()
     for key in ("ArrowRight", "ArrowLeft", "b", "a"):
         page.keyboard.press(key)
     open_tab(page, "Battle")

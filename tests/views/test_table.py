@@ -128,7 +128,7 @@ def test_markup_escapes_what_comes_from_outside(table):
     text = table.html()
     assert '<th scope="row">&lt;b&gt;apple&lt;/b&gt;, [red]</th>' in text
     assert '<th scope="col">How<br>many</th>' in text
-    assert "<td><b>0.50</b></td>" in text
+    assert '<td data-value="0.5"><b>0.50</b></td>' in text
     assert text == table._repr_html_()
     assert Table(COLUMNS, ()).html() == ""
 

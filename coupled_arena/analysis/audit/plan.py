@@ -20,10 +20,22 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import contrast, explained
-from coupled_arena.stats.judges.planner import Needs, needs, variance_for_power, variance_for_width
-from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.judges.planner import (
+    Needs,
+    check_power,
+    needs,
+    variance_for_power,
+    variance_for_width,
+)
+from coupled_arena.stats.ranking import any_time
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.queries.comparisons import Selection
+
+PLANNED = (Cutoff.MAX_T, Cutoff.STEP_DOWN, Cutoff.BONFERRONI, Cutoff.ANY_TIME)
+"""Cut-offs that a separation can be planned for."""
+
+_ROUNDS = 4  # until cut-off and votes fit each other: the first is off by 1 % of the votes then
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,8 @@ class PlanGoal:
     lead : float or None
         True difference of the two; by default the one that people's votes say now.
     alpha : float
+    cutoff : Cutoff
+        One of `PLANNED`: of a board that is looked at once, or watched until it separates the two.
     verdicts_per_vote : float
         Verdicts on comparisons that nobody votes on, for each vote; fewer where the votes that
         are there allow it.
@@ -56,6 +70,7 @@ class PlanGoal:
     power: float = 0.8
     lead: float | None = None
     alpha: float = 0.05
+    cutoff: Cutoff = Cutoff.MAX_T
     verdicts_per_vote: float = 10
     price: float | None = None
 
@@ -88,7 +103,7 @@ class VotePlan:
     @property
     def cutoff(self) -> Cutoff | None:
         """How the leaderboard's cut-off allows for comparing all models at once."""
-        return None if self.board_models is None else Cutoff.MAX_T
+        return None if self.board_models is None else self.question.cutoff
 
     @property
     def votes_to_cast_alone(self) -> int:
@@ -149,6 +164,8 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
 def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     """Plan to separate two models on the leaderboard, as if others were like the votes there.
 
+    Without a judge in the selection it is a plan for people alone.
+
     Raises
     ------
     ArenaError
@@ -169,17 +186,46 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     lead = float(weights @ human.theta) if question.lead is None else question.lead
     votes = _touching(board.votes, of_all)
     with _one_line():
-        ranks = board.separation(BoardSource.HUMAN).rank_sets(question.alpha, Cutoff.MAX_T)
-        goal = variance_for_power(lead, ranks.critical_value, question.alpha, question.power)
+        variance = float(weights @ human.covariance @ weights)
+        goal, critical = _goal(board, question, lead, variance)
         grounds = _Grounds(
-            variance=float(weights @ human.covariance @ weights),
-            explained=explained_within_pairs(board.judged, of_all, human.weighting),
+            variance=variance,
+            explained=explained_within_pairs(board.judged, of_all, human.weighting)
+            if selection.judge
+            else 0.0,
             counted=votes,
             votes=votes,
             verdicts=_touching(board.judged.verdicts, of_all),
         )
-        made = _plan(question, selection, grounds, goal, ranks.critical_value)
+        made = _plan(question, selection, grounds, goal, critical)
     return replace(made, lead=lead, board_models=len(human.models))
+
+
+def _goal(
+    board: BoardEstimates, question: PlanGoal, lead: float, variance: float
+) -> tuple[float, float]:
+    """Return the variance that separates two models so far apart, and the cut-off they pass."""
+    human, alpha, power = board.by_source[BoardSource.HUMAN], question.alpha, question.power
+    if question.cutoff is not Cutoff.ANY_TIME:
+        ranks = board.separation(BoardSource.HUMAN).rank_sets(alpha, question.cutoff)
+        critical = ranks.critical_value
+        goal = variance_for_power(lead, critical, alpha, power)
+        if question.cutoff is Cutoff.STEP_DOWN:
+            for _ in range(_ROUNDS):
+                critical = _stepped_down(board, alpha, variance / goal)
+                goal = variance_for_power(lead, critical, alpha, power)
+        return goal, critical
+    check_power(lead, alpha, power)
+    models, there = len(human.models), any_time.information(human)
+    stop = any_time.stopping_votes(lead**2 / (variance * there), models, alpha, power)
+    return variance * there / stop, any_time.boundary(stop, models, alpha)
+
+
+def _stepped_down(board: BoardEstimates, alpha: float, more: float) -> float:
+    """Return the step-down cut-off after so many times the votes: it falls as models part."""
+    human = board.by_source[BoardSource.HUMAN]
+    then = replace(human, covariance=human.covariance / more, size=human.size * more)
+    return Separation(then, board.draws).rank_sets(alpha, Cutoff.STEP_DOWN).critical_value
 
 
 @contextmanager

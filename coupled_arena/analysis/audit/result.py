@@ -15,6 +15,7 @@ from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
 from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -107,6 +108,9 @@ class Audit:
         and apart from it.
     first_by_people : float or None
         Share of these comparisons that the answer shown first wins.
+    board_explained : float or None
+        Share of the variance of the leaderboard's win rates, by people's votes, that verdicts
+        without end would remove; a board keeps ties. None without votes, as of a benchmark.
     """
 
     estimates: AuditEstimates
@@ -119,6 +123,13 @@ class Audit:
     row_agreement: float | None
     row_agreement_strict: float | None
     first_by_people: float | None
+    board_explained: float | None
+
+    @property
+    def board_tau_max(self) -> float | None:
+        """What one vote is worth on the leaderboard at most, with verdicts without end."""
+        share = self.board_explained
+        return None if share is None or share >= 1 else 1 / (1 - share)
 
     @property
     def judge(self) -> str:
@@ -179,6 +190,7 @@ def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
         largest_bias=max(biases, default=None),
         smallest_gap=min(gaps, default=None),
         **_shares(estimates),
+        board_explained=_on_board(estimates),
     )
 
 
@@ -222,6 +234,15 @@ def _plain(value: np.generic) -> Any:
     """Return a Python value; None for NaN and infinity."""
     plain = value.item()
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _on_board(estimates: AuditEstimates) -> float | None:
+    """Return what the judge explains of all the leaderboard's win rates together."""
+    if estimates.judged is None or not estimates.outcomes.any():
+        return None
+    judged = estimates.judged.with_both
+    share = explained_within_pairs(judged, np.eye(len(judged.models)))
+    return share if math.isfinite(share) else None
 
 
 def _ranges(estimates: AuditEstimates) -> dict[Ties, tuple[float, float]]:

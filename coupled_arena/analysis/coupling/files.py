@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, text_of
+from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_score
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -27,10 +28,20 @@ _PROTOCOLS = ("Coupled", "Independent")
 
 @dataclass(frozen=True, eq=False)
 class SubjectScores:
-    """A table of scores; `subjects` has one for each prompt, and is None where no column tells."""
+    """A table of scores.
+
+    Attributes
+    ----------
+    table : ScoreTable
+    subjects : tuple of str, or None
+        One for each prompt; None where no column tells.
+    left_out : int
+        Prompts with an empty cell.
+    """
 
     table: ScoreTable
     subjects: tuple[str, ...] | None = None
+    left_out: int = 0
 
     def of(self, subject: str) -> ScoreTable:
         """Return the scores on the prompts of one subject.
@@ -102,7 +113,9 @@ def subject_scores_from_frame(
 
     ``Noise`` is ``Coupled`` or ``Independent``; a score is a number, True or False. Within a
     protocol the prompts follow each other in the same order, each in `seeds` consecutive rows.
-    A column ``Subject`` or ``Category`` tells what the prompts are about.
+    A column ``Subject`` or ``Category`` tells what the prompts are about; one named ``Prompt`` is
+    compared with `seeds`, and columns such as ``Temperature`` must have one value. A prompt with an
+    empty cell is left out of both protocols.
 
     Parameters
     ----------
@@ -125,21 +138,59 @@ def subject_scores_from_frame(
         raise ScoreError("Each prompt needs two repetitions at least.")
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
     subject, chosen = _columns(list(frame.columns), models, name)
+    check_settings(frame, models, name)
     coupled, independent = _protocols(frame, seeds, name)
+    for column in frame.columns:
+        if column.lower() in PROMPTS and column not in chosen:
+            words = np.array([text_of(cell) for cell in frame[column]])
+            _check_prompts(words[coupled], words[independent], seeds, name)
     scores = np.empty((len(frame), len(chosen)))
     for place, model in enumerate(chosen):
         scores[:, place] = scores_of(frame, model, name, "--models")
     shape = (-1, seeds, len(chosen))
+    both = [scores[rows].reshape(shape) for rows in (coupled, independent)]
+    subjects = None
+    if subject is not None and both[0].shape == both[1].shape:
+        words = np.array([text_of(cell) for cell in frame[subject]])
+        subjects = _subjects(words[coupled], words[independent], seeds, name)
+    return _whole(chosen, both, subjects, name)
+
+
+def _whole(
+    models: tuple[str, ...],
+    both: list[NDArray[np.float64]],
+    subjects: tuple[str, ...] | None,
+    name: str,
+) -> SubjectScores:
+    """Return the scores of prompts without an empty cell."""
+    left_out = 0
+    if both[0].shape == both[1].shape:
+        whole = ~np.any([np.isnan(scores).any(axis=(1, 2)) for scores in both], axis=0)
+        left_out = int((~whole).sum())
+        both = [scores[whole] for scores in both]
+        subjects = subjects and tuple(np.array(subjects)[whole].tolist())
     try:
-        table = ScoreTable(
-            chosen, scores[coupled].reshape(shape), scores[independent].reshape(shape)
-        )
+        table = ScoreTable(models, *both)
     except ValueError as error:
-        raise ScoreError(f"{name}: {error}") from error
-    if subject is None:
-        return SubjectScores(table)
-    words = np.array([text_of(cell) for cell in frame[subject]])
-    return SubjectScores(table, _subjects(words[coupled], words[independent], seeds, name))
+        empty = f" Left out, for a cell is empty: {left_out:,} prompt{'s' * (left_out != 1)}."
+        raise ScoreError(f"{name}: {error}{empty if left_out else ''}") from error
+    return SubjectScores(table, subjects, left_out)
+
+
+def _check_prompts(
+    coupled: NDArray[np.str_], independent: NDArray[np.str_], seeds: int, name: str
+) -> None:
+    """Refuse rows of one prompt that are not `seeds` in a row, in the same order for both."""
+    for words in (coupled, independent):
+        begins = np.append(True, words[1:] != words[:-1])
+        wrong = np.flatnonzero(begins != (np.arange(len(words)) % seeds == 0))
+        if wrong.size:
+            raise ScoreError(
+                f"In {name} prompt {str(words[wrong[0]])!r} does not have {seeds} rows that follow "
+                "each other: give the rows of a prompt with --seeds, and sort by prompt."
+            )
+    if not np.array_equal(coupled, independent):
+        raise ScoreError(f"{name} must have the same prompts in the same order for both protocols.")
 
 
 def _protocols(frame: pd.DataFrame, seeds: int, name: str) -> list[NDArray[np.bool_]]:
@@ -172,7 +223,13 @@ def _columns(
             f"The first line of {name} must name a column {_NOISE} and one for each model, each "
             "differently; one besides may be named Subject."
         )
-    models = tuple(column for column in header if column not in (_NOISE, *subjects))
+    others = (_NOISE, *subjects)
+    models = tuple(
+        column
+        for column in header
+        if column in (wanted or ())
+        or (column not in others and is_score(column) and column.lower() not in PROMPTS)
+    )
     if absent := [model for model in wanted or () if model not in models]:
         raise ScoreError(f"The table has no {', '.join(absent)}. Its models: {', '.join(models)}.")
     return next(iter(subjects), None), tuple(dict.fromkeys(wanted or models))

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries import battle_counts
+from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.scores import ScoreCells
 
@@ -25,12 +28,15 @@ class StoredScores:
     table : ScoreTable
     left_out : int
         Prompts that lack repetitions under a protocol.
+    temperature : float or None
+        What was asked for.
     """
 
     metric: str
     table: ScoreTable
     category: str | None = None
     left_out: int = 0
+    temperature: float | None = None
 
 
 def read_protocol_scores(
@@ -86,7 +92,19 @@ def read_protocol_scores(
         table = ScoreTable(names, coupled, independent)
     except ValueError as error:
         raise ScoreError(f"{metric}: {error}") from error
-    return StoredScores(metric, table, category, left_out)
+    return StoredScores(metric, table, category, left_out, temperature)
+
+
+def battles_of_pairs(
+    store: Store, scores: StoredScores, hidden: Hidden
+) -> dict[tuple[str, str, Mode], int]:
+    """Return how many battles lie behind the scores of each pair of models in each mode."""
+    with store.cursor() as cursor:
+        return battle_counts.of_pairs(
+            *(cursor, scores.metric, scores.table.models, hidden),
+            category=scores.category,
+            temperature=scores.temperature,
+        )
 
 
 def read_categories(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from coupled_arena.stats.counts import IntArray
@@ -18,16 +20,31 @@ def cells_of_votes(estimated: Estimate) -> InfluenceCells:
     """Return what comparisons with a vote add."""
     influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
     a, b, outcome = grid(*influence.shape[:3])
-    first, second = influence.reshape(-1, 2).T
-    return InfluenceCells(a, b, first, second, human=outcome)
+    values = influence.reshape(-1, 2)
+    on_all = None if estimated.thin is None else estimated.thin.on_all(a, b, outcome, values)
+    return InfluenceCells(a, b, values[:, 0], values[:, 1], human=outcome, on_all=on_all)
 
 
 def cells_of_verdicts(estimated: Estimate) -> InfluenceCells:
     """Return what comparisons with a verdict add, where the judge's word is all that counts."""
     votes = cells_of_votes(estimated)
-    return InfluenceCells(
-        votes.model_a, votes.model_b, votes.first, votes.second, verdict=votes.human
-    )
+    return replace(votes, human=None, verdict=votes.human)
+
+
+def cells_of_both(estimated: Estimate) -> InfluenceCells:
+    """Return what comparisons with a verdict add, with a vote and without."""
+    cells, thin = cells_of(estimated.influence), estimated.thin
+    if thin is None:
+        return cells
+    assert cells.human is not None
+    voted = cells.human >= 0
+    on_all = np.zeros((len(voted), len(estimated.models)))
+    rows = np.arange(len(voted))
+    on_all[rows, cells.model_a], on_all[rows, cells.model_b] = cells.first, cells.second
+    places = cells.model_a[voted], cells.model_b[voted], cells.human[voted]
+    own = np.stack([cells.first, cells.second], axis=-1)[voted]
+    on_all[voted] = thin.on_all(*places, own)
+    return replace(cells, on_all=on_all)
 
 
 def cells_of(influence: Influence) -> InfluenceCells:

@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.influence_cells import (
-    cells_of,
+    cells_of_both,
     cells_of_verdicts,
     cells_of_votes,
     grid,
@@ -31,6 +31,7 @@ from coupled_arena.stats.ranking.estimates import (
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.clusters import InfluenceCells
@@ -56,6 +57,7 @@ class Method:
 
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
+    ties: TieScore = TieScore.LOSS
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +229,12 @@ def _estimates(
         labels[BoardSource.JUDGE] = judged.verdicts
     for source, counts in labels.items():
         if counts.comparisons.any():
-            estimates[source] = estimate_from_votes(counts, *settings, prompts.get(source))
+            estimates[source] = estimate_from_votes(
+                counts, *settings, prompts.get(source), method.ties
+            )
     if judged.votes.comparisons.any():
-        estimates[BoardSource.PPR] = estimate(judged, *settings, prompts.get(BoardSource.PPR))
+        known = prompts.get(BoardSource.PPR)
+        estimates[BoardSource.PPR] = estimate(judged, *settings, known, method.ties)
     return estimates
 
 
@@ -267,7 +272,7 @@ def _compare_modes(counts: Counts) -> ModeComparison | None:
 _CELLS = {
     BoardSource.HUMAN: cells_of_votes,
     BoardSource.JUDGE: cells_of_verdicts,
-    BoardSource.PPR: lambda estimated: cells_of(estimated.influence),
+    BoardSource.PPR: cells_of_both,
 }
 
 

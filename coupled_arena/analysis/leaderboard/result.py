@@ -14,7 +14,7 @@ from coupled_arena.analysis.leaderboard.read import (
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import Estimate
-from coupled_arena.stats.ranking.rank_sets import Cutoff, intervals
+from coupled_arena.stats.ranking.rank_sets import Cutoff, RankSets, Scope, intervals
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -130,7 +130,7 @@ class Leaderboard:
     estimate : Estimate or None
         What they come from; None without votes.
     alpha : float
-        Error level of the intervals, and jointly of the rank-sets.
+        Error level of the intervals, and of the rank-sets: jointly, or of each by itself.
     identical : int
         Comparisons of equal replies, which nobody was asked about.
     missing : tuple of MissingVotes
@@ -144,6 +144,7 @@ class Leaderboard:
     source: BoardSource
     alpha: float
     cutoff: Cutoff
+    scope: Scope
     standings: tuple[Standing, ...]
     head_to_head: tuple[tuple[HeadToHead, ...], ...]
     identical: int
@@ -169,9 +170,9 @@ class Leaderboard:
         """Return how many ranks each model may have by one source; nothing without its data."""
         if source not in self.estimates.by_source:
             return {}
-        found = self.estimates.separation(source).rank_sets(self.alpha, self.cutoff).sizes
+        found = self.estimates.separation(source).rank_sets(self.alpha, self.cutoff, self.scope)
         models = self.estimates.by_source[source].models
-        return {model: int(size) for model, size in zip(models, found, strict=True)}
+        return {model: int(size) for model, size in zip(models, found.sizes, strict=True)}
 
 
 def read_leaderboard(
@@ -182,10 +183,11 @@ def read_leaderboard(
     source: BoardSource | None = None,
     alpha: float = 0.05,
     cutoff: Cutoff = Cutoff.MAX_T,
+    scope: Scope = Scope.JOINT,
 ) -> Leaderboard:
     """Compute a leaderboard from the votes as they are now; see `leaderboard`."""
     estimates = read_estimates(store, selection, method)
-    return leaderboard(estimates, source=source, alpha=alpha, cutoff=cutoff)
+    return leaderboard(estimates, source=source, alpha=alpha, cutoff=cutoff, scope=scope)
 
 
 def leaderboard(
@@ -194,6 +196,7 @@ def leaderboard(
     source: BoardSource | None = None,
     alpha: float = 0.05,
     cutoff: Cutoff = Cutoff.MAX_T,
+    scope: Scope = Scope.JOINT,
 ) -> Leaderboard:
     """Return what the estimates say at one error level.
 
@@ -203,6 +206,8 @@ def leaderboard(
         By default prediction-powered where a judge is selected, else people's votes.
     alpha : float
         Error level, between 0 and 1.
+    scope : Scope
+        Whether rank-sets hold for all models together, or each by itself.
 
     Raises
     ------
@@ -211,13 +216,13 @@ def leaderboard(
     """
     if source is None:
         source = BoardSource.PPR if estimates.selection.judge else BoardSource.HUMAN
-    votes = estimates.votes
+    votes, ranks = estimates.votes, None
+    if source in estimates.by_source:
+        ranks = estimates.separation(source).rank_sets(alpha, cutoff, scope)
     shown = estimates.judged.verdicts if source is BoardSource.JUDGE else votes
     named = (shown if shown.compared else estimates.judged.verdicts).compared
     standings = tuple(
-        standing
-        for standing in _standings(estimates, source, alpha, cutoff)
-        if standing.model in named
+        standing for standing in _standings(estimates, source, ranks) if standing.model in named
     )
     order = [votes.models.index(standing.model) for standing in standings]
     return Leaderboard(
@@ -225,6 +230,7 @@ def leaderboard(
         source=source,
         alpha=alpha,
         cutoff=cutoff,
+        scope=scope,
         standings=standings,
         head_to_head=_head_to_head(order, shown),
         identical=int(estimates.identical.comparisons.sum()) // 2,
@@ -234,12 +240,12 @@ def leaderboard(
 
 
 def _standings(
-    estimates: BoardEstimates, source: BoardSource, alpha: float, cutoff: Cutoff
+    estimates: BoardEstimates, source: BoardSource, ranks: RankSets | None
 ) -> tuple[Standing, ...]:
     votes, identical = estimates.votes, estimates.identical
     asked = PairCounts(votes.models, votes.counts - identical.counts)
     verdicts = estimates.judged.verdicts.comparisons.sum(axis=1)
-    placed = _placed(estimates, source, alpha, cutoff)
+    placed = {} if ranks is None else _placed(estimates.by_source[source], ranks)
     rows = [
         Standing(
             model=model,
@@ -256,14 +262,8 @@ def _standings(
     return tuple(sorted(rows, key=lambda s: (-s.place.win_rate if s.place else 1.0, s.model)))
 
 
-def _placed(
-    estimates: BoardEstimates, source: BoardSource, alpha: float, cutoff: Cutoff
-) -> dict[str, Place]:
-    estimated = estimates.by_source.get(source)
-    if estimated is None:
-        return {}
-    low, high = intervals(estimated, alpha)
-    ranks = estimates.separation(source).rank_sets(alpha, cutoff)
+def _placed(estimated: Estimate, ranks: RankSets) -> dict[str, Place]:
+    low, high = intervals(estimated, ranks.alpha)
     return {
         model: Place(
             win_rate=float(estimated.theta[i]),

@@ -12,6 +12,8 @@ from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray, IntArray
 
+_LISTED = 5  # names in a message; of more it says how many there are
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredReplies:
@@ -58,8 +60,8 @@ def balanced(replies: ScoredReplies, lower_is_better: frozenset[str] = frozenset
     repetitions = _repetitions(counts.min(axis=0))
     if not repetitions:
         raise ScoreError(
-            f"No prompt has a reply of each of {', '.join(replies.models)} with all of "
-            f"{', '.join(replies.metrics)}: choose fewer models or metrics."
+            f"No prompt has a reply of each of {_named(replies.models, 'models')} with all of "
+            f"{_named(replies.metrics, 'metrics')}: choose fewer models or metrics."
         )
     kept = counts.min(axis=0) >= repetitions
     order = np.lexsort((prompt, model))  # stable, so replies to a prompt stay in their order
@@ -117,3 +119,7 @@ def _uneven(counts: IntArray, kept: NDArray[np.bool_], repetitions: int) -> Iter
 
 def _either(names: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _named(names: Sequence[str], kind: str) -> str:
+    return ", ".join(names) if len(names) <= _LISTED else f"the {len(names)} {kind}"

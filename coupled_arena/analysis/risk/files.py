@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
-from coupled_arena.analysis.score_cells import SUBJECTS, is_missing, place_of, score_of, text_of
+from coupled_arena.analysis.score_cells import is_missing, place_of, score_of, text_of
+from coupled_arena.analysis.score_columns import check_repeated, check_settings, is_score
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame
 
@@ -52,8 +53,10 @@ def risk_scores_from_frame(
 
     A long table has the columns model, prompt, metric and score, and may have others; a wide one
     model, prompt, a column for each metric, and maybe one named subject or category, which is no
-    metric. A score is a number, True or False. Several scores of one model on one prompt are
-    repetitions.
+    metric; nor is one that says how an answer was drawn (temperature, top_p, …; one setting for
+    all) or which repetition it is (seed, run, …). A score is a number, True or False. Several
+    scores of one model on one prompt are repetitions. A prompt on which a cell is empty is left
+    out, and noted.
 
     Parameters
     ----------
@@ -73,18 +76,42 @@ def risk_scores_from_frame(
     """
     header = [str(column).strip() for column in frame.columns]
     _check_header(header, name)
+    frame = frame.set_axis(header, axis="columns")
+    check_settings(frame, metrics, name)
+    keys = [column for column in (_MODEL, _PROMPT, _METRIC) if column in header]
+    check_repeated(frame, keys, metrics, name)
     chosen = _chosen(header, metrics)
     cells: dict[tuple[str, str], dict[str, list[float]]] = {}
+    empty: set[str] = set()
     columns = (frame.iloc[:, place].tolist() for place in range(len(header)))
     for number, row in enumerate(zip(*columns, strict=True)):
         named = dict(zip(header, row, strict=True))
         where = place_of(frame, number, name)
         reply = cells.setdefault(_reply(named, where), {})
         for metric, score in _scores(named, chosen, where):
-            if metrics is None or metric in metrics:
+            if metrics is not None and metric not in metrics:
+                continue
+            if is_missing(score):
+                empty.add(text_of(named[_PROMPT]))
+            else:
                 column = metric if metric in chosen else _SCORE
                 reply.setdefault(metric, []).append(score_of(score, where, column, "--metrics"))
-    return scores_from_cells(cells, metrics or chosen, lower_is_better)
+    whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
+    for model in {model: None for model, _ in cells}:
+        if all(owner != model for owner, _ in whole):
+            raise ScoreError(
+                f"{name} has an empty cell on every prompt of {model}: leave the model out, or the "
+                "column; --metrics names those to read."
+            )
+    try:
+        found = scores_from_cells(whole, metrics or chosen, lower_is_better)
+    except ScoreError as error:
+        raise ScoreError(f"{error} {_left_out(len(empty))}" if empty else str(error)) from error
+    return found.noted(_left_out(len(empty))) if empty else found
+
+
+def _left_out(prompts: int) -> str:
+    return f"Left out, for a score is missing: {prompts:,} prompt{'s' * (prompts != 1)}."
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -104,7 +131,7 @@ def _chosen(header: list[str], metrics: Sequence[str] | None) -> tuple[str, ...]
         return ()
     there = tuple(name for name in header if name not in (_MODEL, _PROMPT))
     if metrics is None:
-        scored = tuple(name for name in there if name.lower() not in SUBJECTS)
+        scored = tuple(name for name in there if is_score(name))
         if not scored:
             raise ScoreError(f"There is no metric, only {', '.join(there)}.")
         return scored
@@ -129,5 +156,4 @@ def _scores(
             raise ScoreError(f"{where} has no metric.")
         yield text_of(row[_METRIC]), row[_SCORE]
     for name in columns:
-        if not is_missing(row[name]):  # an error names the model and the prompt
-            yield name, row[name]
+        yield name, row[name]

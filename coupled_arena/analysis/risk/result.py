@@ -59,7 +59,7 @@ class RiskSettings:
     weights: tuple[float, ...] | None = None
     tail_p: float = 0.05
     threshold: float = 0.25
-    p_values: PValues = PValues.PERCENTILE
+    p_values: PValues = PValues.SWAP
     correction: Correction = Correction.BONFERRONI
     distance: Distance = Distance.PEARSON
     seed: int = 0

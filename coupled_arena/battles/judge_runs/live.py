@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_runs.run import Run
 from coupled_arena.core.errors import JudgeError, StoreError
+from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import judges
@@ -19,6 +21,20 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LOOK = 0.5  # seconds between looks for new votes
 _LONGEST_PAUSE = 60.0  # seconds between attempts while the judge does not answer
+
+
+class _Matchups(PendingMatchups):
+    """What is to be judged; tells how many verdicts have just been stored."""
+
+    def __init__(
+        self, store: Store, wanted: MatchupSelection, told: Callable[[int], object]
+    ) -> None:
+        super().__init__(store, wanted)
+        self._told = told
+
+    def add(self, answers: Sequence[Verdict]) -> None:
+        super().add(answers)
+        self._told(len(answers))
 
 
 class LiveJudge:
@@ -43,6 +59,8 @@ class LiveJudge:
         self.name = judge.spec.name
         self.answering = True
         """False from the first unanswered question until everything has been caught up."""
+        self.news = 0
+        """Grows with every verdict that is stored."""
         self._judge = judge
         self._store = store
         self._concurrency = concurrency
@@ -82,11 +100,14 @@ class LiveJudge:
         if self._leaving.is_set():
             return None
         try:
-            with PendingMatchups(self._store, wanted) as pending:
+            with _Matchups(self._store, wanted, self._heard) as pending:
                 asyncio.run(self._run.over(pending))
         except (JudgeError, StoreError) as error:
             return str(error)
         return self._run.trouble
+
+    def _heard(self, verdicts: int) -> None:
+        self.news += verdicts
 
     def _answers(self) -> None:
         if not self.answering:

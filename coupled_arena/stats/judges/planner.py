@@ -78,6 +78,18 @@ def variance_for_power(difference: float, critical: float, alpha: float, power: 
     ValueError
         There is no difference, or the power is not between `alpha` and 1.
     """
+    check_power(difference, alpha, power)
+    return (difference / (critical + float(ndtri(power)))) ** 2
+
+
+def check_power(difference: float, alpha: float, power: float) -> None:
+    """Refuse what cannot be planned.
+
+    Raises
+    ------
+    ValueError
+        There is no difference, or the power is not between `alpha` and 1.
+    """
     if not alpha < power < 1:
         raise ValueError(f"The power lies between alpha and 1, not at {power:g}.")
     if not 0 < abs(difference) < 1:
@@ -85,7 +97,6 @@ def variance_for_power(difference: float, critical: float, alpha: float, power: 
             f"Models that differ by {difference:g} cannot be separated: "
             "give a difference between 0 and 1."
         )
-    return (difference / (critical + float(ndtri(power)))) ** 2
 
 
 def needs(

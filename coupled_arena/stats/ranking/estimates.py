@@ -28,13 +28,17 @@ from enum import StrEnum
 
 import numpy as np
 
-from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts, PairCounts
+from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.ranking.means import weighted_mean
 from coupled_arena.stats.ranking.power_tuning import power_tuning
-from coupled_arena.stats.ranking.prompts import PairPrompts, degrees_of_freedom, few_prompts
+from coupled_arena.stats.ranking.prompts import (
+    PairPrompts,
+    degrees_alone,
+    degrees_of_freedom,
+    few_prompts,
+)
 from coupled_arena.stats.ranking.strata import (
-    FEWEST_ALONE,
-    TIE,
     Strata,
     StratumCells,
     Weighting,
@@ -43,8 +47,9 @@ from coupled_arena.stats.ranking.strata import (
     degrees_by_pair,
     effective_size,
     shortage,
-    stratum_weight,
 )
+from coupled_arena.stats.ranking.thin_pairs import ThinPairs, apart, thin_pairs
+from coupled_arena.stats.tie_scores import TieScore
 
 
 class Covariance(StrEnum):
@@ -69,9 +74,8 @@ class Estimate:
         Variance that intervals add for opponents who were always or never beaten: five wins of
         five are no proof, and have no sample variance.
     degrees : ndarray of float64, shape (k, k)
-        Degrees of freedom of the variances of differences, on the diagonal of the win rates' own;
-        infinite where no comparisons depend on each other: votes there are many or, where they
-        are few, guarded otherwise (`coupled_arena.stats.ranking.rank_sets.Separation`).
+        Degrees of freedom of the variances of differences, on the diagonal of the win rates' own.
+        Infinite where no comparisons depend on each other, and pairs have votes enough.
     size : ndarray of float64, shape (k,)
         Votes on one pair that would tell a model's win rate as exactly as its own do; prompts
         where votes share them.
@@ -92,6 +96,9 @@ class Estimate:
     clusters : int or None
         Clusters of human comparisons that the covariance comes from; None where comparisons do
         not depend on each other, or nobody counted.
+    thin : ThinPairs or None
+        How the stratified mean fills in pairs with few comparisons; None where there are none.
+    ties : TieScore
     """
 
     models: tuple[str, ...]
@@ -110,6 +117,8 @@ class Estimate:
     free: FloatArray
     warnings: tuple[str, ...] = ()
     clusters: int | None = None
+    thin: ThinPairs | None = None
+    ties: TieScore = TieScore.LOSS
 
     @property
     def standard_error(self) -> FloatArray:
@@ -126,7 +135,8 @@ class Estimate:
         Parameters
         ----------
         gram : ndarray of float64, shape (k, k)
-            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster.
+            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster, and with
+            pairs filled in, of what votes add for third models.
         clusters : int
             How many clusters G have a human comparison (of a judge-only estimate: a verdict). No
             variance has more than G - 1 degrees of freedom: one cluster says nothing of its own
@@ -136,6 +146,8 @@ class Estimate:
             The part of each pair in `gram`. Without it the degrees of freedom are those of the
             pair that is known least: no more than the true ones, and as good where all have many.
         """
+        if self.thin is not None:
+            gram = gram + self.thin.misfit
         if clusters == self.human:  # no two votes share a cluster
             return replace(self, covariance=gram)
         counted = self.weighting is Weighting.COUNT and clusters > 1
@@ -155,15 +167,13 @@ def estimate_from_votes(
     weighting: Weighting = Weighting.STRATIFIED,
     kind: Covariance = Covariance.CORRECTED,
     prompts: PairPrompts | None = None,
+    ties: TieScore = TieScore.LOSS,
 ) -> Estimate:
     """Estimate win rates from one kind of label alone: all votes, or all verdicts of a judge.
 
     See `estimate`; λ is 0.
     """
-    labelled = np.zeros((*counts.counts.shape, len(OUTCOMES)), dtype=np.int64)
-    labelled[..., TIE] = counts.counts  # a judge that always says the same says nothing
-    unlabelled = np.zeros_like(counts.counts)
-    return estimate(JudgedCounts(counts.models, labelled, unlabelled), weighting, kind, prompts)
+    return estimate(JudgedCounts.without_judge(counts), weighting, kind, prompts, ties)
 
 
 def estimate(
@@ -171,13 +181,15 @@ def estimate(
     weighting: Weighting = Weighting.STRATIFIED,
     kind: Covariance = Covariance.CORRECTED,
     prompts: PairPrompts | None = None,
+    ties: TieScore = TieScore.LOSS,
 ) -> Estimate:
     """Estimate win rates from votes and the verdicts of one judge, prediction-powered.
 
     The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
-    pair, the position-weighted one in every order of every pair; where they are short, and for
-    the published covariance, which is defined for no other, the count-weighted mean takes their
-    place, with a warning.
+    pair, and fills in what is missing, with a warning; see
+    `coupled_arena.stats.ranking.thin_pairs`. The position-weighted one needs as many in every
+    order of every pair; where they are short, with two models alone, and for the published
+    covariance, which is defined for no other, the count-weighted mean takes their place.
 
     Parameters
     ----------
@@ -189,20 +201,17 @@ def estimate(
         On how many prompts the comparisons are, of the same models; by order of presentation for
         the position-weighted mean. Without it each comparison has a prompt of its own. The
         covariance still takes comparisons for independent, until `Estimate.clustered`.
-
-    Returns
-    -------
-    Estimate
+    ties : TieScore
     """
     counts, absent = _with_votes(counts)
-    cells = StratumCells.of(counts)
+    cells = StratumCells.of(counts, ties)
     known = None if prompts is None else prompts.of(counts.models)
     weighting, fallback = _weighting_in_force(cells, known, weighting, kind)
     few: tuple[str, ...] = ()
     if known is not None:
         known = known if weighting is Weighting.POSITION else known.at_least
         few = few_prompts(known, cells.n.sum(axis=2))
-    return _estimated(counts, cells, known, weighting, kind, (*absent, *fallback, *few))
+    return _estimated(counts, cells, known, weighting, kind, (*absent, *fallback, *few), ties)
 
 
 def _estimated(
@@ -212,39 +221,52 @@ def _estimated(
     weighting: Weighting,
     kind: Covariance,
     warnings: tuple[str, ...],
+    ties: TieScore,
 ) -> Estimate:
     """Return the estimate by the weighting in force."""
     strata = Strata.of(cells, known, weighting)
-    tuning = power_tuning(cells, strata, weighting)
-    theta, influence = _mean(cells, strata, weighting, kind, tuning)
+    thin = thin_pairs(cells, strata, ties) if weighting is Weighting.STRATIFIED else None
+    share = None if thin is None else thin.share
+    tuning = power_tuning(cells, strata, weighting, share)
+    published = kind is Covariance.PUBLISHED
+    theta, influence = weighted_mean(
+        cells, strata, weighting, tuning, thin, ties, published=published
+    )
+    free = degrees_by_pair(cells, known, weighting, tuning)
+    if thin is not None:
+        covariance, size = thin.gram(influence, counts), thin.size(strata.votes[..., 0])
+        degrees = thin.degrees_alone(strata.votes[..., 0])
+    else:
+        covariance, size = influence.gram(counts), effective_size(cells, strata, weighting)
+        degrees = degrees_alone(cells.n.sum(axis=2), counted=weighting is Weighting.COUNT)
     return Estimate(
         models=counts.models,
         theta=theta,
-        covariance=influence.gram(counts),
-        degrees=np.full(cells.n.shape[:2], np.inf),
-        floor=certain_variance(cells, strata, weighting),
-        size=effective_size(cells, strata, weighting),
+        covariance=covariance,
+        degrees=np.full_like(degrees, np.inf) if published else degrees,
+        floor=certain_variance(cells, strata, weighting, share),
+        size=size,
         power_tuning=tuning,
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
-        certain_size=certain_size(strata.votes, weighting),
+        certain_size=certain_size(strata.votes, weighting, share),
         weighting=weighting,
         kind=kind,
         influence=influence,
-        free=degrees_by_pair(cells, known, weighting, tuning),
+        free=free,
         warnings=warnings,
+        thin=thin,
+        ties=ties,
     )
 
 
 def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     """Leave out the models that have no vote."""
-    met = counts.labelled.sum((2, 3))
-    present = (met + met.T).any(axis=1)
-    if present.all():
+    voted = counts.with_both
+    absent = [model for model in counts.models if model not in voted.models]
+    if not absent:
         return counts, ()
-    absent = [model for model, there in zip(counts.models, present, strict=True) if not there]
-    warning = f"Without a vote, and so without a place: {', '.join(absent)}."
-    return counts.of([m for m in counts.models if m not in absent]), (warning,)
+    return voted, (f"Without a vote, and so without a place: {', '.join(absent)}.",)
 
 
 def _weighting_in_force(
@@ -256,35 +278,17 @@ def _weighting_in_force(
     if kind is Covariance.PUBLISHED:
         warning = "The published covariance belongs to count weighting, which is used here."
         return Weighting.COUNT, (warning,)
-    if short := shortage(cells, prompts, weighting):
+    short = shortage(cells, prompts, weighting)
+    if short and weighting is Weighting.STRATIFIED and len(cells.n) > 2:
+        warning = (
+            f"{short}: what is missing is filled in as all votes together predict (Bradley-Terry), "
+            "and error bars allow for that."
+        )
+        return weighting, tuple(said for said in (warning, apart(cells)) if said)
+    if short:
         warning = (
             f"{short}: until then each comparison weighs the same, which favours models that met "
             "weak opponents more often."
         )
         return Weighting.COUNT, (warning,)
     return weighting, ()
-
-
-def _mean(
-    cells: StratumCells,
-    strata: Strata,
-    weighting: Weighting,
-    kind: Covariance,
-    weight_of_judge: float,
-) -> tuple[FloatArray, Influence]:
-    s, v = strata.sums, stratum_weight(len(cells.n), weighting)
-    per_vote, per_verdict = v / np.maximum(s.n, 1), v / np.maximum(s.N, 1)
-    tuning = np.where(strata.alone >= FEWEST_ALONE, weight_of_judge, 0.0)
-    theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
-    centre = (s.h - tuning * s.g) / np.maximum(s.n, 1)
-    verdict_centre = s.G / np.maximum(s.N, 1)
-    if kind is Covariance.PUBLISHED:
-        per_vote = np.full_like(s.n, 2 / cells.n.sum()) if cells.n.any() else per_vote
-        per_verdict = np.full_like(s.N, 2 / cells.N.sum()) if cells.N.any() else per_verdict
-    elif weighting is not Weighting.COUNT:  # within strata, unbiased
-        per_vote, per_verdict = (
-            weight * np.sqrt(prompts / np.maximum(prompts - 1, 1))
-            for weight, prompts in ((per_vote, strata.votes), (per_verdict, strata.alone))
-        )
-    influence = Influence.of_means((per_vote, centre), (per_verdict, verdict_centre), tuning)
-    return theta.sum((1, 2)), influence

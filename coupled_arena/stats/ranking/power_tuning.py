@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
+from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.ranking.strata import FEWEST_ALONE, Strata, StratumCells, Weighting
 
 
-def power_tuning(cells: StratumCells, strata: Strata, weighting: Weighting) -> float:
-    """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper."""
+def power_tuning(
+    cells: StratumCells, strata: Strata, weighting: Weighting, share: FloatArray | None = None
+) -> float:
+    """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper.
+
+    `share` is the weight of pairs' own means, where they do not have all of it.
+    """
     s = strata.sums
     h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
-    # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum; an
-    # indicator is its own square.
+    # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum.
     scatter_hg = cells.hg - cells.h * g - cells.g * h + cells.n * h * g
-    scatter_g = cells.g - 2 * cells.g * g + cells.n * g**2
-    scatter_verdict = cells.G - 2 * cells.G * verdict + cells.N * verdict**2
+    scatter_g = cells.gg - 2 * cells.g * g + cells.n * g**2
+    scatter_verdict = cells.GG - 2 * cells.G * verdict + cells.N * verdict**2
     if weighting is Weighting.COUNT:
         n, judge_only = cells.n.sum() / 2, cells.N.sum() / 2
         if not judge_only or not scatter_verdict.sum():
             return 0.0
         ratio = scatter_hg.sum() / n**2 / (scatter_verdict.sum() / judge_only**2)
         return float(np.clip(n / (n + judge_only) * ratio, 0, 1))
-    tuned = strata.alone >= FEWEST_ALONE
+    tuned = (strata.alone >= FEWEST_ALONE) * (1.0 if share is None else share[..., None] ** 2)
     labelled = tuned / np.maximum(s.n * (s.n - 1), 1)
     unlabelled = tuned / np.maximum(s.N * (s.N - 1), 1)
     gain = (scatter_hg * labelled).sum()

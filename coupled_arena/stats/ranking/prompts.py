@@ -13,6 +13,10 @@ from coupled_arena.stats.influence import PairProducts
 FEW_PROMPTS = 10
 """Prompts below which an estimate warns."""
 
+MANY_VOTES = 15
+"""Votes of a pair, in the mean, from which on variances are as good as known where none share a
+prompt."""
+
 _NAMED = 3  # pairs that a warning names, those on the fewest prompts first
 
 
@@ -107,3 +111,27 @@ def degrees_of_freedom(products: PairProducts, free: FloatArray) -> FloatArray:
     known = square > 0
     least = float(free.min())
     return np.where(known, total**2 / np.where(known, square, 1.0), least)
+
+
+def degrees_alone(votes: FloatArray, *, counted: bool) -> FloatArray:
+    """Return the degrees of freedom where each vote has a prompt of its own.
+
+    They are those of votes that vary as much in every pair, so that they depend on the design
+    alone; infinite where pairs have `MANY_VOTES` in the mean.
+
+    Parameters
+    ----------
+    votes : ndarray of float64, shape (k, k), symmetric
+    counted : bool
+        Each vote weighs the same in a model's mean, not each pair.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, k)
+    """
+    met = votes > 0
+    if not met.any() or votes[met].mean() >= MANY_VOTES:
+        return np.full_like(votes, np.inf)
+    part = votes if counted else np.where(met, 1 / np.where(met, votes, 1), 0)
+    free = np.where(met, np.maximum(votes - (0 if counted else 1), 1), np.inf)
+    return degrees_of_freedom(PairProducts(part, -part), free)

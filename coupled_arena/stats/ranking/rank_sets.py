@@ -1,12 +1,14 @@
-"""Rank-sets: the positions each model may have, right for all models at once.
+"""Rank-sets: the positions each model may have, right for all models at once, or for each alone.
 
 Two models are separated where their estimates differ by more than c standard deviations of the
 difference; a model's rank-set then runs from 1 + (separated and better) to k - (separated and
-worse). With probability 1 - alpha all rank-sets together cover the true ranks.
+worse). With probability 1 - alpha all rank-sets together cover the true ranks. Marginal ones, which
+compare a model with the others and not these with each other, promise it of each by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -17,7 +19,9 @@ from scipy.special import chdtri, ndtri, stdtr
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
+from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.estimates import Covariance, Estimate
+from coupled_arena.stats.ranking.step_down import step_down
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
@@ -32,8 +36,17 @@ class Cutoff(StrEnum):
     """How the cut-off c accounts for comparing all pairs at once."""
 
     MAX_T = "max-t"  # quantile of the largest standardised difference under N(0, covariance)
+    STEP_DOWN = "step-down"  # likewise among pairs that are not separated yet: narrower
+    ANY_TIME = "any-time"  # holds at all looks together, for who watches; the others at one
     BONFERRONI = "bonferroni"  # normal quantile at 1 - alpha / (k (k - 1))
     CHI2 = "chi2"  # the paper's: square root of the quantile with k degrees; valid, very wide
+
+
+class Scope(StrEnum):
+    """What rank-sets hold for with probability 1 - alpha."""
+
+    JOINT = "joint"  # all models together
+    MARGINAL = "marginal"  # each model by itself, chosen before one looks: narrower
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +59,14 @@ class RankSets:
         Best and worst position that the votes leave possible.
     rank : ndarray of int64, shape (k,)
         Position by the estimates alone; equal estimates share the better one.
-    cutoff : Cutoff
+    cutoff, scope : Cutoff, Scope
     critical_value : float
-        c, in standard deviations of a difference, as the normal law has them.
+        c, in standard deviations of a difference, as the normal law has them; each model has its
+        own where they are marginal, of which this is the largest.
     alpha : float
-        Error level, joint over all models.
+        Error level.
+    ahead : ndarray of bool, shape (k, k)
+        Whether the model of the row is separated from that of the column, and better.
     """
 
     low: IntArray
@@ -59,6 +75,8 @@ class RankSets:
     cutoff: Cutoff
     critical_value: float
     alpha: float
+    ahead: NDArray[np.bool_]
+    scope: Scope = Scope.JOINT
 
     @property
     def sizes(self) -> IntArray:
@@ -97,15 +115,19 @@ class Separation:
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
+        self._estimate = estimate
         self._theta = estimate.theta
         self._draws = draws
         self._covariance = _guarded(estimate)
         spread = _spread(estimate, self._covariance)
         self._sd = np.sqrt(spread)
         self._distance = _distance(estimate, spread)
-        self._largest: FloatArray | None = None
+        self._pairs = np.stack(np.triu_indices(len(self._theta), 1))
+        self._largest: dict[Scope, FloatArray] = {}
 
-    def rank_sets(self, alpha: float = 0.05, cutoff: Cutoff = Cutoff.MAX_T) -> RankSets:
+    def rank_sets(
+        self, alpha: float = 0.05, cutoff: Cutoff = Cutoff.MAX_T, scope: Scope = Scope.JOINT
+    ) -> RankSets:
         """Return the rank-sets at one error level.
 
         Raises
@@ -114,44 +136,69 @@ class Separation:
             `alpha` is not between 0 and 1.
         """
         check_alpha(alpha)
-        critical = self._critical_value(alpha, cutoff)
+        critical = self._critical_values(alpha, cutoff, scope)
         better = self._theta[:, None] > self._theta
-        ahead = better & (self._distance > critical)
-        k = len(self._theta)
+        distance = self._distance
+        if cutoff is Cutoff.ANY_TIME:
+            distance = any_time.distance(self._estimate, distance, alpha)
+        ahead = better & (distance > critical[:, None])
         return RankSets(
-            low=1 + ahead.sum(axis=0, dtype=np.int64),
-            high=k - ahead.sum(axis=1, dtype=np.int64),
+            low=1 + (better & (distance > critical)).sum(axis=0, dtype=np.int64),
+            high=len(ahead) - ahead.sum(axis=1, dtype=np.int64),
             rank=1 + better.sum(axis=0, dtype=np.int64),
             cutoff=cutoff,
-            critical_value=critical,
+            critical_value=float(critical.max(initial=0.0)),
             alpha=alpha,
+            ahead=ahead,
+            scope=scope,
         )
 
-    def _critical_value(self, alpha: float, cutoff: Cutoff) -> float:
+    def _critical_values(self, alpha: float, cutoff: Cutoff, scope: Scope) -> FloatArray:
+        """Return c of each model's rank-set, shape (k,)."""
         k = len(self._theta)
         if k < 2:
-            return 0.0
+            return np.zeros(k)
+        # A marginal rank-set comes from k - 1 comparisons, joint ones from k (k - 1) / 2.
+        joint = scope is Scope.JOINT
+        share = alpha / (k * (k - 1)) if joint else alpha / (2 * (k - 1))
         if cutoff is Cutoff.CHI2:
-            return float(np.sqrt(chdtri(k, alpha)))
+            return np.full(k, np.sqrt(chdtri(k if joint else k - 1, alpha)))
         if cutoff is Cutoff.BONFERRONI:
-            return float(ndtri(1 - alpha / (k * (k - 1))))
-        if self._largest is None:
-            self._largest = self._draw_largest()
-        return float(np.quantile(self._largest, 1 - alpha))
+            return np.full(k, ndtri(1 - share))
+        if cutoff is Cutoff.ANY_TIME:
+            votes = any_time.information(self._estimate)
+            return np.full(k, any_time.boundary(votes, k, alpha if joint else alpha * k / 2))
+        if cutoff is Cutoff.STEP_DOWN:
+            found = [self._stepped_down(alpha, pairs) for pairs in self._compared(scope)]
+            return np.broadcast_to(np.array(found), k)
+        if scope not in self._largest:
+            self._largest[scope] = np.stack([self._furthest(p) for p in self._compared(scope)])
+        return np.broadcast_to(np.quantile(self._largest[scope], 1 - alpha, axis=1), k)
 
-    def _draw_largest(self) -> FloatArray:
-        """Draw the largest |difference| / sd of any two models where all are equal."""
+    def _compared(self, scope: Scope) -> list[IntArray]:
+        """Return the pairs that are compared at once: all, or for each model its own."""
+        if scope is Scope.JOINT:
+            return [self._pairs]
+        return [self._pairs[:, (self._pairs == m).any(axis=0)] for m in range(len(self._theta))]
+
+    def _stepped_down(self, alpha: float, pairs: IntArray) -> float:
+        first, second = pairs
+        return step_down(lambda: self._drawn(pairs), self._distance[first, second], alpha)
+
+    def _furthest(self, pairs: IntArray) -> FloatArray:
+        return np.concatenate([np.abs(piece).max(axis=0) for piece in self._drawn(pairs)])
+
+    def _drawn(self, pairs: IntArray) -> Iterator[FloatArray]:
+        """Draw differences / sd where all are equal, of the better of a pair less the other."""
         values, vectors = np.linalg.eigh(self._covariance)
         root = vectors * np.sqrt(np.clip(values, 0, None))
-        first, second = np.triu_indices(len(values), 1)
-        contrasts = (root[first] - root[second]) / self._sd[first, second][:, None]
+        first, second = pairs
+        signs = np.where(self._theta[first] < self._theta[second], -1.0, 1.0)
+        contrasts = (root[first] - root[second]) / (signs * self._sd[first, second])[:, None]
         normal = _standard_normal(self._draws, len(values))
         step = max(_CHUNK // len(first), 1)
-        pieces = [
-            np.abs(contrasts @ normal[start : start + step].T).max(axis=0)
-            for start in range(0, self._draws, step)
-        ]
-        return np.concatenate(pieces)
+        for start in range(0, self._draws, step):
+            yield contrasts @ normal[start : start + step].T
 
 
 @cache
@@ -179,11 +226,11 @@ def _distance(estimate: Estimate, spread: FloatArray) -> FloatArray:
     """Return how far apart any two models are, in standard deviations of the normal law."""
     difference = np.abs(estimate.theta[:, None] - estimate.theta[None, :])
     score, t = _score(estimate), difference / np.sqrt(spread)
-    return np.where(
-        score > 0,
-        np.minimum(_as_normal(t, estimate.degrees), difference / np.sqrt(spread + score)),
-        _as_normal(t, estimate.degrees),
-    )
+    guarded = score > 0
+    # Votes that nothing ties together are few in one way: the score test allows for it alone.
+    alone = guarded & (estimate.clusters is None)
+    far = _as_normal(t, np.where(alone, np.inf, estimate.degrees))
+    return np.where(guarded, np.minimum(far, difference / np.sqrt(spread + score)), far)
 
 
 def _as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
@@ -225,9 +272,10 @@ def rank_sets(
     alpha: float = 0.05,
     cutoff: Cutoff = Cutoff.MAX_T,
     draws: int = DRAWS,
+    scope: Scope = Scope.JOINT,
 ) -> RankSets:
     """Return the rank-sets of an estimate; see `Separation`."""
-    return Separation(estimate, draws).rank_sets(alpha, cutoff)
+    return Separation(estimate, draws).rank_sets(alpha, cutoff, scope)
 
 
 def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, FloatArray]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.tie_scores import TieScore
 
 MINIMUM_PER_PAIR = 5
-"""Human comparisons, on as many prompts, that stratification needs in every pair."""
+"""Human comparisons, on as many prompts, that a pair's own mean needs to stand alone."""
 
 FEWEST_ALONE = 2
 """Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it."""
@@ -25,7 +26,6 @@ class Weighting(StrEnum):
     COUNT = "count"  # each comparison the same: another quantity where pairs are unbalanced
 
 
-_FIRST, _SECOND, TIE = range(3)  # of OUTCOMES
 _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
 """Means that are taken from the comparisons of one pair, and from no others."""
 
@@ -33,30 +33,42 @@ _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
 class StratumCells(NamedTuple):
     """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
 
-    Position 0 is being shown first. `n` comparisons have both labels, and in `h` of them people
-    prefer the model, in `g` the judge, in `hg` both; of `N` with a verdict alone it is `G`.
+    Position 0 is being shown first. `n` comparisons have both labels; `h` is the sum of the
+    model's scores by people, `g` by the judge, `hg` of their products, `hh` and `gg` of their
+    squares. `N` have a verdict alone, with `G` and `GG`. A score is 1 where the model is preferred
+    to the other, see `TieScore` for ties.
     """
 
     n: FloatArray
     h: FloatArray
     g: FloatArray
     hg: FloatArray
+    hh: FloatArray
+    gg: FloatArray
     N: FloatArray
     G: FloatArray
+    GG: FloatArray
 
     @classmethod
-    def of(cls, counts: JudgedCounts) -> StratumCells:
+    def of(cls, counts: JudgedCounts, ties: TieScore = TieScore.LOSS) -> StratumCells:
         """Add up counts."""
         votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
-        agreed = np.einsum("abii->abi", counts.labelled)
         sizes, alone = votes.sum(2), counts.unlabelled.sum(2)
+        scores = ties.scores
+
+        def sums(outcomes: IntArray, weights: FloatArray) -> FloatArray:
+            return _by_position(outcomes @ weights[0], outcomes @ weights[1])
+
         return cls(
             n=_by_position(sizes, sizes),
-            h=_by_position(votes[..., _FIRST], votes[..., _SECOND]),
-            g=_by_position(echoes[..., _FIRST], echoes[..., _SECOND]),
-            hg=_by_position(agreed[..., _FIRST], agreed[..., _SECOND]),
+            h=sums(votes, scores),
+            g=sums(echoes, scores),
+            hg=_by_position(*(counts.labelled @ score @ score for score in scores)),
+            hh=sums(votes, scores**2),
+            gg=sums(echoes, scores**2),
             N=_by_position(alone, alone),
-            G=_by_position(counts.unlabelled[..., _FIRST], counts.unlabelled[..., _SECOND]),
+            G=sums(counts.unlabelled, scores),
+            GG=sums(counts.unlabelled, scores**2),
         )
 
     def pooled(self, weighting: Weighting) -> StratumCells:
@@ -68,7 +80,7 @@ class StratumCells(NamedTuple):
         )
 
 
-def _by_position(first: IntArray, second: IntArray) -> FloatArray:
+def _by_position(first: IntArray | FloatArray, second: IntArray | FloatArray) -> FloatArray:
     return np.stack([first, second.T], axis=2).astype(np.float64)
 
 
@@ -134,14 +146,21 @@ def stratum_weight(k: int, weighting: Weighting) -> float:
     return 1 / max(strata[weighting], 1)
 
 
-def certain_variance(cells: StratumCells, strata: Strata, weighting: Weighting) -> FloatArray:
-    """Return the variance of strata that were all won or all lost, which show none, shape (k,)."""
+def certain_variance(
+    cells: StratumCells, strata: Strata, weighting: Weighting, filled: FloatArray | None = None
+) -> FloatArray:
+    """Return the variance of strata where all ended alike, which show none, shape (k,).
+
+    `filled` is the weight of pairs' own means, where they do not have all of it.
+    """
     s, parts = strata.sums, strata.votes
     weight = stratum_weight(len(cells.n), weighting)
-    certain = ((s.h == 0) | (s.h == s.n)) & (s.n > 0)
+    certain = (s.hh * s.n == s.h**2) & (s.n > 0)
     fraction = (parts * s.h / np.maximum(s.n, 1) + 0.5) / (parts + 1)
     share = cells.n / np.maximum(s.n, 1)  # a stratum is repeated over its cells, which sum to 1
     variance = weight**2 * fraction * (1 - fraction) / np.maximum(parts, 1)
+    if filled is not None:
+        share = share * filled[..., None] ** 2
     return (variance * share * certain).sum((1, 2))
 
 
@@ -152,7 +171,18 @@ def effective_size(cells: StratumCells, strata: Strata, weighting: Weighting) ->
     return 1 / (weight**2 * share / np.maximum(strata.votes, 1)).sum((1, 2))
 
 
-def certain_size(n: FloatArray, weighting: Weighting) -> FloatArray:
-    """Return the comparisons (or prompts) that a win rate of 0 or 1 rests on, shape (k,)."""
+def certain_size(
+    n: FloatArray, weighting: Weighting, filled: FloatArray | None = None
+) -> FloatArray:
+    """Return the comparisons (or prompts) that a win rate of 0 or 1 rests on, shape (k,).
+
+    `filled` is the weight of pairs' own means: opponents that it is not 1 of do not count, as
+    their part is never 0 or 1.
+    """
     others = ~np.eye(len(n), dtype=np.bool_)[..., None]
-    return np.min(n, axis=(1, 2), where=others, initial=np.inf) / stratum_weight(len(n), weighting)
+    if filled is not None:
+        others = others & (filled == 1)[..., None]
+    least = np.min(n, axis=(1, 2), where=others, initial=np.inf)
+    if filled is not None:
+        least = np.where(np.isfinite(least), least, 1.0)
+    return least / stratum_weight(len(n), weighting)

@@ -19,6 +19,8 @@ def explained_within_pairs(
 ) -> float:
     """Return the share of the variance of Σ c_m θ̂_m that verdicts without end would remove.
 
+    Of several such sums it is the share of the sum of their variances.
+
     The judge has one weight for all models, which minimises the sum of their variances, as in
     `coupled_arena.stats.ranking.estimates.estimate`; with r verdicts alone for each vote the
     share is 1 + 1/r times less.
@@ -26,8 +28,8 @@ def explained_within_pairs(
     Parameters
     ----------
     counts : JudgedCounts
-    weights : ndarray of float64, shape (k,)
-        c.
+    weights : ndarray of float64, shape (k,) or (sums, k)
+        c; the identity matrix is the whole board.
     weighting : Weighting
         Of the board.
 
@@ -38,20 +40,23 @@ def explained_within_pairs(
     """
     met = counts.labelled.sum(axis=(2, 3))
     known = (met + met.T).any(axis=1)
-    if not known[weights != 0].all():
+    weights = np.atleast_2d(weights)
+    if not known[(weights != 0).any(axis=0)].all():
         return float("nan")
     counts = counts.of([m for m, there in zip(counts.models, known, strict=True) if there])
-    weights, verdicts = weights[known], counts.labelled.sum(axis=2)
+    weights, verdicts = weights[:, known], counts.labelled.sum(axis=2)
     votes = _influence(counts.votes.counts, counts, weighting)
     echo = _influence(verdicts, counts, weighting)
     echo = Influence(echo.labelled.swapaxes(2, 3), echo.unlabelled)
     human, cross, judge = votes.gram(counts), votes.gram(counts, echo), echo.gram(counts)
-    cost, variance = float(np.trace(judge)), float(weights @ human @ weights)
+    cost = float(np.trace(judge))
+    variance, shared, spent = (
+        float(np.trace(weights @ each @ weights.T)) for each in (human, cross, judge)
+    )
     if not variance > 0:
         return float("nan")
     tuning = float(np.clip(np.trace(cross) / cost, 0, 1)) if cost > 0 else 0.0
-    gained = 2 * tuning * (weights @ cross @ weights) - tuning**2 * (weights @ judge @ weights)
-    return max(float(gained) / variance, 0.0)
+    return max((2 * tuning * shared - tuning**2 * spent) / variance, 0.0)
 
 
 def _influence(outcomes: IntArray, counts: JudgedCounts, weighting: Weighting) -> Influence:

@@ -28,7 +28,7 @@ from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import SimulatedTruth
 
-_RANKINGS = (Ranking.HUMAN, Ranking.PPR)
+RANKINGS = (Ranking.HUMAN, Ranking.PPR)
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,8 @@ class Simulation:
         One for each ranking (human, ppr) and cut-off.
     intervals : tuple of IntervalCoverage
         One for each ranking.
+    filled : int
+        Repeats in which pairs had too few votes, and what was missing was filled in.
     fallbacks : int
         Repeats in which too few votes in some pair put another weighting in place.
     warnings : tuple of str
@@ -134,6 +136,7 @@ class Simulation:
     repeats: int
     rank_sets: tuple[RankSetCoverage, ...]
     intervals: tuple[IntervalCoverage, ...]
+    filled: int
     fallbacks: int
     warnings: tuple[str, ...]
 
@@ -163,8 +166,9 @@ def simulate(plan: SimulationPlan, track: Track = iter) -> Simulation:
         rank_sets=_rank_set_coverage(plan, bounds),
         intervals=tuple(
             _interval_coverage(plan.truth, ranking, estimated[:, place])
-            for place, ranking in enumerate(_RANKINGS)
+            for place, ranking in enumerate(RANKINGS)
         ),
+        filled=sum(one.filled for one in outcomes),
         fallbacks=sum(one.fallback for one in outcomes),
         warnings=tuple(dict.fromkeys(w for one in outcomes for w in one.warnings)),
     )
@@ -180,13 +184,15 @@ class _Repeat:
 
     bounds: IntArray
     estimated: FloatArray
+    filled: bool
     fallback: bool
     warnings: tuple[str, ...]
 
 
 def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     drawn = plan.truth.draw(np.random.default_rng([plan.seed, repeat]))
-    estimates = [_estimate(plan, drawn, ranking) for ranking in _RANKINGS]
+    settings = plan.weighting, plan.covariance
+    estimates = [estimate_drawn(drawn, ranking, *settings) for ranking in RANKINGS]
     models = plan.truth.models
     bounds: list[list[IntArray]] = []
     for one in estimates:
@@ -197,20 +203,28 @@ def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     return _Repeat(
         bounds=np.array(bounds),
         estimated=np.stack([_intervals(one, plan) for one in estimates]),
+        filled=any(one.thin is not None for one in estimates),
         fallback=any(one.weighting is not plan.weighting for one in estimates),
         warnings=tuple(w for one in estimates for w in one.warnings),
     )
 
 
-def _estimate(plan: SimulationPlan, drawn: JudgedCounts | Rankings, ranking: Ranking) -> Estimate:
-    settings = plan.weighting, plan.covariance
-    if not isinstance(drawn, Rankings) or plan.covariance is Covariance.PUBLISHED:
+def estimate_drawn(
+    drawn: JudgedCounts | Rankings,
+    ranking: Ranking,
+    weighting: Weighting = Weighting.STRATIFIED,
+    covariance: Covariance = Covariance.CORRECTED,
+) -> Estimate:
+    """Estimate win rates from what a truth drew, by the votes alone or prediction-powered."""
+    settings = weighting, covariance
+    if not isinstance(drawn, Rankings) or covariance is Covariance.PUBLISHED:
         counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
         return _of_counts(counts, ranking, *settings)
-    prompts = drawn.prompts(by_order=plan.weighting is Weighting.POSITION)
+    prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
     found = _of_counts(drawn.counts(), ranking, *settings, prompts)
     rows = drawn.of(found.models)
-    gram, products = rows.gram(found.influence), rows.products(found.influence)
+    gram = rows.gram(found.influence, found.thin)
+    products = rows.products(found.influence)
     return found.clustered(gram, rows.clusters, products)
 
 
@@ -248,7 +262,7 @@ def _rank_set_coverage(plan: SimulationPlan, bounds: IntArray) -> tuple[RankSetC
             coverage_error=binomial_error(float(shares[i, j]), len(bounds)),
             size=float(sizes[i, j]),
         )
-        for i, ranking in enumerate(_RANKINGS)
+        for i, ranking in enumerate(RANKINGS)
         for j, cutoff in enumerate(plan.cutoffs)
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.ranking.thin_pairs import ThinPairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +74,15 @@ class Rankings:
         np.add.at(unlabelled, (a, b, g), 1)
         return JudgedCounts(self.models, labelled, unlabelled)
 
-    def gram(self, influence: Influence) -> FloatArray:
+    def gram(self, influence: Influence, thin: ThinPairs | None = None) -> FloatArray:
         """Return the sum over clusters of s sᵀ, s being what the cluster adds to the error.
 
         Parameters
         ----------
         influence : Influence
             Of an estimate of all the models.
+        thin : ThinPairs, optional
+            Of the same estimate.
 
         Returns
         -------
@@ -87,9 +90,21 @@ class Rankings:
         """
         k = len(self.models)
         added = self._added(influence)
+        if thin is not None:
+            return self._gram_on_all(added, thin)
         cells = np.concatenate([self.prompt * k + self.first, self.prompt * k + self.second])
         clusters = int(self.prompt.max()) + 1
         sums = np.bincount(cells, added.T.ravel(), clusters * k).reshape(-1, k)
+        return np.asarray(sums.T @ sums, dtype=np.float64)
+
+    def _gram_on_all(self, added: FloatArray, thin: ThinPairs) -> FloatArray:
+        on_all = np.zeros((len(self.prompt), len(self.models)))
+        rows = np.arange(len(on_all))
+        on_all[rows, self.first], on_all[rows, self.second] = added.T
+        at = self.shown
+        on_all[at] = thin.on_all(self.first[at], self.second[at], self.vote[at], added[at])
+        sums = np.zeros((int(self.prompt.max()) + 1, len(self.models)))
+        np.add.at(sums, self.prompt, on_all)
         return np.asarray(sums.T @ sums, dtype=np.float64)
 
     def products(self, influence: Influence) -> PairProducts:

@@ -125,11 +125,21 @@ class SimulatedTruth:
             return _draw_rankings(self, rng)
         if self.design is Design.VOTERS:
             return _draw_battles(self, rng)
+        labelled = self.compare(rng, self._sizes(rng, self.human))
+        alone = self.compare(rng, self._sizes(rng, self.judge_only))
+        return JudgedCounts(self.models, labelled, alone.sum(2))
+
+    def compare(self, rng: np.random.Generator, sizes: IntArray) -> IntArray:
+        """Draw votes and verdicts that share no prompts, so many of each ordered pair.
+
+        Returns
+        -------
+        ndarray of int64, shape (k, k, 4, 4)
+            As in `JudgedCounts.labelled`.
+        """
         law = self._law()
-        labelled = rng.multinomial(self._sizes(rng, self.human), law)
-        unlabelled = rng.multinomial(self._sizes(rng, self.judge_only), law)
         shape = (*law.shape[:2], len(OUTCOMES), len(OUTCOMES))
-        return JudgedCounts(self.models, labelled.reshape(shape), unlabelled.reshape(shape).sum(2))
+        return rng.multinomial(sizes, law).reshape(shape)
 
     def _preferred(self) -> FloatArray:
         """Return the probability that the row is preferred to the column, shape (k, k)."""

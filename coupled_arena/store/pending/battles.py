@@ -104,12 +104,26 @@ class Progress:
         Those that anybody has voted on, or that were counted as a tie of identical answers.
     yours, identical : int
         This voter's votes, and ties of identical answers that they were not asked about.
+    known : int
+        Battles that this voter is not asked about, for an answer would tell who gave it; as far as
+        has been found out.
     """
 
     battles: int
     voted: int
     yours: int
     identical: int
+    known: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many of the battles are done with, for this voter."""
+        return self.yours + self.identical
+
+    @property
+    def asked(self) -> int:
+        """How many there are for this voter."""
+        return self.battles - self.known
 
 
 class Backlog:
@@ -177,7 +191,8 @@ class Backlog:
 
     def progress(self, voter: str) -> Progress:
         """Return how far the voting is; takes milliseconds."""
-        return Progress(*self._row(_PROGRESS, voter=voter, battles=self.battles))
+        known = len(self._known.get(voter, ()))
+        return Progress(*self._row(_PROGRESS, voter=voter, battles=self.battles), known=known)
 
     def seed_is_open(self, battle_id: str, voter: str) -> bool:
         """Return whether this voter may still be asked about another battle with the same seed."""

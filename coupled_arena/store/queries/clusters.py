@@ -5,7 +5,7 @@ All functions work on a cursor that somebody else opened.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,8 @@ class InfluenceCells:
         Codes as in `Counts`; ``human`` -1 stands for "no vote".
     first, second : ndarray of float64
         What the comparison adds for the model shown first, and for the other.
+    on_all : ndarray of float64, shape (rows, models), or None
+        What it adds for every model, where that may be more than these two.
     """
 
     model_a: IntArray
@@ -48,6 +50,7 @@ class InfluenceCells:
     mode: IntArray | None = None
     human: IntArray | None = None
     verdict: IntArray | None = None
+    on_all: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,7 @@ def _products(
 ) -> tuple[FloatArray, int]:
     """Return the sums over prompts of s_i s_j for some i and j, and the number of clusters."""
     products = ", ".join(f"sum(s{i} * s{j})" for i, j in pairs)
+    sums = _sums(len(models), on_all=cells.on_all is not None)
     row = _over_cells(
         cursor,
         selection,
@@ -149,13 +153,15 @@ def _products(
         cells,
         f"""
         select count(*) filter (voted), {products}
-        from (select bool_or(voted) as voted, {_sums(len(models))} from added group by prompt_no)
+        from (select bool_or(voted) as voted, {sums} from added group by prompt_no)
         """,
     )[0]
     return np.array([value or 0.0 for value in row[1:]]), row[0]
 
 
-def _sums(k: int) -> str:
+def _sums(k: int, *, on_all: bool) -> str:
+    if on_all:
+        return ", ".join(f"sum(for_{i}) as s{i}" for i in range(k))
     return ", ".join(
         f"sum(case when model_a = {i} then first when model_b = {i} then second else 0 end) as s{i}"
         for i in range(k)
@@ -251,6 +257,7 @@ def _over_cells(
     query: str,
 ) -> list[tuple[Any, ...]]:
     """Run a query over ``added``: the selected comparisons with what they add."""
+    wide = {} if cells.on_all is None else dict(_named(cells.on_all))
     keys = {name: getattr(cells, name) for name in CODES if getattr(cells, name) is not None}
     table = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
     rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
@@ -258,13 +265,14 @@ def _over_cells(
     known = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
     numbers = np.array([known[model] for model in models])
-    cursor.register("cell_table", {**table, "first": cells.first, "second": cells.second})
+    cursor.register("cell_table", {**table, "first": cells.first, "second": cells.second, **wide})
     cursor.register("places", {"place": np.arange(len(models)), "model_no": numbers})
     return cursor.execute(
         f"""
         with added as (
             select
                 c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second,
+                {"".join(f"cells.{name}, " for name in wide)}
                 {"c.human is not null" if "human" in keys else "true"} as voted
             from (select * from comparisons where {where} and {rows}) as c
             join (
@@ -280,3 +288,8 @@ def _over_cells(
         """,
         values,
     ).fetchall()
+
+
+def _named(on_all: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    for place, column in enumerate(np.ascontiguousarray(on_all.T)):
+        yield f"for_{place}", column

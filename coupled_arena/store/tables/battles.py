@@ -62,7 +62,7 @@ def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
         cursor,
         """
         select models, mode, seed, nonce, temperature, top_k, top_p, max_new_tokens, coupling,
-               origin, arithmetic, created_at at time zone 'UTC', experiment, repetition
+               origin, arithmetic, created_at at time zone 'UTC', experiment, repetition, chance
         from battles
         where battle = ?
         """,
@@ -82,6 +82,7 @@ def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
         created_at=row[11].replace(tzinfo=UTC),
         experiment=row[12],
         repetition=row[13],
+        chance=row[14],
     )
 
 
@@ -100,16 +101,16 @@ def _insert_battle(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> None:
         insert into battles (
             battle, created_at, origin, mode, seed, nonce, commitment, models,
             temperature, top_k, top_p, max_new_tokens, coupling,
-            experiment, repetition, arithmetic
+            experiment, repetition, chance, arithmetic
         )
-        values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::map(text, text))
+        values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::map(text, text))
         """,
         [
             *(battle.id, battle.created_at, battle.origin.value, battle.mode.value),
             *(battle.seed, battle.nonce, battle.commitment, list(battle.models)),
             *(sampling.temperature, sampling.top_k, sampling.top_p),
             *(sampling.max_new_tokens, sampling.coupling),
-            *(battle.experiment, battle.repetition, dict(battle.arithmetic)),
+            *(battle.experiment, battle.repetition, battle.chance, dict(battle.arithmetic)),
         ],
     )
 

@@ -33,12 +33,15 @@ def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
         cursor.execute(statement.format(battles=battles), values)
 
 
+# Not by the table's sequence: a row that meets a conflict takes one of its numbers, too, and small
+# integers would be used up after some ten thousand battles.
 _ENROL = (
     """
-    insert into models (model)
-    select distinct unnest(models) as model from battles where {battles}
-    order by model
-    on conflict do nothing
+    insert into models
+    select model, row_number() over (order by model)
+        + (select coalesce(max(model_no), 0) from models)
+    from (select distinct unnest(models) as model from battles where {battles})
+    anti join models using (model)
     """,
     """
     insert into prompts (prompt_key)

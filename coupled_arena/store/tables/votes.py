@@ -16,18 +16,34 @@ def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None
     VoteError
         The vote is refused; see `Store.cast`.
     """
-    if not _is_stored(cursor, vote):
-        _check_ranks(vote, _count_models(cursor, vote.battle))
-        _check_blind(cursor, vote)
+    if not is_stored(cursor, vote):
+        check(cursor, vote)
         _insert(cursor, vote)
     if reveal:
-        cursor.execute(
-            "insert into reveals values (?, ?, now()) on conflict do nothing",
-            [vote.battle, vote.voter],
-        )
+        tell(cursor, vote.battle, vote.voter)
 
 
-def _is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:
+def tell(cursor: duckdb.DuckDBPyConnection, battle: str, voter: str) -> None:
+    """Write that somebody is told who is who in a battle: they vote on it no more."""
+    cursor.execute(
+        "insert into reveals values (?, ?, now()) on conflict do nothing", [battle, voter]
+    )
+
+
+def check(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+    """Raise VoteError where a new vote does not fit its battle, or would not be blind."""
+    _check_ranks(vote, _count_models(cursor, vote.battle))
+    _check_blind(cursor, vote)
+
+
+def is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:
+    """Return whether this vote was cast before.
+
+    Raises
+    ------
+    VoteError
+        Another vote has its id.
+    """
     row = cursor.execute(
         "select battle, voter, ranks, both_bad from votes where vote = ?", [vote.id]
     ).fetchone()
@@ -74,8 +90,13 @@ def _insert(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
         insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
         values (?, ?, ?, ?, ?, ?, ?, ?)
         """,
-        [
-            *(vote.id, vote.battle, vote.voter, list(vote.ranks)),
-            *(vote.both_bad, vote.source.value, vote.early, vote.cast_at),
-        ],
+        values_of(vote),
     )
+
+
+def values_of(vote: Vote) -> list[object]:
+    """Return a vote as the columns that tables of votes share, in their order."""
+    return [
+        *(vote.id, vote.battle, vote.voter, list(vote.ranks)),
+        *(vote.both_bad, vote.source.value, vote.early, vote.cast_at),
+    ]

@@ -42,9 +42,10 @@ class Keys:
 
 
 KEYS = {
-    "battles": Keys("battle", "coalesce(len(prompts), 0)"),
+    "battles": Keys("battle", "coalesce(len(prompts), 0) + (told_at is not null)::integer"),
     "replies": Keys("battle, turn, place"),
     "votes": Keys("vote", "(revealed_at is not null)::integer"),
+    "rationales": Keys("rationale"),
     "verdicts": Keys("verdict"),
     "scores": Keys("battle, turn, place, metric"),
     "grades": Keys("grade, battle, place"),
@@ -52,6 +53,7 @@ KEYS = {
 # By when it was given; a chunk counts from its store's beginning, or from that of one before.
 _ORDER = {
     "votes": "row_number() over (order by filename, seq)",
+    "rationales": "row_number() over (order by filename, seq)",
     "verdicts": "row_number() over (order by filename, seq)",
     "grades": "dense_rank() over (order by filename, seq)",
 }
@@ -69,8 +71,9 @@ with parts as (
     union all select battle, 5 from verdicts
     union all select battle, 6 from scores
     union all select battle, 7 from battles
+    union all select battle, 8 from rationales join votes using (vote)
     union all
-    select battle, 8 + (select count(*) from grades)
+    select battle, 9 + (select count(*) from grades)
     from (select distinct battle from scores where exists (from grades))
 )
 select battle, part, count(*) as rows from parts group by all

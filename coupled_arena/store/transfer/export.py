@@ -27,9 +27,16 @@ _QUERIES = {
             commitment, models, prompts, prompt_id, category, language, system, prefixes,
             temperature, top_k, top_p, max_new_tokens, coupling,
             experiment, repetition, arithmetic,
-            prompt_ids, categories, languages, systems
+            prompt_ids, categories, languages, systems,
+            told_to, told_at, chance
         from visible
         left join asked using (battle)
+        left join (
+            select battle, min(voter) as told_to, min(revealed_at) as told_at
+            from reveals
+            anti join votes using (battle, voter)
+            group by all
+        ) using (battle)
     """,
     "replies": """
         select battle, turn, place, model, text, tokens, finish
@@ -45,6 +52,15 @@ _QUERIES = {
         from votes
         join visible using (battle)
         left join reveals using (battle, voter)
+    """,
+    "rationales": """
+        select
+            row_number() over (order by given.seq) as seq,
+            rationale, vote, battle, voter, criteria, comment, given_at,
+            given.seq in (select seq from current_rationales) as current
+        from rationales as given
+        join votes using (vote)
+        where battle in (select battle from visible)
     """,
     "verdicts": """
         select
@@ -133,14 +149,16 @@ _ORDER = {
     "battles": "created_at, battle",
     "replies": "battle, turn, place",
     "votes": "seq",
+    "rationales": "seq",
     "verdicts": "seq",
     "scores": "battle, turn, place, metric",
     "grades": "seq, battle, place",
     "arena": "tstamp, battle, judge, place_a, place_b",
 }
 _TIMES = {
-    "battles": ["created_at"],
+    "battles": ["created_at", "told_at"],
     "votes": ["cast_at", "revealed_at"],
+    "rationales": ["given_at"],
     "verdicts": ["judged_at"],
     "grades": ["graded_at"],
 }
@@ -151,6 +169,7 @@ _NESTED = {
     ],
     "replies": ["tokens"],
     "votes": ["ranks", "models"],
+    "rationales": ["criteria"],
 }
 _OPTIONS = {
     "parquet": "format parquet",
@@ -182,7 +201,8 @@ def export(
     Returns
     -------
     list of Path
-        ``battles``, ``replies``, ``votes``, ``verdicts``, ``scores``, ``grades``; or ``arena``.
+        ``battles``, ``replies``, ``votes``, ``rationales``, ``verdicts``, ``scores``, ``grades``;
+        or ``arena``.
 
     Raises
     ------

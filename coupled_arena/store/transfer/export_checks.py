@@ -14,6 +14,8 @@ select file, line, case
     when len(prompt_ids) <> len(prompts) or len(categories) <> len(prompts)
         or len(languages) <> len(prompts) or len(systems) <> len(prompts)
         or len(prefixes) <> len(prompts) then 'its lists differ in length'
+    when chance not between 0 and 1 then 'chance is not between 0 and 1'
+    when (told_to is null) <> (told_at is null) then 'told_to and told_at belong together'
 end as reason
 from (
     select
@@ -79,6 +81,17 @@ left join (select battle, voter, revealed_at as shown_at from reveals) as r
     on r.battle = v.battle and r.voter = v.voter
 left join (select battle, voter, vote as stands, cast_at as stands_at from current_votes) as c
     on c.battle = v.battle and c.voter = v.voter
+where reason is not null
+"""
+RATIONALE = """
+select file, line, case
+    when v.vote is null then 'there is no vote ' || r.vote
+    when v.battle <> r.battle or v.voter <> r.voter
+        then 'vote ' || r.vote || ' is on another battle, or of another voter, here'
+    when r.vote in (from refused) then 'its vote was rejected'
+end as reason
+from in_rationales as r
+left join votes as v on v.vote = r.vote
 where reason is not null
 """
 VERDICT = """

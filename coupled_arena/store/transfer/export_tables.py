@@ -4,101 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import duckdb
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
 from coupled_arena.store.files import quoted
+from coupled_arena.store.transfer.export_kinds import KINDS, Kind
 
 Cursor = duckdb.DuckDBPyConnection
 
-
-@dataclass(frozen=True)
-class Kind:
-    """What a value may be.
-
-    Attributes
-    ----------
-    type : str
-        Of DuckDB.
-    value : str
-        SQL: the value, from the text ``{f}``; null if the text is none.
-    name : str
-        What it is called where it is none.
-    """
-
-    type: str
-    value: str
-    name: str
-
-
-def _list(item: str, nulls: str) -> str:
-    strict = f"try(from_json_strict({{f}}, '[\"{item}\"]'))"
-    return strict if nulls else f"if(list_count({strict}) = len({strict}), {strict}, null)"
-
-
-_WHOLE = "if(regexp_full_match({f}, '[0-9]+([.]0+)?'), try_cast({f} as %s), null)"
-_KINDS = {
-    "name": Kind("text", "nullif({f}, '')", "a name"),
-    "text": Kind("text", "{f}", "a text"),
-    "number": Kind(
-        "double", "if(isfinite(try_cast({f} as double)), try_cast({f} as double), null)", "a number"
-    ),
-    "share": Kind(
-        "double",
-        "if(try_cast({f} as double) between 0 and 1, try_cast({f} as double), null)",
-        "from 0 to 1",
-    ),
-    "whole": Kind("integer", _WHOLE % "integer", "a whole number from 0 on"),
-    "order": Kind("bigint", _WHOLE % "bigint", "a whole number from 0 on"),
-    "flag": Kind("boolean", "try_cast({f} as boolean)", "true or false"),
-    "moment": Kind(
-        "timestamptz",
-        "if(isfinite(try_cast({f} as timestamptz)), try_cast({f} as timestamptz), null)",
-        "a time",
-    ),
-    # Not `to_timestamp`, which cuts off what a double is short of: from 2038 on, a microsecond.
-    "seconds": Kind(
-        "timestamptz",
-        "try(make_timestamptz((try_cast({f} as decimal(24, 6)) * 1000000)::bigint))",
-        "a time in seconds",
-    ),
-    "seed": Kind(
-        "ubigint",
-        "if(regexp_full_match({f}, '[0-9a-f]{{16}}'), try_cast('0x' || {f} as ubigint), null)",
-        "of 16 hexadecimal digits",
-    ),
-    "bytes": Kind(
-        "blob",
-        "if(regexp_full_match({f}, '([0-9a-f]{{2}})*'), try(unhex({f})), null)",
-        "hexadecimal",
-    ),
-    "names": Kind("text[]", _list("VARCHAR", ""), "a list of names"),
-    "texts": Kind("text[]", _list("VARCHAR", "may be"), "a list of texts"),
-    "wholes": Kind(
-        "integer[]",
-        f"if(regexp_full_match({{f}}, '[\\[\\], 0-9]*'), {_list('INTEGER', '')}, null)",
-        "a list of whole numbers",
-    ),
-    "facts": Kind(
-        "map(text, text)", "try_cast(try({f}::json) as map(text, text))", "an object of texts"
-    ),
-}
-
-
-def _one_of(choices: type[StrEnum]) -> Kind:
-    known = ", ".join(quoted(choice.value) for choice in choices)
-    return Kind("text", f"if({{f}} in ({known}), {{f}}, null)", "one of " + ", ".join(choices))
-
-
-_KINDS.update(
-    (choices.__name__.lower(), _one_of(choices))
-    for choices in (Mode, Origin, Finish, Source, Outcome)
-)
 
 # By table: its columns and their kinds; a question mark where there may be nothing.
 COLUMNS: dict[str, dict[str, str]] = {
@@ -125,6 +40,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "categories": "texts?",
         "languages": "texts?",
         "systems": "texts?",
+        "told_to": "text?",
+        "told_at": "moment?",
+        "chance": "number?",
     },
     "replies": {
         "battle": "name",
@@ -147,6 +65,16 @@ COLUMNS: dict[str, dict[str, str]] = {
         "cast_at": "moment",
         "models": "names?",
         "revealed_at": "moment?",
+    },
+    "rationales": {
+        "seq": "order?",
+        "rationale": "name",
+        "vote": "name",
+        "battle": "name",
+        "voter": "text",
+        "criteria": "criteria",
+        "comment": "text",
+        "given_at": "moment",
     },
     "verdicts": {
         "seq": "order?",
@@ -215,6 +143,7 @@ _SIGNATURES = {
     "battles": {"battle", "created_at", "models", "seed", "nonce", "prompts", "prompt_ids"},
     "replies": {"battle", "turn", "place", "text", "tokens", "finish"},
     "votes": {"vote", "battle", "voter", "ranks"},
+    "rationales": {"rationale", "vote", "criteria", "comment"},
     "verdicts": {"verdict", "battle", "judge", "first_place", "second_place"},
     "scores": {"battle", "turn", "place", "metric", "score", "source"},
     "grades": {"grade", "battle", "place", "judge", "correct"},
@@ -280,7 +209,7 @@ def read(cursor: Cursor, table: str, file: int) -> None:
 
 
 def _kind(name: str) -> Kind:
-    return _KINDS[name.removesuffix("?")]
+    return KINDS[name.removesuffix("?")]
 
 
 def _value(name: str, kind: str) -> str:

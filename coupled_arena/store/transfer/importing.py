@@ -31,7 +31,7 @@ class Imported:
     ----------
     rows : int
         Rows in the files, blank lines aside.
-    battles, votes, verdicts, scores, grades : int
+    battles, votes, rationales, verdicts, scores, grades : int
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
@@ -41,6 +41,7 @@ class Imported:
     rows: int
     battles: int
     votes: int
+    rationales: int
     verdicts: int
     scores: int
     grades: int
@@ -122,6 +123,7 @@ def import_within(
         rows,
         battles + exported.battles,
         votes=votes + exported.votes,
+        rationales=exported.rationales,
         verdicts=verdicts + exported.verdicts,
         scores=exported.scores,
         grades=exported.grades,

@@ -25,6 +25,7 @@ class AddedRows:
 
     battles: int
     votes: int
+    rationales: int
     verdicts: int
     scores: int
     grades: int
@@ -59,6 +60,7 @@ select file, line, metric, higher_is_better, source from in_scores;
 
 create or replace temp table moved (battle text);
 create or replace temp table contradicted (battle text);
+create or replace temp table refused as select distinct vote from in_votes;
 """
 # Equal answers have one grade, which an export repeats for each of them.
 _ANSWERS = """
@@ -74,12 +76,14 @@ left join (
 """
 _REVEALS = """
 insert into reveals
-select battle, voter, min(revealed_at)
-from in_votes
-where revealed_at is not null
+select battle, {voter}, min({at})
+from {table}
+where {at} is not null
 group by all
 on conflict do nothing
 """
+_TOLD_AFTER_VOTES = _REVEALS.format(table="in_votes", voter="voter", at="revealed_at")
+_TOLD_WITHOUT_VOTES = _REVEALS.format(table="in_battles", voter="told_to", at="told_at")
 
 # One id, one content: that of the store, else that of the first row which has it.
 _CONTRADICTED = """
@@ -115,7 +119,7 @@ _OF_CONTRADICTED = " union all ".join(
     from in_{table}
     where battle in (select battle from contradicted)
     """
-    for table in ("replies", "votes", "verdicts", "scores", "grades")
+    for table in ("replies", "votes", "rationales", "verdicts", "scores", "grades")
 )
 
 
@@ -135,10 +139,11 @@ def add_missing(cursor: Cursor) -> AddedRows:
     judged = _any(cursor, "in_grades", "in_verdicts")
     grades, verdicts = _add_judged(cursor) if judged else (0, 0)
     votes = _add_votes(cursor) if _any(cursor, "in_votes") else 0
+    rationales = _add_rationales(cursor) if _any(cursor, "in_rationales") else 0
     if _any(cursor, "moved"):
         upkeep.enrol(cursor, _MOVED, {})
         upkeep.refresh(cursor, _MOVED, {})
-    return AddedRows(battles, votes, verdicts, scores, grades)
+    return AddedRows(battles, votes, rationales, verdicts, scores, grades)
 
 
 def _any(cursor: Cursor, *tables: str) -> bool:
@@ -153,6 +158,7 @@ def _add_battles(cursor: Cursor) -> int:
     _reject(cursor, _OF_CONTRADICTED)
     battles = _add(cursor, merged_tables.BATTLES)
     _add(cursor, merged_tables.TURNS)
+    cursor.execute(_TOLD_WITHOUT_VOTES)
     _settle(cursor, merged_tables.ARENA)
     return battles
 
@@ -187,8 +193,15 @@ def _add_votes(cursor: Cursor) -> int:
     _reject(cursor, export_checks.VOTE)
     _settle(cursor, merged_tables.VOTES)
     votes = _add(cursor, merged_tables.VOTES)
-    cursor.execute(_REVEALS)
+    cursor.execute(_TOLD_AFTER_VOTES)
     return votes
+
+
+def _add_rationales(cursor: Cursor) -> int:
+    cursor.execute("delete from refused where vote in (select vote from in_votes)")
+    _reject(cursor, export_checks.RATIONALE)
+    _settle(cursor, merged_tables.RATIONALES)
+    return _add(cursor, merged_tables.RATIONALES)
 
 
 def _settle(cursor: Cursor, table: MergedTable) -> None:

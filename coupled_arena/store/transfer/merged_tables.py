@@ -44,11 +44,16 @@ class MergedTable:
 
 
 _IN_TURNS = ("prompts", "prefixes", "prompt_ids", "categories", "languages", "systems")
+_IN_REVEALS = ("told_to", "told_at")
 _BY_NUMBER = "file, seq nulls last, line"
 BATTLES = MergedTable(
     "battles",
     ["battle"],
-    [name for name in COLUMNS["battles"] if name not in ("battle", "arithmetic", *_IN_TURNS)],
+    [
+        name
+        for name in COLUMNS["battles"]
+        if name not in ("battle", "arithmetic", *_IN_TURNS, *_IN_REVEALS)
+    ],
     "'battle ' || battle",
     "created_at, battle",
     ["arithmetic"],
@@ -79,6 +84,13 @@ VOTES = MergedTable(
     "'vote ' || vote",
     _BY_NUMBER,
     moves=True,
+)
+RATIONALES = MergedTable(
+    "rationales",
+    ["rationale"],
+    ["vote", "criteria", "comment", "given_at"],
+    "'rationale ' || rationale",
+    _BY_NUMBER,
 )
 JUDGES = MergedTable(
     "judges",

@@ -13,7 +13,10 @@ import duckdb
 
 Cursor = duckdb.DuckDBPyConnection
 
-_TABLES = ("battles", "turns", "replies", "votes", "reveals", "verdicts", "scores", "grades")
+_TABLES = (
+    *("battles", "turns", "replies", "votes", "reveals", "rationales"),
+    *("verdicts", "scores", "grades"),
+)
 _KEYED = {"battles": "battle", "votes": "vote", "verdicts": "verdict"}
 
 

@@ -13,6 +13,7 @@ import duckdb
 from coupled_arena.core.errors import ArenaError, StoreLostError
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import reason
+from coupled_arena.store.tables import rationales
 from coupled_arena.store.transfer.snapshots import snapshot
 
 _log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class SnapshotThread:
         self._path = path
         self._seconds = seconds
         self.copied: tuple[int, ...] | None = None
+        self._copied_rationales = 0
         self._copying: duckdb.DuckDBPyConnection | None = None
         self._leaving = threading.Event()
         self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
@@ -72,10 +74,10 @@ class SnapshotThread:
     def _look(self) -> None:
         """Renew the snapshot if the store has changed, and the trouble."""
         try:
-            version = self._store.version()
-            if version != self.copied:
+            version, reasons = self._store.version(), self._rationales()
+            if (version, reasons) != (self.copied, self._copied_rationales):
                 snapshot(self._store, self._path, self._hold)
-                self.copied = version
+                self.copied, self._copied_rationales = version, reasons
             self._store.check_file()
         except ArenaError as error:
             self._tell(str(error))
@@ -86,6 +88,10 @@ class SnapshotThread:
             self.trouble = ""
         finally:
             self._copying = None
+
+    def _rationales(self) -> int:
+        with self._store.cursor() as cursor:
+            return rationales.newest(cursor)
 
     def _hold(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._copying = cursor

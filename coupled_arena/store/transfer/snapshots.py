@@ -229,6 +229,9 @@ def _copy_database(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
     cursor.execute(f"attach {quoted(str(path))} as snapshot_copy")
     try:
         cursor.execute(f"copy from database {source} to snapshot_copy")
+        # By the time that somebody restores it these have been counted or undone: nobody knows.
+        cursor.execute("delete from snapshot_copy.pending_votes")
+        cursor.execute("delete from snapshot_copy.pending_rationales")
     finally:
         # Detaching also folds the write-ahead log into the file.
         cursor.execute("detach snapshot_copy")

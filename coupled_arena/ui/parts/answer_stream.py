@@ -51,7 +51,7 @@ def answer_stream(rounds: Watched) -> APIRouter:
         request: Request, round_id: str, turn: int, session_hash: str | None = None
     ) -> str:
         """Return who asks; no round that is not theirs is there."""
-        owner = name_of(request.cookies, session_hash)
+        owner = name_of(request, session_hash)
         try:
             turns = len(rounds.view(owner, round_id).turns)
         except ArenaError:
@@ -110,5 +110,5 @@ def _lengths(last_event_id: str) -> tuple[int, ...] | None:
 
 def _end(view: RoundView, turn: int) -> ServerSentEvent:
     """Return the last message: whether there is more to know, for which the page asks."""
-    more = view.running or view.reveal is not None or view.error is not None
+    more = view.running or any((view.recorded, view.reveal, view.error))
     return ServerSentEvent(data={"look": more or len(view.turns) != turn + 1}, event="end")

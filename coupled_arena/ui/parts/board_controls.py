@@ -8,34 +8,55 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.analysis.leaderboard.read import BoardSource, Method
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
 from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.ui.parts.controls import MODES, alpha_slider, dropdown, error_level, with_any
+from coupled_arena.ui.parts.controls import (
+    MODES,
+    alpha_slider,
+    dropdown,
+    error_level,
+    translated,
+    with_any,
+)
+from coupled_arena.ui.parts.opening import how
 from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.views.words.methods import BOARD
 
 _SOURCES = [
-    ("People", BoardSource.HUMAN.value),
-    ("Judge", BoardSource.JUDGE.value),
-    ("Prediction-powered", BoardSource.PPR.value),
+    (N_("People"), BoardSource.HUMAN.value),
+    (N_("Judge"), BoardSource.JUDGE.value),
+    (N_("Both together"), BoardSource.PPR.value),
 ]
 _WEIGHTINGS = [
-    ("Stratified: each opponent the same", Weighting.STRATIFIED.value),
-    ("Count: each comparison the same", Weighting.COUNT.value),
-    ("Position: each order of answers the same", Weighting.POSITION.value),
+    (N_("Stratified: each opponent the same"), Weighting.STRATIFIED.value),
+    (N_("Count: each comparison the same"), Weighting.COUNT.value),
+    (N_("Position: each order of answers the same"), Weighting.POSITION.value),
 ]
 _COVARIANCES = [
-    ("Corrected", Covariance.CORRECTED.value),
-    ("As published: intervals too narrow", Covariance.PUBLISHED.value),
+    (N_("Corrected"), Covariance.CORRECTED.value),
+    (N_("As published: intervals too narrow"), Covariance.PUBLISHED.value),
 ]
 _CUTOFFS = [
-    ("Max-t", Cutoff.MAX_T.value),
-    ("Bonferroni", Cutoff.BONFERRONI.value),
-    ("Chi-squared, as published: very wide", Cutoff.CHI2.value),
+    (N_("Any time: right however often one looks"), Cutoff.ANY_TIME.value),
+    (N_("Max-t: right at one look, and narrower"), Cutoff.MAX_T.value),
+    (N_("Step-down: as max-t, narrower still"), Cutoff.STEP_DOWN.value),
+    (N_("Bonferroni"), Cutoff.BONFERRONI.value),
+    (N_("Chi-squared, as published: very wide"), Cutoff.CHI2.value),
+]
+_SCOPES = [
+    (N_("For all models together"), Scope.JOINT.value),
+    (N_("For each model alone: narrower"), Scope.MARGINAL.value),
+]
+_TIES = [
+    (N_("A win for neither"), TieScore.LOSS.value),
+    (N_("Half a win for both: another quantity"), TieScore.HALF.value),
 ]
 
 
@@ -48,11 +69,12 @@ class BoardChoice:
     method: Method
     alpha: float
     cutoff: Cutoff
+    scope: Scope
     dark: bool
 
     def counts_like(self, other: BoardChoice) -> bool:
-        """Return whether the other choice differs in nothing but the error level or cut-off."""
-        return self == replace(other, alpha=self.alpha, cutoff=self.cutoff)
+        """Return whether the other choice differs in nothing but what rank-sets hold for."""
+        return self == replace(other, alpha=self.alpha, cutoff=self.cutoff, scope=self.scope)
 
 
 class BoardControls:
@@ -64,33 +86,49 @@ class BoardControls:
     def build(self) -> None:
         """Lay out the controls inside the current Blocks."""
         self.dark = gr.Checkbox(visible=False)
-        with gr.Row(visible=False) as self.judged:
-            self.source = gr.Radio(
-                _SOURCES,
-                value=BoardSource.HUMAN.value,
-                label="Whose word",
-                scale=3,
-                elem_id="board-source",
-            )
-            self.judge = gr.Dropdown([], label="Judge", scale=1, elem_id="board-judge")
         with gr.Row():
             self.mode = gr.Radio(
-                MODES, value="", label="Battles", scale=3, min_width=280, elem_id="board-mode"
+                translated(MODES),
+                value="",
+                label=_("Battles"),
+                scale=2,
+                min_width=280,
+                elem_id="board-mode",
             )
-            self.alpha = alpha_slider("board-alpha", scale=2)
-        with gr.Accordion("Method and filters", open=False):
-            with gr.Row():
-                self.weighting = dropdown(_WEIGHTINGS, "Weighting", "board-weighting")
-                self.covariance = dropdown(_COVARIANCES, "Covariance", "board-covariance")
-                self.cutoff = dropdown(_CUTOFFS, "Cut-off of rank-sets", "board-cutoff")
-            with gr.Row():
-                self.category = dropdown([("Any category", "")], "Category", "board-category")
-                self.language = dropdown([("Any language", "")], "Language", "board-language")
-                self.mine = gr.Checkbox(
-                    label="My votes only",
-                    info="A board of your own: only what you voted on in this browser.",
-                    elem_id="board-mine",
+            with gr.Row(visible=False, scale=3) as self.judged:
+                self.source = gr.Radio(
+                    translated(_SOURCES),
+                    value=BoardSource.HUMAN.value,
+                    label=_("Whose word"),
+                    scale=3,
+                    min_width=280,
+                    elem_id="board-source",
                 )
+                self.judge = gr.Dropdown(
+                    [], label=_("Judge"), scale=2, min_width=160, elem_id="board-judge"
+                )
+        with how(BOARD):
+            self._build_method()
+
+    def _build_method(self) -> None:
+        self.alpha = alpha_slider("board-alpha")
+        with gr.Row():
+            self.weighting = dropdown(translated(_WEIGHTINGS), _("Weighting"), "board-weighting")
+            self.covariance = dropdown(
+                translated(_COVARIANCES), _("Covariance"), "board-covariance"
+            )
+            self.cutoff = dropdown(translated(_CUTOFFS), _("Cut-off of rank-sets"), "board-cutoff")
+        with gr.Row():
+            self.sets = dropdown(translated(_SCOPES), _("Rank-sets hold"), "board-sets")
+            self.ties = dropdown(translated(_TIES), _("A tie is"), "board-ties")
+        with gr.Row():
+            self.category = dropdown([(_("Any category"), "")], _("Category"), "board-category")
+            self.language = dropdown([(_("Any language"), "")], _("Language"), "board-language")
+            self.mine = gr.Checkbox(
+                label=_("My votes only"),
+                info=_("A board of your own: only what you voted on."),
+                elem_id="board-mine",
+            )
 
     @property
     def inputs(self) -> set[Any]:
@@ -106,7 +144,7 @@ class BoardControls:
     @property
     def _discrete(self) -> list[Any]:
         return [
-            *(self.mode, self.weighting, self.covariance, self.cutoff),
+            *(self.mode, self.weighting, self.covariance, self.cutoff, self.sets, self.ties),
             *(self.category, self.language, self.mine),
         ]
 
@@ -123,9 +161,14 @@ class BoardControls:
                 language=values[self.language] or None,
                 voter=visitor(request) if values[self.mine] else None,
             ),
-            method=Method(Weighting(values[self.weighting]), Covariance(values[self.covariance])),
+            method=Method(
+                Weighting(values[self.weighting]),
+                Covariance(values[self.covariance]),
+                TieScore(values[self.ties]),
+            ),
             alpha=error_level(values[self.alpha]),
             cutoff=Cutoff(values[self.cutoff]),
+            scope=Scope(values[self.sets]),
             dark=bool(values[self.dark]),
         )
 
@@ -144,6 +187,6 @@ class BoardControls:
         return {
             self.judged: gr.Row(visible=bool(judges)),
             self.judge: gr.Dropdown(choices=judges, value=judge),
-            self.category: gr.Dropdown(choices=with_any("category", categories)),
-            self.language: gr.Dropdown(choices=with_any("language", languages)),
+            self.category: gr.Dropdown(choices=with_any(_("Any category"), categories)),
+            self.language: gr.Dropdown(choices=with_any(_("Any language"), languages)),
         }

@@ -6,17 +6,23 @@ from typing import Any
 
 import gradio as gr
 
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
 
 MODES = [
-    ("All battles", ""),
-    ("Coupled", Mode.COUPLED.value),
-    ("Independent", Mode.INDEPENDENT.value),
+    (N_("All battles"), ""),
+    (N_("Coupled"), Mode.COUPLED.value),
+    (N_("Independent"), Mode.INDEPENDENT.value),
 ]
 IS_DARK = "() => document.body.classList.contains('dark')"
 """Script that says which background figures have."""
 
 _LOWEST_ALPHA, _HIGHEST_ALPHA = 0.01, 0.4
+
+
+def translated(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return choices of (label, value) with their labels in the language in force."""
+    return [(_(label), value) for label, value in choices]
 
 
 def alpha_slider(elem_id: str, **options: Any) -> gr.Slider:
@@ -26,7 +32,7 @@ def alpha_slider(elem_id: str, **options: Any) -> gr.Slider:
         _HIGHEST_ALPHA,
         value=0.05,
         step=0.01,
-        label="Error level alpha",
+        label=_("Error level alpha"),
         min_width=280,
         elem_id=elem_id,
         **options,
@@ -47,4 +53,4 @@ def dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dro
 
 def with_any(what: str, values: list[str]) -> list[tuple[str, str]]:
     """Return choices that begin with one for all of them."""
-    return [(f"Any {what}", ""), *((value, value) for value in values)]
+    return [(what, ""), *((value, value) for value in values)]

@@ -9,14 +9,26 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.core.errors import ArenaError, StoreLostError
+from coupled_arena.core.language import N_, _
 
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 FREE: dict[str, Any] = {**QUIET, "concurrency_limit": None}  # the default runs one at a time
 
-_LOST = (
+_LOST = N_(  # visitors need no paths; the log has them
     "This arena's database was moved, deleted or exchanged, so that no vote can be stored at the "
     "moment. What was stored before is safe. Please tell whoever runs the arena."
 )
+
+
+def sent(event: gr.EventData, name: str) -> object:
+    """Return a part of what a page's script sends with an event: a request may hold anything."""
+    data: Any = event._data
+    return data.get(name) if isinstance(data, dict) else None
+
+
+def words_of(error: ArenaError) -> str:
+    """Return what visitors are told of an error."""
+    return _(_LOST) if isinstance(error, StoreLostError) else str(error)
 
 
 @contextmanager
@@ -24,7 +36,5 @@ def user_errors() -> Iterator[None]:
     """Show an error that a person can mend as a message in the page."""
     try:
         yield
-    except StoreLostError as error:  # visitors need no paths; the log has them
-        raise gr.Error(_LOST, print_exception=False) from error
     except ArenaError as error:
-        raise gr.Error(str(error), print_exception=False) from error
+        raise gr.Error(words_of(error), print_exception=False) from error

@@ -10,11 +10,13 @@ import gradio as gr
 import plotly.graph_objects as go
 from gradio.components.plot import PlotData
 
+from coupled_arena.core.language import _
 from coupled_arena.core.settings import resource
 
 NARROW = 340
 """Pixels; below twice this, figures stand one above the other."""
 
+Leads = Sequence[str] | Sequence[Sequence[str | None]]
 _KINDS = ("png", "svg", "csv")
 
 
@@ -41,7 +43,7 @@ def figure_rows(
     return plots
 
 
-def figure_panel(elem_id: str, how_to_read: str) -> gr.Plot:
+def figure_panel(elem_id: str, how_to_read: str, *, opening: bool = False) -> gr.Plot:
     """Lay out an empty figure inside the current Blocks and return it.
 
     Parameters
@@ -49,17 +51,24 @@ def figure_panel(elem_id: str, how_to_read: str) -> gr.Plot:
     elem_id : str
     how_to_read : str
         Plain text of the program's own: it becomes part of a template.
+    opening : bool
+        Whether a tab opens with it, so that its place is kept until it is drawn.
     """
-    plot = gr.Plot(show_label=False, elem_id=elem_id, elem_classes=["figure"])
+    classes = ["figure", *(["opening"] if opening else [])]
+    plot = gr.Plot(show_label=False, elem_id=elem_id, elem_classes=classes)
     buttons = "".join(
-        f'<button type="button" data-kind="{kind}" aria-label="Save as {kind.upper()}">'
+        f'<button type="button" data-kind="{kind}" aria-label="'
+        + _("Save as {kind}").format(kind=kind.upper())
+        + '">'
         f"{kind.upper()}</button>"
         for kind in _KINDS
     )
+    reading = _("How to read this")
     gr.HTML(
         html_template=(
             '<div class="figure-foot">'
-            f"<details><summary>How to read this</summary><p>{how_to_read}</p></details>"
+            f"<details><summary>{reading}</summary><p>{_(how_to_read)}</p>"
+            '<p class="settings"></p></details>'
             f'<div class="save" data-figure="{elem_id}">{buttons}</div></div>'
         ),
         js_on_load=resource("assets/figures.js").read_text(encoding="utf-8"),
@@ -69,8 +78,17 @@ def figure_panel(elem_id: str, how_to_read: str) -> gr.Plot:
     return plot
 
 
-def drawn(figure: go.Figure) -> PlotData:
-    """Return a figure for the page, without plotly's own buttons: they would cover the title."""
+def drawn(figure: go.Figure, leads: Leads | None = None) -> PlotData:
+    """Return a figure for the page, without plotly's own buttons: they would cover the title.
+
+    Parameters
+    ----------
+    figure : Figure
+    leads : sequence of str, or of sequences of str or None, optional
+        Where a click leads: an address for each row, or for each cell by row and column.
+    """
     content: dict[str, Any] = json.loads(figure.to_json() or "{}")
+    if leads:
+        content["layout"]["meta"]["leads"] = leads
     content["config"] = {"displayModeBar": False, "doubleClick": False}
     return PlotData(type="plotly", plot=json.dumps(content))

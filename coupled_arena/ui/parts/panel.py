@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import gradio as gr
 
 from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts.texts import texts_path
 
 
 def panel(name: str, *scripts: str, value: dict[str, Any] | None = None) -> gr.HTML:
@@ -22,11 +24,13 @@ def panel(name: str, *scripts: str, value: dict[str, Any] | None = None) -> gr.H
         What it shows at first.
     """
     files = (resource(f"assets/{script}.js") for script in scripts)
+    script = [f"const TEXTS = {json.dumps(texts_path())};"]
+    script += [file.read_text(encoding="utf-8") for file in files]
     return gr.HTML(
         value=value,
         # No answer may pass through the template: Gradio evaluates what it renders.
         html_template=f'<div class="{name}"></div>',
-        js_on_load="\n".join(file.read_text(encoding="utf-8") for file in files),
+        js_on_load="\n".join(script),
         apply_default_css=False,
         elem_id=name,
     )
@@ -34,4 +38,5 @@ def panel(name: str, *scripts: str, value: dict[str, Any] | None = None) -> gr.H
 
 def comparison_panel(value: dict[str, Any] | None = None) -> gr.HTML:
     """Return the panel that draws named answers side by side."""
-    return panel("comparison", "patch", "compare", value=value)
+    scripts = "patch", "remembered", "reading", "parting", "judged", "compare"
+    return panel("comparison", *scripts, value=value)

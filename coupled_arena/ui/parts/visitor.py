@@ -1,7 +1,8 @@
-"""Who is asking: a random cookie that page scripts cannot read.
+"""Who is asking: a cookie that page scripts cannot read, random or that of a link of one's own.
 
 Gradio's session hash is chosen by the client and travels in query strings, so it proves nothing.
-The cookie is what a round belongs to; its hash is the voter's name in the store.
+The cookie is what a round belongs to; its hash is the voter's name in the store. Whoever came by
+a link is known by the pseudonym that goes with it, on any device.
 """
 
 from __future__ import annotations
@@ -11,52 +12,107 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from http.cookies import SimpleCookie
+from urllib.parse import parse_qs
 
 import gradio as gr
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from coupled_arena.store.annotators import Annotator, Annotators
+
 COOKIE = "coupled_arena_visitor"
+LINK = "annotator"  # what a link's query string calls its token
 _YEAR = 365 * 24 * 3600
 _VALID = re.compile(r"[0-9a-f]{32}")
+_TOKEN = re.compile(r"[0-9a-f]{40}")  # no other cookie of ours is as long
+_NOT_VALID = "This link is not valid (any more). Ask whoever sent it for a new one"
+_REFUSED = f"""<!doctype html>
+<html lang="en"><meta name="viewport" content="width=device-width"><title>Coupled Arena</title>
+<style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui; margin: 2rem; }}</style>
+<p>{_NOT_VALID}, or <a href="./">go on without it</a>: your votes then count as those of
+somebody new, unless the page says who you are.</p></html>
+"""
 
 
 class VisitorCookie:
-    """Middleware that gives every new visitor a cookie.
+    """Middleware that gives every new visitor a cookie, and knows the annotators' links.
 
     Parameters
     ----------
     app : ASGIApp
     arrives : callable, optional
         Called with the name of a known visitor who asks for the page: once more, then.
+    annotators : Annotators, optional
+        Who has a link; without them nobody has.
     """
 
-    def __init__(self, app: ASGIApp, arrives: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        arrives: Callable[[str], object] | None = None,
+        annotators: Annotators | None = None,
+    ) -> None:
         self._app = app
         self._arrives = arrives
+        self._annotators = annotators
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, adding the cookie to the answer where the visitor has none."""
-        cookies = HTTPConnection(scope).cookies if scope["type"] == "http" else {}
-        known = scope["type"] != "http" or has_cookie(cookies)
-        if self._arrives and cookies and known and scope["path"] == "/":
-            self._arrives(name_of(cookies, None))
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        cookies, page = HTTPConnection(scope).cookies, scope["path"] == "/"
+        if page and (answer := self._door(scope, cookies)):
+            await answer(scope, receive, send)
+            return
+        scope.setdefault("state", {})["annotator"] = self._find(cookies.get(COOKIE, ""))
+        known = has_cookie(cookies)
+        if self._arrives and known and page:
+            self._arrives(name_of(HTTPConnection(scope), None))
         await self._app(scope, receive, send if known else _adding_cookie(scope, send))
+
+    def _door(self, scope: Scope, cookies: Mapping[str, str]) -> Response | None:
+        """Return what whoever comes by a link is answered in place of the page.
+
+        It changes nothing on the server: programs that look at links before people do may ask.
+        """
+        given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+        if link := given.get(LINK):
+            if self._find(link[0]) is None:
+                return HTMLResponse(_REFUSED, 404, headers)
+            headers["Set-Cookie"] = _cookie(link[0], https=_is_https(scope))
+            return RedirectResponse("./", 303, headers)
+        mine = cookies.get(COOKIE, "")
+        if _TOKEN.fullmatch(mine) and self._find(mine) is None:
+            headers["Set-Cookie"] = _new_cookie(scope)
+            return HTMLResponse(_REFUSED, 404, headers)
+        return None
+
+    def _find(self, token: str) -> Annotator | None:
+        if self._annotators is None or not _TOKEN.fullmatch(token):
+            return None
+        return self._annotators.find(token)
 
 
 def _adding_cookie(scope: Scope, send: Send) -> Send:
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).append("set-cookie", _new_cookie(_is_https(scope)))
+            MutableHeaders(scope=message).append("set-cookie", _new_cookie(scope))
         await send(message)
 
     return wrapped
 
 
-def _new_cookie(https: bool) -> str:
+def _new_cookie(scope: Scope) -> str:
+    return _cookie(secrets.token_hex(16), https=_is_https(scope))
+
+
+def _cookie(value: str, *, https: bool) -> str:
     cookie: SimpleCookie = SimpleCookie()
-    cookie[COOKIE] = secrets.token_hex(16)
+    cookie[COOKIE] = value
     morsel = cookie[COOKIE]
     morsel["path"], morsel["httponly"], morsel["max-age"] = "/", True, _YEAR
     # Inside another site's frame (a hosted Space) browsers send only SameSite=None cookies.
@@ -73,16 +129,32 @@ def visitor(request: gr.Request) -> str:
     """Return the name under which the visitor's rounds and votes are kept.
 
     A browser that refuses cookies is known by its session, until the page is reloaded.
+
+    Raises
+    ------
+    gr.Error
+        They came by a link that was revoked since.
     """
-    return name_of(request.cookies, request.session_hash)
+    if _TOKEN.fullmatch(request.cookies.get(COOKIE, "")) and annotator_of(request) is None:
+        raise gr.Error(f"{_NOT_VALID}.", print_exception=False)
+    return name_of(request, request.session_hash)
+
+
+def annotator_of(request: gr.Request | HTTPConnection) -> Annotator | None:
+    """Return who asks, if they came by a link that holds."""
+    return getattr(request.state, "annotator", None)
 
 
 def has_cookie(cookies: Mapping[str, str]) -> bool:
     """Tell whether a browser has sent the cookie."""
-    return bool(_VALID.fullmatch(cookies.get(COOKIE, "")))
+    value = cookies.get(COOKIE, "")
+    return bool(_VALID.fullmatch(value) or _TOKEN.fullmatch(value))
 
 
-def name_of(cookies: Mapping[str, str], session: str | None) -> str:
-    """Return the name of whoever sends these cookies, or else claims this session."""
+def name_of(request: gr.Request | HTTPConnection, session: str | None) -> str:
+    """Return the name of whoever asks, or else claims this session."""
+    if annotator := annotator_of(request):
+        return annotator.voter
+    cookies = request.cookies
     secret = f"cookie {cookies[COOKIE]}" if has_cookie(cookies) else f"session {session}"
     return hashlib.blake2b(secret.encode(), digest_size=8).hexdigest()

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
 from coupled_arena.battles.annotation import Annotation
+from coupled_arena.battles.judged import JudgedRounds
+from coupled_arena.battles.visible import RoundView
+from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.pending.battles import Progress
 from coupled_arena.ui.parts.events import FREE, user_errors
-from coupled_arena.ui.parts.round_panel import cast, round_panel, show
+from coupled_arena.ui.parts.judged import beside
+from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.views.markup import joined, paragraph
 
-_INTRO = (
+_INTRO = N_(
     "Anonymous models have answered the same question. Say which answer is better, then you see "
     "who they were."
 )
@@ -21,15 +27,16 @@ _INTRO = (
 class AnnotationTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, annotation: Annotation) -> None:
+    def __init__(self, annotation: Annotation, judged: JudgedRounds | None = None) -> None:
         self._annotation = annotation
+        self._judged = judged
 
     def build(self, page: gr.Blocks) -> None:
         """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
-        gr.Markdown(_INTRO)
-        progress = gr.Markdown(elem_id="progress")
-        start = gr.Button("Start", variant="primary", elem_id="start")
+        gr.Markdown(_(_INTRO))
+        progress = gr.HTML(elem_id="progress", apply_default_css=False)
+        start = gr.Button(_("Start"), variant="primary", elem_id="start")
         panel = round_panel()
 
         shown = [round_id, panel, start, progress]
@@ -37,19 +44,24 @@ class AnnotationTab:
         start.click(self._start, None, shown, **FREE)
         panel.next(self._next, None, shown, **FREE)
         panel.skip(self._skip, round_id, shown, **FREE)
-        panel.vote(self._vote, round_id, [panel, progress], **FREE)
+        for event, handler in (
+            (panel.vote, self._vote),
+            (panel.undo, self._undo),
+            (panel.names, self._names),
+            (panel.look, self._look),
+        ):
+            event(handler, round_id, [panel, progress], **FREE)
+        panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **FREE)
 
     def _resume(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
-        progress = progress_text(self._annotation.progress(owner))
+        progress = progress_bar(self._annotation.progress(owner))
         if (round_id := self._annotation.opened(owner)) is None:
             return gr.skip(), gr.skip(), gr.skip(), progress
         with user_errors():
-            view = show(self._annotation.view(owner, round_id), resumed=True)
+            view = self._annotation.view(owner, round_id)
+            view = self._show(view, round_id, request, resumed=True)
         return round_id, view, gr.Button(visible=False), progress
-
-    def _progress(self, request: gr.Request) -> str:
-        return progress_text(self._annotation.progress(visitor(request)))
 
     def _start(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
@@ -64,11 +76,12 @@ class AnnotationTab:
             round_id = self._annotation.next(owner)
             progress = self._annotation.progress(owner)
             if round_id:
-                view = show(self._annotation.view(owner, round_id))
-                return round_id, view, gr.Button(visible=False), progress_text(progress)
+                view = self._annotation.view(owner, round_id)
+                view = show(view) | beside(self._judged, view, round_id, request)
+                return round_id, view, gr.Button(visible=False), progress_bar(progress)
         skipped = self._annotation.skipped(owner)
-        again = gr.Button("Show the skipped ones again", visible=skipped > 0)
-        return None, None, again, over_text(progress, skipped)
+        again = gr.Button(_("Show the skipped ones again"), visible=skipped > 0)
+        return None, None, again, progress_bar(progress, over_text(skipped))
 
     def _skip(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         with user_errors():
@@ -76,23 +89,69 @@ class AnnotationTab:
         return self._next(request)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        return cast(self._annotation, round_id, request, event), self._progress(request)
+        return self._changed(cast(self._annotation, round_id, request, event), round_id, request)
+
+    def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        return self._changed(undo(self._annotation, round_id, request), round_id, request)
+
+    def _names(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        return self._changed(confirm(self._annotation, round_id, request), round_id, request)
+
+    def _explain(self, round_id: str, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
+        view = explain(self._annotation, round_id, request, event)
+        return self._show(view, round_id, request)
+
+    def _look(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        with user_errors():
+            view = self._annotation.look(visitor(request), round_id or "")
+        return self._changed(view, round_id, request)
+
+    def _show(
+        self, view: RoundView, round_id: str, request: gr.Request, **told: Any
+    ) -> dict[str, Any]:
+        panel = show(view, self._annotation.store, **told)
+        return panel | beside(self._judged, view, round_id, request)
+
+    def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        panel = self._show(view, round_id, request)
+        return panel, progress_bar(self._annotation.progress(visitor(request)))
+
+
+def progress_bar(progress: Progress, said: str = "") -> Markup:
+    """Return how far this voter is as a bar, and how far the voting is in words."""
+    bar = Markup('<progress max="{}" value="{}" aria-label="{}">{}</progress>').format(
+        max(1, progress.asked),
+        progress.done,
+        _("Your part"),
+        _("{done:,} of {asked:,}").format(done=progress.done, asked=progress.asked),
+    )
+    return joined([bar, paragraph(f"{said} {progress_text(progress)}".strip())])
 
 
 def progress_text(progress: Progress) -> str:
     """Return how far the voting is, in words."""
-    have = "has" if progress.voted == 1 else "have"
-    line = f"{progress.voted:,} of {progress.battles:,} battles {have} a vote; you cast "
-    line += f"{progress.yours:,}."
+    line = ngettext(
+        "{done:,} of {asked:,} done. {voted:,} of {battles:,} battles has a vote; "
+        "you cast {yours:,}.",
+        "{done:,} of {asked:,} done. {voted:,} of {battles:,} battles have a vote; "
+        "you cast {yours:,}.",
+        progress.voted,
+    ).format(
+        done=progress.done,
+        asked=progress.asked,
+        voted=progress.voted,
+        battles=progress.battles,
+        yours=progress.yours,
+    )
     if not progress.identical:
         return line
-    return f"{line} Ties of identical answers, counted without asking you: {progress.identical:,}."
+    ties = _("Ties of identical answers, counted without asking you: {n:,}.")
+    return f"{line} {ties.format(n=progress.identical)}"
 
 
-def over_text(progress: Progress, skipped: int) -> str:
+def over_text(skipped: int) -> str:
     """Return what a voter is told when nothing is left."""
-    but = f" but the {skipped:,} you skipped" if skipped else ""
-    return (
-        f"You have voted on everything there is{but}; {progress.battles:,} battles in all. "
-        f"Thank you! {progress_text(progress)}"
-    )
+    if not skipped:
+        return _("You have voted on everything there is. Thank you!")
+    said = _("You have voted on everything there is but the {n:,} you skipped. Thank you!")
+    return said.format(n=skipped)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import Any
 
 import gradio as gr
 
+from coupled_arena.battles.again import Again
 from coupled_arena.battles.arena import Arena
+from coupled_arena.battles.judged import JudgedRounds
 from coupled_arena.battles.visible import RoundView
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.prompts import Library
-from coupled_arena.core.records import Prompt
+from coupled_arena.core.records import Battle, Prompt
+from coupled_arena.store.queries.own_rounds import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
-from coupled_arena.ui.parts.round_panel import cast, round_panel, show
+from coupled_arena.ui.parts.judged import beside, decide
+from coupled_arena.ui.parts.panel import panel as panel_of
+from coupled_arena.ui.parts.parting import parted
+from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.views.own_rounds import own_rounds_view
 
 Shown = tuple[Any, ...]
-_ANY = "any category"
-_INTRO = (
+_LISTED = 10  # own battles
+_INTRO = N_(
     "Ask anything. Anonymous models answer side by side; you say which answer is better, "
     "then you see who they were."
 )
@@ -33,10 +42,23 @@ class BattleTab:
     library : Library
     size : int
         How many models answer unless the visitor chooses otherwise.
+    again : Again or None
+        Makes the draw again at which answers parted.
+    judged : JudgedRounds, optional
+        The judge, where there is one.
     """
 
-    def __init__(self, arena: Arena, library: Library, size: int) -> None:
+    def __init__(
+        self,
+        arena: Arena,
+        library: Library,
+        size: int,
+        again: Again | None,
+        judged: JudgedRounds | None = None,
+    ) -> None:
         self._arena = arena
+        self._explaining = again
+        self._judged = judged
         self._library = library
         self._most = min(4, len(arena.models))
         self._size = size
@@ -44,20 +66,14 @@ class BattleTab:
     def build(self, page: gr.Blocks) -> None:
         """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
-        gr.Markdown(_INTRO)
+        gr.Markdown(_(_INTRO))
         question, ask = _question_row()
-        with gr.Accordion("Question library and number of models", open=False):
-            category, chosen = self._library_picker()
-            size = gr.Radio(
-                [(f"{n} models", n) for n in range(2, self._most + 1)],
-                value=self._size,
-                label="Answers side by side",
-                elem_id="size",
-            )
+        category = gr.State("")
+        starters, chosen, size = self._starting_parts()
         panel = round_panel()
         continuing, more, send = _follow_up_row()
+        self._build_history()
 
-        category.change(self._of_category, category, chosen, **QUIET)
         chosen.input(lambda text: text, chosen, question, **QUIET)
         shown = [round_id, panel, continuing]
         # Not in the queue: its events come over one stream, which closes with the last of them. A
@@ -75,33 +91,72 @@ class BattleTab:
             trigger_mode="multiple",  # the server says why it does not take another one yet
             **FREE,
         )
+        started = starters.start(
+            self._start,
+            size,
+            [*shown, category, starters],
+            cancels=[looked, again, following, continued],
+            **FREE,
+        )
         gr.on(
             [ask.click, question.submit],
             self._ask,
             [question, size],
             shown,
-            cancels=[looked, again, following, continued],
+            cancels=[looked, again, following, continued, started],
             **FREE,
         )
         panel.stop(self._stop, round_id, None, **FREE)
-        panel.vote(self._vote, round_id, [panel, continuing], **FREE)
+        panel.part(self._part, round_id, panel, trigger_mode="multiple", **FREE)
+        self._take_votes(round_id, panel, continuing)
 
-    def _library_picker(self) -> tuple[gr.Dropdown, gr.Dropdown]:
-        with gr.Row():
-            category = gr.Dropdown(
-                [_ANY, *self._library.categories], value=_ANY, label="Category", scale=1
-            )
+    def _build_history(self) -> None:
+        history = panel_of("history", "patch", "history")
+        history.look(self._history, None, history, trigger_mode="multiple", **FREE)
+
+    def _take_votes(self, round_id: gr.State, panel: gr.HTML, continuing: gr.Row) -> None:
+        presses = (panel.vote, self._vote), (panel.undo, self._undo), (panel.names, self._names)
+        for event, handler in (*presses, (panel.judge, self._judge)):
+            event(handler, round_id, [panel, continuing], **FREE)
+        # Where one is lost on its way, the next must not wait for it.
+        panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **FREE)
+
+    def _starting_parts(self) -> tuple[gr.HTML, gr.Dropdown, gr.Radio]:
+        """Lay out what asks at one click, what chooses a question, and how many models answer."""
+        starters = panel_of("starters", "patch", "starters", value=self._starters(None))
+        with gr.Accordion(_("Question library and number of models"), open=False):
             chosen = gr.Dropdown(
-                self._texts(_ANY), value=None, label="Question", scale=4, elem_id="library"
+                [(f"{each.category}: {each.text}", each.text) for each in self._library.prompts],
+                value=None,
+                label=_("Question"),
+                elem_id="library",
             )
-        return category, chosen
+            size = gr.Radio(
+                [(_("{n} models").format(n=n), n) for n in range(2, self._most + 1)],
+                value=self._size,
+                label=_("Answers side by side"),
+                elem_id="size",
+            )
+        return starters, chosen, size
+
+    def _starters(self, chosen: str | None) -> dict[str, Any]:
+        return {"categories": self._library.categories, "chosen": chosen}
 
     def _texts(self, category: str) -> list[str]:
-        prompts = self._library.prompts if category == _ANY else self._library.of(category)
+        prompts = self._library.of(category) or self._library.prompts
         return [prompt.text for prompt in prompts]
 
-    def _of_category(self, category: str) -> gr.Dropdown:
-        return gr.Dropdown(choices=self._texts(category), value=None)
+    async def _start(self, size: int, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        """Ask a question at random; the next ones are of the same category."""
+        data: Any = event._data
+        wanted = data.get("category") if isinstance(data, dict) else ""
+        category = wanted if wanted in self._library.categories else ""
+        begun = await self._next(category, size, request)
+        return *begun, category, self._starters(category)
+
+    def _history(self, request: gr.Request) -> dict[str, Any]:
+        with self._arena.store.cursor() as cursor:
+            return own_rounds_view(own_rounds(cursor, visitor(request), _LISTED))
 
     async def _ask(self, question: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
@@ -143,7 +198,9 @@ class BattleTab:
         view = self._arena.view(owner, round_id)
         if view.running:
             self._arena.expect(owner, round_id)
-        return _shown(round_id, view, request, resumed=resumed)
+        events = events_path(round_id, len(view.turns) - 1, request)
+        panel = self._show(view, round_id, request, events=events, resumed=resumed)
+        return round_id, panel, gr.Row(visible=_may_continue(view))
 
     async def _resume(self, request: gr.Request) -> Shown:
         if (round_id := self._arena.newest(visitor(request))) is None:
@@ -160,43 +217,75 @@ class BattleTab:
         with user_errors():
             self._arena.stop(visitor(request), round_id or "")
 
+    async def _part(
+        self, round_id: str, request: gr.Request, event: gr.EventData
+    ) -> dict[str, Any]:
+        """Say why answers parted, or why that cannot be said."""
+        owner = visitor(request)
+
+        def told() -> Battle:
+            return self._arena.told(owner, round_id or "")
+
+        return await parted(self._explaining, owner, told, event)
+
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        return cast(self._arena, round_id, request, event), gr.Row(visible=False)
+        return self._changed(cast(self._arena, round_id, request, event), round_id, request)
 
+    def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        return self._changed(undo(self._arena, round_id, request), round_id, request)
 
-def _shown(round_id: str, view: RoundView, request: gr.Request, *, resumed: bool) -> Shown:
-    events = events_path(round_id, len(view.turns) - 1, request)
-    panel = show(view, events=events, resumed=resumed)
-    return round_id, panel, gr.Row(visible=_may_continue(view))
+    def _names(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        return self._changed(confirm(self._arena, round_id, request), round_id, request)
+
+    def _explain(self, round_id: str, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
+        view = explain(self._arena, round_id, request, event)
+        return self._show(view, round_id, request)
+
+    async def _judge(
+        self, round_id: str, request: gr.Request, event: gr.EventData
+    ) -> tuple[Any, ...]:
+        with user_errors():
+            await self._arena.look(visitor(request), round_id or "")  # what is over is stored
+        await asyncio.to_thread(decide, self._judged, round_id, request, event)
+        return self._changed(self._arena.view(visitor(request), round_id), round_id, request)
+
+    def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        return self._show(view, round_id, request), gr.Row(visible=_may_continue(view))
+
+    def _show(
+        self, view: RoundView, round_id: str, request: gr.Request, **told: Any
+    ) -> dict[str, Any]:
+        panel = show(view, self._arena.store, **told)
+        return panel | beside(self._judged, view, round_id, request)
 
 
 def _may_continue(view: RoundView) -> bool:
     """While answers are written the row stays, so that nobody loses the box they write in."""
-    return not (view.reveal or view.error)
+    return not (view.recorded or view.judging or view.reveal or view.error)
 
 
 def _question_row() -> tuple[gr.Textbox, gr.Button]:
     with gr.Row(equal_height=True):
         question = gr.Textbox(
-            label="Your question",
-            placeholder="Ask anything. Enter sends, Shift+Enter breaks the line.",
+            label=_("Your question"),
+            placeholder=_("Ask anything. Enter sends, Shift+Enter breaks the line."),
             lines=1,  # with more, Gradio sends on Shift+Enter; it grows by itself
             max_lines=8,
             scale=6,
             elem_id="question",
         )
-        ask = gr.Button("Ask", variant="primary", scale=1, min_width=110, elem_id="ask")
+        ask = gr.Button(_("Ask"), variant="primary", scale=1, min_width=110, elem_id="ask")
     return question, ask
 
 
 def _follow_up_row() -> tuple[gr.Row, gr.Textbox, gr.Button]:
     with gr.Row(visible=False, equal_height=True) as continuing:
         more = gr.Textbox(
-            label="Follow-up question",
+            label=_("Follow-up question"),
             lines=1,
             max_lines=6,
             scale=6,
             elem_id="follow-up",
         )
-        send = gr.Button("Continue", scale=1, min_width=110, elem_id="continue")
+        send = gr.Button(_("Continue"), scale=1, min_width=110, elem_id="continue")
     return continuing, more, send

@@ -3,73 +3,130 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
-from coupled_arena.battles.compare import FEWEST, MOST, common_beginning, compare, parse_seed
+from coupled_arena.battles.again import Again
+from coupled_arena.battles.compare import (
+    FEWEST,
+    MOST,
+    common_beginning,
+    compare,
+    divided,
+    parse_seed,
+)
+from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
+from coupled_arena.battles.judged import Judgement, pairs_said
 from coupled_arena.battles.viewers import CADENCE
-from coupled_arena.core.records import Mode, Sampling, seed_to_hex
+from coupled_arena.core.errors import BattleError
+from coupled_arena.core.language import N_, _
+from coupled_arena.core.records import Battle, Mode, Sampling, new_id, seed_to_hex
 from coupled_arena.generation.running import Worker
 from coupled_arena.generation.turns import Models
-from coupled_arena.ui.parts.events import FREE, user_errors
+from coupled_arena.ui.parts.events import FREE, sent, user_errors
+from coupled_arena.ui.parts.judged import plain_judgement
 from coupled_arena.ui.parts.panel import comparison_panel
+from coupled_arena.ui.parts.parting import parted
+from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.views.words.judged import NO_JUDGE
 
-_INTRO = (
+_INTRO = N_(
     "See what coupling does: with one noise stream, answers part ways only where the models "
     "disagree. The common beginning is dimmed; the first difference is marked."
 )
-_FIRST_WORD = re.compile(r"\s*\S+")
+_GONE = "This comparison is not known here any more: compare again."
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a page's session keeps of its last comparison, and the view of it."""
+
+    battle: Battle
+    texts: tuple[str, ...]
+    view: dict[str, Any]
 
 
 class CompareTab:
-    """Components and handlers of the tab."""
+    """Components and handlers of the tab.
 
-    def __init__(self, models: Models, worker: Worker, sampling: Sampling) -> None:
+    Parameters
+    ----------
+    models : mapping of str to LanguageModel
+    worker : Worker
+    sampling : Sampling
+    again : Again or None
+        Makes the draw again at which answers parted.
+    judge : JudgeOnRequest, optional
+        Says which answer is better, at a click.
+    judged : bool
+        There is a judge, whether or not visitors may ask it.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        worker: Worker,
+        sampling: Sampling,
+        again: Again | None,
+        judge: JudgeOnRequest | None = None,
+        *,
+        judged: bool = False,
+    ) -> None:
         self._models = models
+        self._judge = judge
+        self._beside = {"name": judge.name} if judge else None if judged else {"none": _(NO_JUDGE)}
         self._worker = worker
         self._sampling = sampling
+        self._again = again
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         names = list(self._models)
-        gr.Markdown(_INTRO)
+        gr.Markdown(_(_INTRO))
         chosen = gr.Dropdown(
             names,
             value=names[:2],
             multiselect=True,
             max_choices=MOST,
-            label=f"Models ({FEWEST} to {MOST})",
+            label=_("Models ({fewest} to {most})").format(fewest=FEWEST, most=MOST),
             elem_id="compare-models",
         )
-        question = gr.Textbox(label="Question", lines=1, max_lines=8, elem_id="compare-question")
+        question = gr.Textbox(label=_("Question"), lines=1, max_lines=8, elem_id="compare-question")
         with gr.Row(equal_height=True):
             mode = gr.Radio(
-                [Mode.COUPLED.value, Mode.INDEPENDENT.value],
+                [(_("coupled"), Mode.COUPLED.value), (_("independent"), Mode.INDEPENDENT.value)],
                 value=Mode.COUPLED.value,
-                label="Noise",
+                label=_("Noise"),
                 scale=3,
             )
             seed = gr.Textbox(
-                label="Seed (hex)", placeholder="drawn if empty", scale=3, elem_id="compare-seed"
+                label=_("Seed (hex)"),
+                placeholder=_("drawn if empty"),
+                scale=3,
+                elem_id="compare-seed",
             )
-            start = gr.Button("Compare", variant="primary", scale=1, elem_id="compare")
-            stop = gr.Button("Stop", scale=1)
+            start = gr.Button(_("Compare"), variant="primary", scale=1, elem_id="compare")
+            stop = gr.Button(_("Stop"), scale=1)
         panel = comparison_panel()
+        compared = gr.State(None)
+        judging = panel.judge(self._ask_judge, compared, panel, **FREE)
+        panel.part(self._part, compared, panel, trigger_mode="multiple", **FREE)
         event = gr.on(
             [start.click, question.submit, seed.submit],
             self._compare,
             [chosen, question, mode, seed],
-            panel,
+            [panel, compared],
+            cancels=[judging],
             **FREE,
         )
-        stop.click(None, None, None, cancels=[event])
+        stop.click(None, None, None, cancels=[event, judging])
 
     async def _compare(
         self, names: list[str], question: str, mode: str, seed: str
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncIterator[tuple[dict[str, Any], Any]]:
         with user_errors():
             started = compare(
                 self._models,
@@ -83,32 +140,68 @@ class CompareTab:
             running = started.running
             try:
                 while not running.done.is_set():
-                    yield show(started.models, running.texts, started.seed, running.ahead)
+                    now = show(started.battle, running.texts, running.ahead)
+                    yield now | {"running": True}, None
                     await asyncio.sleep(CADENCE)
             finally:
                 running.cancelled.set()
             if running.error:
                 raise running.error
-            yield show(started.models, running.texts, started.seed)
+            view = show(started.battle, running.texts) | {"judge": self._beside}
+            yield view, Compared(started.over(self._models), running.texts, view)
+
+    async def _part(
+        self, compared: Compared | None, request: gr.Request, event: gr.EventData
+    ) -> dict[str, Any]:
+        """Say why the answers on show parted."""
+
+        def kept() -> Battle:
+            if compared is None or sent(event, "of") != compared.battle.id:
+                raise BattleError(_GONE)
+            return compared.battle
+
+        return await parted(self._again, visitor(request), kept, event)
+
+    async def _ask_judge(
+        self, compared: Compared | None, request: gr.Request
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Let the judge say which of the answers on show is better; nothing is stored."""
+        if not (self._judge and compared):
+            return
+        question, texts, view = compared.battle.prompts[0].text, compared.texts, compared.view
+        swap = self._judge.swap
+        asked = Asked(matchups_of(new_id(), [question], [[text] for text in texts], swap))
+        with user_errors():
+            self._judge.ask(visitor(request), asked)
+        try:
+            while not asked.over:
+                yield view | {"judged": compared_judgement(self._judge, asked, len(texts))}
+                await asyncio.sleep(CADENCE)
+        finally:
+            asked.cancel()
+        yield view | {"judged": compared_judgement(self._judge, asked, len(texts))}
 
 
-def show(
-    models: tuple[str, ...], texts: tuple[str, ...], seed: int, ahead: int | None = None
-) -> dict[str, Any]:
+def compared_judgement(judge: JudgeOnRequest, asked: Asked, size: int) -> dict[str, Any]:
+    """Return what a judge has said so far as the JSON that the page's script draws."""
+    pairs = pairs_said(size, asked.verdicts, judge.swap)
+    trouble = _("The judge {judge} does not answer. Compare again to ask it again.").format(
+        judge=judge.name
+    )
+    answering = not (asked.over and any(pair.missing for pair in pairs))
+    return plain_judgement(Judgement(judge.name, pairs, answering)) | {"trouble": trouble}
+
+
+def show(battle: Battle, texts: tuple[str, ...], ahead: int | None = None) -> dict[str, Any]:
     """Return the answers, each cut at the common beginning and after its first own word."""
-    common = common_beginning(texts)
-    cut = [_cut(text, common) for text in texts]
     answers = [
-        {"model": model, "common": common_part, "divergence": own, "rest": rest}
-        for model, (common_part, own, rest) in zip(models, cut, strict=True)
+        {"model": model, **parts}
+        for model, parts in zip(battle.models, divided(texts), strict=True)
     ]
-    note = f"Seed {seed_to_hex(seed)} · the first {common:,} characters are common to all"
+    common, seed = common_beginning(texts), seed_to_hex(battle.seed)
+    note = _("Seed {seed} · the first {n:,} characters are common to all").format(
+        seed=seed, n=common
+    )
     if ahead is not None:
-        note = f"{ahead} ahead of you" if ahead else "You are next"
-    return {"note": note, "answers": answers}
-
-
-def _cut(text: str, common: int) -> tuple[str, str, str]:
-    own = _FIRST_WORD.match(text, common)
-    end = own.end() if own else common
-    return text[:common], text[common:end], text[end:]
+        note = _("{n} ahead of you").format(n=ahead) if ahead else _("You are next")
+    return {"id": battle.id, "note": note, "answers": answers}

@@ -6,18 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
-from coupled_arena.analysis.coupling.files import read_score_table
-from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
-from coupled_arena.analysis.coupling.result import coupling, curves_of
+from coupled_arena.analysis.coupling.files import read_subject_scores
+from coupled_arena.analysis.coupling.read import (
+    StoredScores,
+    battles_of_pairs,
+    read_protocol_scores,
+)
+from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
 from coupled_arena.ui.parts.events import QUIET, user_errors
-from coupled_arena.ui.parts.figure_panel import drawn, figure_rows
+from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
+from coupled_arena.ui.parts.opening import hidden, how, said, verdict
+from coupled_arena.views.addresses import coupling_addresses
 from coupled_arena.views.figures.coupling import (
     covariance_figure,
     curve_figure,
@@ -26,11 +35,16 @@ from coupled_arena.views.figures.coupling import (
 )
 from coupled_arena.views.figures.reading import COUPLING
 from coupled_arena.views.markup import paragraph
-from coupled_arena.views.tables.coupling import coupling_pairs
-from coupled_arena.views.words.coupling import calculator_findings, coupling_findings
+from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
+from coupled_arena.views.words.coupling import (
+    calculator_findings,
+    coupling_details,
+    coupling_verdict,
+)
+from coupled_arena.views.words.methods import COUPLING as COUPLING_METHOD
 
-_TITLE = "Coupling"
-_LAYOUT = (("savings", "curve"), ("variance", "covariance"))
+_TITLE = N_("Coupling")
+_LAYOUT = (("savings",), ("variance", "covariance"))
 _MOST_SCORES = 2_000_000  # of one page; else the command line
 # A bootstrap and a thousand sub-samplings take a core for a second.
 _ONE: dict[str, Any] = {
@@ -38,15 +52,15 @@ _ONE: dict[str, Any] = {
     "concurrency_id": "coupling",
     "api_visibility": "private",
 }
-_EMPTY = (
-    '<p class="hint">No answers here have scores under both protocols. Run '
+_EMPTY = N_(
+    '<p class="headline">No answers here have scores under both protocols.</p><p class="hint">Run '
     "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
 )
-_UPLOAD = (
+_UPLOAD = N_(
     "A CSV, JSON or Parquet file with a column Noise, which says Coupled or Independent, and a "
     "column of scores for each model. The prompts follow each other, each with all its repetitions."
 )
-_CALCULATOR = (
+_CALCULATOR = N_(
     "## What would coupling save me\n"
     "If more prompts are like these, as a pilot: how many it takes to know the difference of the "
     "two models."
@@ -56,34 +70,41 @@ _CALCULATOR = (
 class CouplingTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, hidden: Hidden) -> None:
         self._store = store
+        self._hidden: Hidden = hidden
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         self._dark = gr.Checkbox(visible=False)
         self._uploaded, self._shown = gr.State(None), gr.State(None)
+        self._said = verdict("coupling-said")
+        with gr.Column(elem_classes=["opening"]) as self._opening:
+            opened = figure_panel("coupling-curve", COUPLING["curve"], opening=True)
         with gr.Row():
-            self._metric = gr.Dropdown([], label="Scores", elem_id="coupling-metric", min_width=200)
-            self._category = dropdown([("Any category", "")], "Category", "coupling-category")
-            self._temperature = gr.Dropdown(
-                [], label="Temperature", elem_id="coupling-temperature", visible=False
+            self._metric = gr.Dropdown(
+                [], label=_("Scores"), elem_id="coupling-metric", min_width=200
             )
-            self._pair = gr.Dropdown([], label="Pair", elem_id="coupling-pair", scale=2)
+            self._category = dropdown([(_("Any category"), "")], _("Category"), "coupling-category")
+            self._temperature = gr.Dropdown(
+                [], label=_("Temperature"), elem_id="coupling-temperature", visible=False
+            )
+            self._pair = gr.Dropdown([], label=_("Pair"), elem_id="coupling-pair", scale=2)
+        with how(COUPLING_METHOD, N_("How this was computed")):
             self._alpha = alpha_slider("coupling-alpha")
-        self._findings = gr.HTML(elem_id="coupling-said", apply_default_css=False)
         with gr.Column(visible=False) as self._body:
-            self._plots = figure_rows("coupling", _LAYOUT, COUPLING)
+            self._findings = gr.HTML(elem_id="coupling-findings", apply_default_css=False)
+            self._plots = {"curve": opened, **figure_rows("coupling", _LAYOUT, COUPLING)}
             self._build_calculator()
             self._table = gr.HTML(elem_id="coupling-table", apply_default_css=False)
-        with gr.Accordion("A table of scores from elsewhere", open=False):
-            gr.Markdown(_UPLOAD)
+        with gr.Accordion(_("A table of scores from elsewhere"), open=False):
+            gr.Markdown(_(_UPLOAD))
             with gr.Row():
                 self._seeds = gr.Number(
-                    10, label="Repetitions of each prompt", precision=0, minimum=2
+                    10, label=_("Repetitions of each prompt"), precision=0, minimum=2
                 )
                 self._file = gr.File(
-                    label="Scores", file_types=[*ENDINGS], height=120, elem_id="coupling-file"
+                    label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="coupling-file"
                 )
         self._bind()
 
@@ -93,12 +114,17 @@ class CouplingTab:
         tabs.select(self._show, self._inputs, self._outputs, **_ONE, show_progress="hidden")
 
     def _build_calculator(self) -> None:
-        gr.Markdown(_CALCULATOR)
+        gr.Markdown(_(_CALCULATOR))
         with gr.Row():
             self._error = gr.Number(
-                0.02, label="Half the width of the interval", step=0.005, elem_id="coupling-error"
+                0.02,
+                label=_("Half the width of the interval"),
+                step=0.005,
+                elem_id="coupling-error",
             )
-            self._repetitions = gr.Number(1, label="Answers to each prompt", precision=0, minimum=1)
+            self._repetitions = gr.Number(
+                1, label=_("Answers to each prompt"), precision=0, minimum=1
+            )
         self._needed = gr.HTML(elem_id="coupling-needed", apply_default_css=False)
 
     def _bind(self) -> None:
@@ -126,6 +152,8 @@ class CouplingTab:
     def _outputs(self) -> list[Any]:
         shown = [
             self._shown,
+            self._said,
+            self._opening,
             self._findings,
             self._body,
             *self._plots.values(),
@@ -135,18 +163,18 @@ class CouplingTab:
         return [*self._chosen, self._uploaded, *shown]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-        return self._refresh(values) if event.value == _TITLE else {self._findings: gr.skip()}
+        return self._refresh(values) if event.value == _(_TITLE) else {self._said: gr.skip()}
 
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
             path = Path(values[self._file])
-            table = read_score_table(path, int(values[self._seeds] or 0), name=path.name)
-            if 2 * table.coupled.size > _MOST_SCORES:
+            read = read_subject_scores(path, int(values[self._seeds] or 0), name=path.name)
+            if 2 * read.table.coupled.size > _MOST_SCORES:
                 raise ScoreError(
                     f"A page takes {_MOST_SCORES:,} scores at most; the command line takes more: "
                     "coupled-arena coupling --scores FILE."
                 )
-        stored = StoredScores(path.name, table)
+        stored = StoredScores(path.name, read.table, left_out=read.left_out)
         return {**self._refresh({**values, self._uploaded: stored}), self._uploaded: stored}
 
     def _close(self, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -156,7 +184,7 @@ class CouplingTab:
         with user_errors():
             stored, offered = self._read(values)
         if stored is None:
-            return {self._findings: _EMPTY, self._body: gr.Column(visible=False), **offered}
+            return {self._said: _(_EMPTY), **hidden(self._opening, self._body), **offered}
         alpha, dark = error_level(values[self._alpha]), bool(values[self._dark])
         found = coupling(stored, alpha)
         names = [_name(pair) for pair in found.pairs]
@@ -173,12 +201,21 @@ class CouplingTab:
             **offered,
             self._pair: gr.Dropdown(names, value=names[at]),
             self._shown: pair,
-            self._findings: coupling_findings(found, pair),
+            self._said: said(coupling_verdict(found, pair)),
+            self._opening: gr.Column(visible=True),
+            self._findings: coupling_details(found, pair),
             self._body: gr.Column(visible=True),
             **{plot: drawn(figures[name]) for name, plot in self._plots.items()},
             self._needed: self._calculate({**values, self._shown: pair}),
-            self._table: coupling_pairs(found).html(),
+            self._table: self._pairs(found, uploaded=values[self._uploaded] is not None),
         }
+
+    def _pairs(self, found: Coupling, *, uploaded: bool) -> Markup:
+        table = coupling_pairs(found)
+        if uploaded:
+            return table.html()
+        counts = battles_of_pairs(self._store, found.scores, self._hidden)
+        return with_battles(table, counts).html(address=coupling_addresses(found.scores, counts))
 
     def _read(self, values: dict[Any, Any]) -> tuple[StoredScores | None, dict[Any, Any]]:
         """Return the scores that are asked for, and what may be chosen instead."""
@@ -197,7 +234,7 @@ class CouplingTab:
             temperature = next(iter(temperatures), None)
         offered = {
             self._metric: gr.Dropdown(known, value=metric),
-            self._category: gr.Dropdown(with_any("category", categories), value=category),
+            self._category: gr.Dropdown(with_any(_("Any category"), categories), value=category),
             self._temperature: gr.Dropdown(
                 temperatures, value=temperature, visible=len(temperatures) > 1
             ),

@@ -7,24 +7,28 @@ from pathlib import Path
 
 import gradio as gr
 
+from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import ExportFormat, Hidden, export
+from coupled_arena.ui.parts.controls import translated
 from coupled_arena.ui.parts.events import QUIET, user_errors
+from coupled_arena.ui.parts.opening import said
 
-_INTRO = (
+_SAID = N_("Everything that was answered and voted here is yours to take away and check.")
+_INTRO = N_(
     "Every battle with its prompts, replies, tokens, seed, sampling and arithmetic, every vote, "
     "verdict, score and grade. {} are left out, so that they stay blind; the `export` command "
     "writes those too."
 )
 _LEFT_OUT: dict[Hidden, str] = {
-    "rounds": "Rounds that nobody has voted on yet",
-    "stored": "Battles that people are asked to vote on here, and their votes,",
+    "rounds": N_("Rounds that nobody has voted on yet"),
+    "stored": N_("Battles that people are asked to vote on here, and their votes,"),
 }
 _FORMATS: list[tuple[str, ExportFormat]] = [
-    ("Parquet", "parquet"),
-    ("JSON lines", "jsonl"),
-    ("CSV", "csv"),
-    ("Chatbot Arena rows", "arena"),
+    (N_("Parquet"), "parquet"),
+    (N_("JSON lines"), "jsonl"),
+    (N_("CSV"), "csv"),
+    (N_("Chatbot Arena rows"), "arena"),
 ]
 
 
@@ -44,15 +48,22 @@ class DataTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.Markdown(_INTRO.format(_LEFT_OUT[self._hidden]))
+        gr.HTML(said(_(_SAID)), elem_id="data-said", apply_default_css=False)
+        gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
         with gr.Row(equal_height=True):
-            choice = gr.Radio(_FORMATS, value="parquet", label="Format", scale=3)
-            make = gr.Button("Make files", variant="primary", scale=1, elem_id="make-files")
-        files = gr.File(label="Files", file_count="multiple", interactive=False, elem_id="files")
+            choice = gr.Radio(translated(_FORMATS), value="parquet", label=_("Format"), scale=3)
+            make = gr.Button(_("Make files"), variant="primary", scale=1, elem_id="make-files")
+        files = gr.File(
+            label=_("Files"),
+            file_count="multiple",
+            interactive=False,
+            visible=False,
+            elem_id="files",
+        )
         make.click(self._export, choice, files, **QUIET)
 
-    def _export(self, choice: ExportFormat) -> list[str]:
+    def _export(self, choice: ExportFormat) -> gr.File:
         folder = Path(tempfile.mkdtemp(prefix="arena-export-"))
         with user_errors():
             written = export(self._store, folder, choice, hidden=self._hidden)
-        return [str(path) for path in written]
+        return gr.File([str(path) for path in written], visible=True)

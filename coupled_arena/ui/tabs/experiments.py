@@ -11,6 +11,7 @@ import gradio as gr
 
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import N_, _
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff
@@ -20,8 +21,10 @@ from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.ui.parts.controls import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
+from coupled_arena.ui.parts.opening import how, said
 from coupled_arena.views.figures.reading import EXPERIMENTS
 from coupled_arena.views.figures.resampling import (
     position_figure,
@@ -29,17 +32,15 @@ from coupled_arena.views.figures.resampling import (
     trade_off_figure,
     votes_figure,
 )
+from coupled_arena.views.figures.theme import on_paper
 from coupled_arena.views.tables.experiments import rank_sets, rankings
+from coupled_arena.views.words.experiments import resampling_verdict
+from coupled_arena.views.words.methods import EXPERIMENTS as METHOD
 
-_TITLE = "Experiments"
+_TITLE = N_("Experiments")
 _MOST_REPEATS = 1000
 _ALPHAS = (0.4, 0.3, 0.2, 0.1, 0.05, 0.025, 0.01)
-_INTRO = (
-    "Random subsets of the comparisons that have both a vote and a verdict. On each subset the "
-    "models are ranked four times: by all its votes (the baseline), by the judge alone, by a few "
-    "votes alone, and by those few votes with the judge's verdicts on the rest. Small rank-sets "
-    "that still meet the baseline's are good; small ones that miss it are false certainty."
-)
+_UNASKED = N_("Would fewer votes and a judge have ranked the models as well? Run it to see.")
 _OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
 _PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
 
@@ -54,20 +55,21 @@ class ExperimentsTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.Markdown(_INTRO)
+        self._dark = gr.Checkbox(visible=False)
+        verdict = gr.HTML(said(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False)
         with gr.Row():
-            self._judge = gr.Dropdown([], label="Judge", elem_id="experiment-judge")
-            self._human = gr.Textbox(label="Votes that are kept, one or more numbers: 66, 198")
-            self._total = gr.Number(precision=0, label="Comparisons of each subset")
-            repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label="Repeats")
-        with gr.Row():
-            self._balanced = gr.Checkbox(True, label="As many in every pair")
+            self._judge = gr.Dropdown([], label=_("Judge"), elem_id="experiment-judge")
+            self._human = gr.Textbox(label=_("Votes that are kept, one or more numbers: 66, 198"))
+            self._total = gr.Number(precision=0, label=_("Comparisons of each subset"))
+            repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label=_("Repeats"))
+        with how(METHOD, N_("How this is computed")), gr.Row():
+            self._balanced = gr.Checkbox(True, label=_("As many in every pair"))
             papers = gr.Checkbox(
-                False, label="As published: count weighting, published covariance, chi2 cut-off"
+                False, label=_("As published: count weighting, published covariance, chi2 cut-off")
             )
         with gr.Row():
-            run = gr.Button("Run", variant="primary", elem_id="run-experiment")
-            stop = gr.Button("Stop", elem_id="stop-experiment")
+            run = gr.Button(_("Run"), variant="primary", elem_id="run-experiment")
+            stop = gr.Button(_("Stop"), elem_id="stop-experiment")
         self._offered = gr.State(None)  # sizes that fit the store, until they are changed
         outcome = gr.Markdown(elem_id="experiment-said")
         figures: list[Any] = []
@@ -77,8 +79,8 @@ class ExperimentsTab:
         gr.on(
             [run.click, self._human.submit, self._total.submit],
             self._run,
-            [self._judge, self._human, self._total, repeats, self._balanced, papers],
-            [outcome, *figures],
+            [self._judge, self._human, self._total, repeats, self._balanced, papers, self._dark],
+            [outcome, verdict, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
@@ -89,8 +91,9 @@ class ExperimentsTab:
     def _sized(self) -> list[Any]:
         return [self._judge, self._human, self._total, self._balanced, self._offered]
 
-    def offer_when_shown(self, tabs: gr.Tabs) -> None:
+    def offer_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Fill the choice of judges and the sizes whenever the tab is selected."""
+        page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         tabs.select(self._offer, self._sized, self._sized, **QUIET)
 
     def _offer(
@@ -102,7 +105,7 @@ class ExperimentsTab:
         offered: Sizes | None,
         event: gr.SelectData,
     ) -> Any:
-        if event.value != _TITLE:
+        if event.value != _(_TITLE):
             return [gr.skip()] * len(self._sized)
         with self._store.cursor() as cursor:
             names = comparisons.judges(cursor)
@@ -148,6 +151,7 @@ class ExperimentsTab:
         repeats: float,
         balanced: bool,
         papers: bool,
+        dark: bool,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (how Gradio hands it in)
     ) -> list[Any]:
@@ -178,7 +182,8 @@ class ExperimentsTab:
                 result = resample(judged, plan, track)
             except ValueError as error:
                 raise ArenaError(str(error)) from error
-            return [_words(result), *_figures(result)]
+            sentence = said(resampling_verdict(result, judge))
+            return [_words(result), sentence, *_figures(result, dark=dark)]
 
     @contextmanager
     def _stoppable(self, session: str) -> Iterator[threading.Event]:
@@ -196,15 +201,15 @@ def _numbers(text: str) -> tuple[int, ...]:
         raise ArenaError(f"{text!r} are not whole numbers separated by commas.") from None
 
 
-def _figures(result: Resampling) -> list[Any]:
+def _figures(result: Resampling, *, dark: bool) -> list[Any]:
     """Return, for each figure, whether to show it and what to show."""
     votes = result.plan.human[0]
     qualities, sets = rankings(result).csv(), rank_sets(result).csv()
     made = [
-        (trade_off_figure(result, votes), qualities),
-        (votes_figure(result) if len(result.plan.human) > 1 else None, qualities),
-        (position_figure(result, votes), sets),
-        (rank_set_figure(result, votes), sets),
+        (trade_off_figure(result, votes, dark=dark), qualities),
+        (votes_figure(result, dark=dark) if len(result.plan.human) > 1 else None, qualities),
+        (position_figure(result, votes, dark=dark), sets),
+        (rank_set_figure(result, votes, dark=dark), sets),
     ]
     shown: list[Any] = []
     for name, (figure, numbers) in zip(EXPERIMENTS, made, strict=True):
@@ -212,7 +217,8 @@ def _figures(result: Resampling) -> list[Any]:
         if figure is None:
             shown.append(gr.skip())
             continue
-        figure.update_layout(meta={"paper": [], "file": f"experiment-{name}", "csv": numbers})
+        saved = {"paper": on_paper(dark), "file": f"experiment-{name}", "csv": numbers}
+        figure.update_layout(meta={**figure.layout.meta, **saved})
         shown.append(drawn(figure))
     return shown
 

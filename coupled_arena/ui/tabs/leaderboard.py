@@ -10,19 +10,23 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
+from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
 from coupled_arena.ui.parts.controls import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
+from coupled_arena.ui.parts.opening import said, verdict
+from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
 from coupled_arena.views.figures.reading import BOARD
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
-from coupled_arena.views.tables.leaderboard import board_table
+from coupled_arena.views.tables.leaderboard import board_table, pair_table
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
+from coupled_arena.views.words.verdict import board_verdict
 
-_TITLE = "Leaderboard"
+_TITLE = N_("Leaderboard")
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
 
 
@@ -39,28 +43,25 @@ class LeaderboardTab:
         # (choice, version, what was counted, what was drawn) on show in this session
         self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
+        self._said = verdict("board-said")
+        with gr.Column(elem_classes=["opening"]) as self._opening:
+            self._ranks = figure_panel("board-ranks", BOARD["ranks"], opening=True)
         self._controls.build()
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
                 with gr.Column(min_width=NARROW):
-                    self._ranks = figure_panel("board-ranks", BOARD["ranks"])
-                with gr.Column(min_width=NARROW):
                     self._rates = figure_panel("board-rates", BOARD["rates"])
-            with gr.Row():
-                with gr.Column(min_width=NARROW):
-                    self._pairs = figure_panel("board-pairs", BOARD["pairs"])
                 with gr.Column(min_width=NARROW, visible=False) as self._judge:
                     self._sizes = figure_panel("board-sizes", BOARD["sizes"])
                     self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
+            self._pairs = figure_panel("board-pairs", BOARD["pairs"])
+            self._pair_table = gr.HTML(elem_id="board-pair-table", apply_default_css=False)
         with gr.Column(visible=False) as self._modes:
-            gr.Markdown("## Coupled against independent")
+            gr.Markdown(_("## Coupled against independent"))
             self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
-            with gr.Row():
-                with gr.Column(min_width=NARROW):
-                    self._mode_models = figure_panel("board-modes", BOARD["modes"])
-                with gr.Column(min_width=NARROW):
-                    self._mode_pairs = figure_panel("board-mode-pairs", BOARD["mode_pairs"])
+            self._mode_models = figure_panel("board-modes", BOARD["modes"])
+            self._mode_pairs = figure_panel("board-mode-pairs", BOARD["mode_pairs"])
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
@@ -72,8 +73,9 @@ class LeaderboardTab:
     @property
     def _outputs(self) -> list[Any]:
         return [
-            *(self._seen, self._table, self._pictures, self._ranks, self._rates, self._pairs),
-            *(self._judge, self._sizes, self._saved),
+            *(self._seen, self._said, self._opening, self._table, self._pictures),
+            *(self._ranks, self._rates, self._pairs),
+            *(self._pair_table, self._judge, self._sizes, self._saved),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
         ]
 
@@ -85,7 +87,7 @@ class LeaderboardTab:
         tabs.select(self._offer, self._controls.inputs, offered, **FREE)
 
     def _offer(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-        if event.value != _TITLE:
+        if event.value != _(_TITLE):
             return {self._controls.judged: gr.skip()}
         return self._controls.offer(values)
 
@@ -109,12 +111,20 @@ class LeaderboardTab:
                 yield {self._seen: (choice, estimates.version, *seen[2:])}
                 return
             board = leaderboard(
-                estimates, source=choice.source, alpha=choice.alpha, cutoff=choice.cutoff
+                estimates,
+                source=choice.source,
+                alpha=choice.alpha,
+                cutoff=choice.cutoff,
+                scope=choice.scope,
             )
-            yield {self._table: board_table(board)}
-            drawing = self._drawn(board, choice)
+            to = BoardAddresses(board, mine=choice.selection.voter is not None)
+            yield {
+                self._said: said(board_verdict(board)),
+                self._table: board_table(board, to.standing),
+            }
+            drawing = self._drawn(board, choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
-                drawing |= self._drawn_of_counts(board, choice)
+                drawing |= self._drawn_of_counts(board, choice, to)
             figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
             before = seen[3] if seen else {}
             for plot, _ in _figures(drawing):
@@ -122,12 +132,16 @@ class LeaderboardTab:
                     drawing[plot] = gr.skip()
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
 
-    def _drawn(self, board: Leaderboard, choice: BoardChoice) -> dict[Any, Any]:
+    def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""
-        changed: dict[Any, Any] = {self._pictures: gr.Column(visible=board.estimate is not None)}
+        there = board.estimate is not None
+        changed: dict[Any, Any] = {
+            part: gr.Column(visible=there) for part in (self._opening, self._pictures)
+        }
         if board.estimate is not None:
-            changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark))
-            changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark))
+            rows = [to.model(row.model) for row in board.standings]
+            changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark), rows)
+            changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark), rows)
         powered = (
             BoardSource.PPR in board.estimates.by_source and choice.selection.judge is not None
         )
@@ -137,11 +151,16 @@ class LeaderboardTab:
             changed[self._sizes] = drawn(size_figure(board, dark=choice.dark))
         return changed
 
-    def _drawn_of_counts(self, board: Leaderboard, choice: BoardChoice) -> dict[Any, Any]:
+    def _drawn_of_counts(
+        self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses
+    ) -> dict[Any, Any]:
         """Return what is the same at every error level."""
         changed: dict[Any, Any] = {}
         if board.estimate is not None:
-            changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark))
+            names = [row.model for row in board.standings]
+            cells = [[to.pair(a, b) if a != b else None for b in names] for a in names]
+            changed[self._pairs] = drawn(pair_heatmap(board, dark=choice.dark), cells)
+            changed[self._pair_table] = pair_table(board, to.pair)
         compared = board.estimates.modes is not None
         changed[self._modes] = gr.Column(visible=compared)
         if compared:
@@ -152,7 +171,7 @@ class LeaderboardTab:
 
 
 def _timer_for_tab(event: gr.SelectData) -> gr.Timer:
-    return gr.Timer(_REFRESH, active=event.value == _TITLE)
+    return gr.Timer(_REFRESH, active=event.value == _(_TITLE))
 
 
 def _figures(drawing: dict[Any, Any]) -> list[tuple[gr.Plot, PlotData]]:

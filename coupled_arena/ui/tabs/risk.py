@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
 from coupled_arena.analysis.risk.files import read_risk_scores
 from coupled_arena.analysis.risk.result import (
@@ -19,13 +21,17 @@ from coupled_arena.analysis.risk.result import (
 )
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.risk.dominance import Order
+from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
 from coupled_arena.stats.risk.portfolio import Copula
-from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level
+from coupled_arena.ui.parts.choices import COPULAS, PAIRINGS, REPLIES_HERE, SCORES_FILE
+from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, translated
 from coupled_arena.ui.parts.events import QUIET, user_errors
-from coupled_arena.ui.parts.figure_panel import drawn, figure_rows
-from coupled_arena.ui.parts.stored_replies import StoredReplies
+from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
+from coupled_arena.ui.parts.opening import hidden, how, said, verdict
+from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.views.figures.reading import RISK
 from coupled_arena.views.figures.risk import (
     quantile_figure,
@@ -33,29 +39,20 @@ from coupled_arena.views.figures.risk import (
     tail_figure,
     violation_figure,
 )
-from coupled_arena.views.tables.risk import risk_models
-from coupled_arena.views.words.risk import risk_findings
+from coupled_arena.views.tables.risk import risk_models, with_battles
+from coupled_arena.views.words.methods import RISK as RISK_METHOD
+from coupled_arena.views.words.risk import risk_details, risk_verdict
 
-_TITLE = "Risk"
-_MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 20, 400_000  # of one page; else the command line
-_PAIRINGS = [("The same prompts", ""), ("Independent samples", "independent")]
-_COPULAS = [
-    ("Independent copula", Copula.INDEPENDENT.value),
-    ("Empirical copula", Copula.EMPIRICAL.value),
-]
+_TITLE = N_("Risk")
+_MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 30, 400_000  # of one page; else the command line
+_SPARE = 2  # times the fewest bootstrap samples that many models take
 # Each takes all cores for a second or more.
 _ONE: dict[str, Any] = {
     "concurrency_limit": 1,
     "concurrency_id": "risk",
     "api_visibility": "private",
 }
-_INTRO = (
-    "Averages hide tails. Upload a table of scores: a CSV, JSON or Parquet file with the columns "
-    "model, prompt, metric and score, or model, prompt and one for each metric. Or take the "
-    "replies here, with their length, repetition and refusals, and whatever scores and verdicts "
-    "they have. Rounds that nobody has voted on yet are left out, so that they stay blind."
-)
-_LAYOUT = (("tail", "quantiles"), ("order2", "order1"), ("radar",))
+_LAYOUT = (("quantiles", "radar"), ("order2",), ("order1",))
 _FIGURES: dict[str, Callable[..., Any]] = {
     "tail": tail_figure,
     "quantiles": quantile_figure,
@@ -79,30 +76,29 @@ class RiskTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.Markdown(_INTRO)
-        self._scores = gr.State(None)
+        self._scores, self._behind = gr.State(None), gr.State(None)
         self._dark = gr.Checkbox(visible=False)
-        with gr.Row():
-            self._file = gr.File(
-                label="Scores", file_types=[*ENDINGS], height=120, elem_id="risk-file", scale=1
-            )
-            from_store = gr.Button("Scores of the replies here", elem_id="risk-stored", scale=1)
-        self._stored.build()
+        self._said = verdict("risk-said")
+        with gr.Column(elem_classes=["opening"]) as self._opening:
+            tail = figure_panel("risk-tail", RISK["tail"], opening=True)
         with gr.Column(visible=False) as self._body:
             self._build_controls()
-            self._findings = gr.HTML(elem_id="risk-said", apply_default_css=False)
+            self._findings = gr.HTML(elem_id="risk-findings", apply_default_css=False)
             self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
-            self._plots = figure_rows("risk", _LAYOUT, RISK)
-        opened: dict[str, Any] = {"outputs": [self._scores, *self._controls, *self._outputs]}
+            self._plots = {"tail": tail, **figure_rows("risk", _LAYOUT, RISK)}
+        self._build_sources()
+        opened: dict[str, Any] = {"outputs": self._opened_outputs}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
-        from_store.click(self._read_stored, {self._dark, *self._stored.inputs}, **opened, **_ONE)
+        self._from_store.click(
+            self._read_stored, {self._dark, *self._stored.inputs}, **opened, **_ONE
+        )
         gr.on(
             [
                 *(each.input for each in self._chosen),
                 *(slider.release for slider in (*self._weights, self._alpha, self._tail)),
             ],
             self._refresh,
-            {self._scores, self._dark, *self._controls},
+            {self._scores, self._behind, self._dark, *self._controls},
             self._outputs,
             trigger_mode="always_last",
             show_progress="hidden",
@@ -110,31 +106,55 @@ class RiskTab:
         )
 
     def wire(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
-        """Tell figures which background they have, and offer what the store has."""
+        """Tell figures which background they have, and show and offer what the store has."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        self._stored.offer_when_shown(tabs, _TITLE)
+        self._stored.offer_when_shown(tabs, _(_TITLE))
+        inputs = {self._scores, self._dark, *self._stored.inputs}
+        tabs.select(self._show, inputs, self._opened_outputs, show_progress="hidden", **_ONE)
+
+    def _build_sources(self) -> None:
+        title = _("Which replies, or scores from a file")
+        with gr.Accordion(title, open=False, elem_id="risk-which"):
+            gr.Markdown(_(REPLIES_HERE))
+            self._stored.build()
+            self._from_store = gr.Button(_("Rank by the replies here"), elem_id="risk-stored")
+            gr.Markdown(_(SCORES_FILE))
+            self._file = gr.File(
+                label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="risk-file"
+            )
 
     def _build_controls(self) -> None:
         with gr.Row():
-            self._view = gr.Dropdown([], label="Rank by", elem_id="risk-view", min_width=220)
+            self._view = gr.Dropdown([], label=_("Rank by"), elem_id="risk-view", min_width=220)
             self._metrics = gr.Dropdown(
-                [], label="Metrics", multiselect=True, elem_id="risk-metrics", min_width=280
+                [], label=_("Metrics"), multiselect=True, elem_id="risk-metrics", min_width=280
             )
             self._lower = gr.Dropdown(
-                [], label="Lower is better", multiselect=True, elem_id="risk-lower", min_width=220
+                [],
+                label=_("Lower is better"),
+                multiselect=True,
+                elem_id="risk-lower",
+                min_width=220,
             )
         with gr.Row():
             self._weights = [
                 gr.Slider(0, 1, 1, step=0.05, visible=False, min_width=200, elem_id=f"weight-{at}")
                 for at in range(_MOST_METRICS)
             ]
-        with gr.Accordion("Error level, tail and copula", open=False), gr.Row():
+        with how(RISK_METHOD, N_("How this was computed")), gr.Row():
             self._alpha = alpha_slider("risk-alpha")
-            self._tail = gr.Slider(0.01, 1, 0.05, step=0.01, label="Share of the worst: the tail")
-            self._copula = gr.Radio(
-                _COPULAS, value=Copula.INDEPENDENT.value, label="Portfolio", min_width=280
+            self._tail = gr.Slider(
+                0.01, 1, 0.05, step=0.01, label=_("Share of the worst: the tail")
             )
-            self._pairing = gr.Radio(_PAIRINGS, value="", label="Models answered", min_width=280)
+            self._copula = gr.Radio(
+                translated(COPULAS),
+                value=Copula.INDEPENDENT.value,
+                label=_("Portfolio"),
+                min_width=280,
+            )
+            self._pairing = gr.Radio(
+                translated(PAIRINGS), value="", label=_("Models answered"), min_width=280
+            )
 
     @property
     def _chosen(self) -> list[Any]:
@@ -146,18 +166,38 @@ class RiskTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        return [self._body, self._findings, self._table, *self._plots.values()]
+        words = [self._said, self._opening, self._body, self._findings]
+        return [*words, self._table, *self._plots.values()]
+
+    @property
+    def _opened_outputs(self) -> list[Any]:
+        return [self._scores, self._behind, *self._controls, *self._outputs]
+
+    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+        """Rank by the replies here, unless there is a ranking already."""
+        if event.value != _(_TITLE) or values[self._scores] is not None:
+            return {self._said: gr.skip()}
+        try:
+            return self._read_stored(values)
+        except gr.Error as error:  # nobody has asked for anything that could be refused
+            return {
+                self._said: said(f"Nothing to rank yet. {error.message}"),
+                **hidden(self._opening, self._body),
+            }
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
             path = Path(values[self._file])
-            return self._opened(read_risk_scores(path, name=path.name), values)
+            return self._opened(read_risk_scores(path, name=path.name), None, values)
 
     def _read_stored(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
-            return self._opened(self._stored.read(values), values)
+            scores = self._stored.read(values)
+            return self._opened(scores, self._stored.behind(values, scores), values)
 
-    def _opened(self, scores: RiskScores, values: dict[Any, Any]) -> dict[Any, Any]:
+    def _opened(
+        self, scores: RiskScores, behind: BattlesBehind | None, values: dict[Any, Any]
+    ) -> dict[Any, Any]:
         """Offer what a new table has, and show it."""
         _check_size(scores)
         names = list(scores.metrics)
@@ -173,19 +213,20 @@ class RiskTab:
             self._tail: 0.05,
             **dict.fromkeys(self._weights, 1.0),
         }
-        shown = self._refresh({**values, **start, self._scores: scores})
+        opened = {self._scores: scores, self._behind: behind}
+        shown = self._refresh({**values, **start, **opened})
         several = len(names) > 1
         return {
             **start,
             **shown,
-            self._scores: scores,
+            **opened,
             self._view: gr.Dropdown(views, value=views[0], visible=several),
             self._metrics: gr.Dropdown(names, value=names, multiselect=True, visible=several),
             self._lower: gr.Dropdown(names, value=start[self._lower], multiselect=True),
             **{
                 slider: gr.Slider(
                     value=1.0,
-                    label=f"Weight of {names[at]}" if at < len(names) else "",
+                    label=_("Weight of {name}").format(name=names[at]) if at < len(names) else "",
                     visible=several and at < len(names),
                 )
                 for at, slider in enumerate(self._weights)
@@ -195,14 +236,16 @@ class RiskTab:
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         scores: RiskScores | None = values[self._scores]
         if scores is None:
-            return {self._body: gr.Column(visible=False)}
+            return hidden(self._opening, self._body)
         with user_errors():
             report, view = self._report(scores, values)
         dark = bool(values[self._dark])
         return {
+            self._said: said(risk_verdict(report, view)),
+            self._opening: gr.Column(visible=True),
             self._body: gr.Column(visible=True),
-            self._findings: risk_findings(report, view),
-            self._table: risk_models(report, view).html(),
+            self._findings: risk_details(report, view),
+            self._table: _models(report, view, values[self._behind]),
             **{
                 plot: drawn(_FIGURES[name](report, view, dark=dark))
                 for name, plot in self._plots.items()
@@ -229,9 +272,19 @@ class RiskTab:
             copula=Copula(values[self._copula]) if joined else None,
             weights=tuple(weights) if joined and set(weights) != {1.0} else None,
         )
+        least = fewest_bootstraps(len(scores.models), settings.plan(scores, paired=False))
+        if settings.bootstraps < _SPARE * least:  # too few could tell no two models apart
+            settings = replace(settings, bootstraps=_SPARE * least)
         report = risk_report(scores, settings, by_metric=False)
         assert report.view, "one metric or a portfolio is asked for"
         return report, report.view
+
+
+def _models(report: RiskReport, view: RiskView, behind: BattlesBehind | None) -> Markup:
+    table = risk_models(report, view)
+    if behind is None:
+        return table.html()
+    return with_battles(table, behind.counts).html(address=behind.address)
 
 
 def _check_size(scores: RiskScores) -> None:

@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
-from coupled_arena.views.figures.caption import audit_caption
+from coupled_arena.core.language import _
+from coupled_arena.views.figures.caption import audit_caption, audit_method
+from coupled_arena.views.figures.row_labels import FigureRow, italic
 from coupled_arena.views.figures.rows import (
-    FigureRow,
     axis_title,
     bar_lines,
     interval_dots,
@@ -21,8 +22,8 @@ from coupled_arena.views.figures.rows import (
     row_figure,
 )
 from coupled_arena.views.figures.theme import Head, key, theme_for
+from coupled_arena.views.figures.truths import said
 from coupled_arena.views.tables.audit import audit_models
-from coupled_arena.views.words.symbols import symbols
 
 _CEILING = 20  # what ten votes are worth at most where the judge is no better than the model
 _DOT, _RING = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
@@ -39,21 +40,22 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         theme,
     )
     dots["hovertext"] = [
-        f"<b>{escape(row.model)}</b><br>judge {_of(row.judge_score):.1%}, "
-        f"{symbols(audit).source} {_of(row.b):.1%}"
-        for _, row in known
+        f"<b>{escape(row.model)}</b><br>"
+        + said(audit, "scores", judge=_of(row.judge_score), truth=_of(row.b))
+        for _at, row in known
     ]
-    reach = max([0.05, *(abs(_of(end)) for _, r in known for end in (r.bias_low, r.bias_high))])
+    reach = max([0.05, *(abs(_of(end)) for _at, r in known for end in (r.bias_low, r.bias_high))])
     head = Head(
         file="judge-bias",
-        title="Bias of the judge",
+        title=_("Bias of the judge"),
         lines=(
             *audit_caption(audit),
-            key((_DOT, theme.accent, "bias"), (_BAR, theme.pale, f"{_level(audit)} interval")),
+            key((_DOT, theme.accent, _("bias")), (_BAR, theme.pale, _level(audit))),
         ),
         numbers=audit_models(audit).only(
             "model", "judge_bias", "bias_low", "bias_high", "b", "judge_score", "n"
         ),
+        method=audit_method(audit),
     )
     labels = _row_labels(
         audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}"
@@ -61,7 +63,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
-        "title": axis_title(f"Judge below {symbols(audit).source}, above", theme),
+        "title": axis_title(said(audit, "below_above"), theme),
     }
     return row_figure([_rule(0, audit, theme.faint), dots], labels, theme, head, axis)
 
@@ -72,42 +74,42 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     known = _known(audit, lambda row: row.tau_max)
     dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
     dots["hovertext"] = [
-        f"<b>{escape(row.model)}</b><br>correlation with {symbols(audit).source} "
-        f"{_of(row.rho):.2f}<br>"
-        f"agrees {_of(row.agreement):.1%}, balanced {_of(row.balanced_agreement):.1%}"
-        for _, row in known
+        f"<b>{escape(row.model)}</b><br>{_agrees(audit, row)}" for _at, row in known
     ]
     now = marks(
-        [10 * _of(row.tau) for _, row in known if row.tau is not None],
+        [10 * _of(row.tau) for _at, row in known if row.tau is not None],
         [at for at, row in known if row.tau is not None],
         "rgba(0,0,0,0)",
         line={"width": 2.5, "color": theme.other},
     )
-    now["hovertext"] = [f"now {10 * row.tau:.1f}" for _, row in known if row.tau is not None]
+    now["hovertext"] = [
+        _("now {worth:.1f}").format(worth=10 * row.tau) for _at, row in known if row.tau is not None
+    ]
     head = Head(
         file="judge-efficiency",
-        title=f"Worth of 10 {symbols(audit).label}s",
+        title=said(audit, "worth"),
         lines=(
             *audit_caption(audit),
             key(
-                (_RING, theme.other, "with the verdicts there are"),
-                (_DOT, theme.accent, "at most"),
+                (_RING, theme.other, _("with the verdicts there are")),
+                (_DOT, theme.accent, _("at most")),
             ),
             key(
-                (_BAR, theme.pale, f"{_level(audit)} interval"),
-                (_LINE, theme.text, "ceiling at the frontier"),
+                (_BAR, theme.pale, _level(audit)),
+                (_LINE, theme.text, _("ceiling at the frontier")),
             ),
         ),
         numbers=audit_models(audit).only(
             *("model", "tau", "tau_max", "tau_max_low", "tau_max_high", "rho_squared"),
             "at_frontier",
         ),
+        method=audit_method(audit),
     )
     labels = _row_labels(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
-    widest = max([_CEILING, *(_worth_of_ten(row)[2] for _, row in known)])
+    widest = max([_CEILING, *(_worth_of_ten(row)[2] for _at, row in known)])
     axis = {
         "range": [9.6, 1.1 * widest],
-        "title": axis_title(f"{symbols(audit).label.capitalize()}s without the judge", theme),
+        "title": axis_title(said(audit, "without"), theme),
     }
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
     return row_figure(traces, labels, theme, head, axis)
@@ -118,30 +120,32 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     known = _known(audit, lambda row: row.balanced_agreement)
     pairs = [(at, _of(row.balanced_agreement), _of(row.agreement)) for at, row in known]
-    balanced = marks([x for _, x, _ in pairs], [at for at, _, _ in pairs], theme.accent)
+    balanced = marks(
+        [x for _at, x, _other in pairs], [at for at, _one, _other in pairs], theme.accent
+    )
     agreed = marks(
-        [x for _, _, x in pairs],
-        [at for at, _, _ in pairs],
+        [x for _at, _one, x in pairs],
+        [at for at, _one, _other in pairs],
         "rgba(0,0,0,0)",
         line={"width": 2.5, "color": theme.other},
     )
     balanced["hovertext"] = [
-        f"balanced agreement {x:.1%}<br>p {_of(row.p):.1%}, q {_of(row.q):.1%}"
-        for (_, x, _), (_, row) in zip(pairs, known, strict=True)
+        _balance(row, x) for (_at, x, _other), (_row, row) in zip(pairs, known, strict=True)
     ]
-    agreed["hovertext"] = [f"agreement {x:.1%}" for _, _, x in pairs]
+    agreed["hovertext"] = [_("agreement {share:.1%}").format(share=x) for *_at, x in pairs]
     head = Head(
         file="judge-agreement",
-        title="Agreement",
+        title=_("Agreement"),
         lines=(
             *audit_caption(audit),
             key(
-                (_DOT, theme.accent, "balanced agreement"),
-                (_RING, theme.other, "agreement"),
-                (_LINE, theme.faint, "guessing"),
+                (_DOT, theme.accent, _("balanced agreement")),
+                (_RING, theme.other, _("agreement")),
+                (_LINE, theme.faint, _("guessing")),
             ),
         ),
         numbers=audit_models(audit).only("model", "agreement", "balanced_agreement", "p", "q", "b"),
+        method=audit_method(audit),
     )
     labels = _row_labels(
         audit,
@@ -154,7 +158,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         agreed,
         balanced,
     ]
-    axis = {**rate_axis(theme), "title": axis_title(f"Same as {symbols(audit).source}", theme)}
+    axis = {**rate_axis(theme), "title": axis_title(said(audit, "same"), theme)}
     return row_figure(traces, labels, theme, head, axis)
 
 
@@ -175,29 +179,43 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         )
     )
     voted = audit.estimates.truth is Truth.VOTES
-    alone_too = [f"{audit.judge_only:,} more comparisons with a verdict alone"] if voted else []
+    more = _("{n:,} more comparisons with a verdict alone").format(n=audit.judge_only)
+    alone_too = [more] if voted else []
     head = Head(
         file="judge-win-rates",
-        title=f"{symbols(audit).rate} with the judge",
+        title=said(audit, "powered"),
         lines=(
             *audit_caption(audit),
             *alone_too,
             key(
-                (_BAR, theme.other, f"{symbols(audit).source} alone"),
-                (_BAR, theme.accent, "with the judge"),
+                (_BAR, theme.other, said(audit, "alone")),
+                (_BAR, theme.accent, _("with the judge")),
             ),
         ),
         numbers=audit_models(audit).only(
             "model", "b", "b_low", "b_high", "powered", "powered_low", "powered_high"
         ),
+        method=audit_method(audit),
     )
     labels = _row_labels(
         audit,
         lambda row: row.b,
         lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
-    axis = {**rate_axis(theme), "title": axis_title(symbols(audit).rate, theme)}
+    axis = {**rate_axis(theme), "title": axis_title(said(audit, "rate"), theme)}
     return row_figure([alone, powered], labels, theme, head, axis)
+
+
+def _balance(row: ModelAudit, share: float) -> str:
+    text = _("balanced agreement {share:.1%}").format(share=share)
+    return f"{text}<br>p {_of(row.p):.1%}, q {_of(row.q):.1%}"
+
+
+def _agrees(audit: Audit, row: ModelAudit) -> str:
+    correlation = said(audit, "correlation", rho=_of(row.rho))
+    return f"{correlation}<br>" + _("agrees {agreement:.1%}, balanced {balanced:.1%}").format(
+        agreement=_of(row.agreement), balanced=_of(row.balanced_agreement)
+    )
 
 
 def _worth_of_ten(row: ModelAudit) -> tuple[float, float, float]:
@@ -216,7 +234,7 @@ def _row_labels(
     audit: Audit, value: Callable[[ModelAudit], float | None], text: Callable[[ModelAudit], str]
 ) -> Sequence[FigureRow]:
     return [
-        FigureRow(row.model, "<i>unknown</i>", known=False)
+        FigureRow(row.model, italic(_("unknown")), known=False)
         if value(row) is None
         else FigureRow(row.model, f"<b>{text(row)}</b>")
         for row in audit.models
@@ -229,7 +247,7 @@ def _rule(at: float, audit: Audit, colour: str) -> dict[str, Any]:
         "type": "scatter",
         "mode": "lines",
         "x": [at, at],
-        "y": [-0.75, len(audit.models) - 0.6],
+        "y": [-0.75, max((at for at, _row in _known(audit, lambda row: row.b)), default=0) + 0.4],
         "line": {"width": 1.5, "color": colour, "dash": "dot"},
         "hoverinfo": "skip",
     }
@@ -240,4 +258,4 @@ def _of(value: float | None, otherwise: float = 0.0) -> float:
 
 
 def _level(audit: Audit) -> str:
-    return f"{100 * (1 - audit.alpha):.4g}%"
+    return _("{level} interval").format(level=f"{100 * (1 - audit.alpha):.4g}%")

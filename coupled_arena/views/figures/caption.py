@@ -9,61 +9,85 @@ from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
+from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.ranking.rank_sets import Scope
+from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.figures.methods import (
+    COPULAS,
+    CORRECTIONS,
+    COVARIANCES,
+    CUTOFFS,
+    P_VALUES,
+    WEIGHTINGS,
+)
 from coupled_arena.views.figures.theme import shortened
-from coupled_arena.views.words.symbols import symbols
+from coupled_arena.views.figures.truths import said
 
 _LINE = 50  # characters
 _MODES = {
-    Mode.COUPLED: "coupled battles",
-    Mode.INDEPENDENT: "independent battles",
-    Mode.UNKNOWN: "imported battles",
-    None: "all battles",
+    Mode.COUPLED: N_("coupled battles"),
+    Mode.INDEPENDENT: N_("independent battles"),
+    Mode.UNKNOWN: N_("imported battles"),
+    None: N_("all battles"),
 }
 
 
 def caption(board: Leaderboard) -> tuple[str, ...]:
-    """Return the settings of a board, as plotly's markup."""
-    return _lines(
-        [*_whose(board), _MODES[board.mode], *_filters(board.estimates.selection), *_method(board)]
-    )
+    """Return what a board counts, as plotly's markup."""
+    return _lines([*_whose(board), _(_MODES[board.mode]), *_filters(board.estimates.selection)])
 
 
-def count_caption(board: Leaderboard) -> tuple[str, ...]:
-    """Return the settings that counts depend on: no method, no error level."""
+def board_method(board: Leaderboard) -> tuple[str, ...]:
+    """Return how a board is computed from what it counts."""
+    weighting = board.estimate.weighting if board.estimate else board.estimates.method.weighting
+    covariance = board.estimate.kind if board.estimate else board.estimates.method.covariance
     return _lines(
-        [*_whose(board), _MODES[board.mode], *_filters(board.estimates.selection), "plain counts"]
+        [
+            _("alpha {alpha:g}").format(alpha=board.alpha),
+            _(WEIGHTINGS[weighting]),
+            _(COVARIANCES[covariance]),
+            _(CUTOFFS[board.cutoff]),
+            *([_("marginal rank-sets")] if board.scope is Scope.MARGINAL else []),
+            *([_("ties as half a win")] if board.estimates.method.ties is TieScore.HALF else []),
+        ]
     )
 
 
 def mode_caption(board: Leaderboard) -> tuple[str, ...]:
-    """Return the settings of a comparison of the modes."""
+    """Return what a comparison of the modes counts."""
     voted = board.estimates.votes.comparisons.any()
-    whose = "people's votes" if voted else f"verdicts of {_judge(board)}"
-    clustered = f"{board.estimates.method.covariance} covariance"
-    stars = "stars: p < .05 * .01 ** .001 *** .0001 ****"
-    return _lines([whose, _number(board), *_filters(board.estimates.selection), clustered, stars])
+    whose = _("people's votes") if voted else _verdicts_of(board)
+    surer = _("stars: not by chance; more stars, surer")
+    return _lines([whose, _number(board), *_filters(board.estimates.selection), surer])
 
 
-_TRUTHS = {Truth.VOTES: "people's votes", Truth.BENCHMARK: "a benchmark"}
+def mode_method(board: Leaderboard) -> tuple[str, ...]:
+    """Return how the modes are compared."""
+    covariance = _(COVARIANCES[board.estimates.method.covariance])
+    return _lines([covariance, _("stars: p < .05 * .01 ** .001 *** .0001 ****")])
 
 
 def audit_caption(audit: Audit) -> tuple[str, ...]:
-    """Return the settings of an audit."""
+    """Return what an audit holds against what."""
     estimates = audit.estimates
-    ties = "ties as losses" if estimates.ties is Ties.LOSS else "ties dropped"
     return _lines(
         [
-            f"judge {shortened(audit.judge)} against {_TRUTHS[estimates.truth]}",
-            f"{audit.comparisons:,} {symbols(audit).many} with both",
-            _MODES[estimates.selection.mode],
+            said(audit, "against", judge=shortened(audit.judge)),
+            said(audit, "counted", n=audit.comparisons),
+            _(_MODES[estimates.selection.mode]),
             *_filters(estimates.selection),
-            *([ties] if estimates.truth is Truth.VOTES else []),
-            f"alpha {audit.alpha:g}",
         ]
     )
+
+
+def audit_method(audit: Audit) -> tuple[str, ...]:
+    """Return how an audit is computed."""
+    ties = _("ties as losses") if audit.estimates.ties is Ties.LOSS else _("ties dropped")
+    voted = audit.estimates.truth is Truth.VOTES
+    return _lines([*([ties] if voted else []), _("alpha {alpha:g}").format(alpha=audit.alpha)])
 
 
 def risk_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:
@@ -71,85 +95,95 @@ def risk_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:
     return _lines(_scores(report, view))
 
 
-def dominance_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:
+def risk_method(report: RiskReport, view: RiskView) -> tuple[str, ...]:
+    """Return how metrics are joined; nothing for one metric."""
+    return _lines(_copula(report, view))
+
+
+def dominance_method(report: RiskReport, view: RiskView) -> tuple[str, ...]:
     """Return the settings that tests of dominance depend on."""
     plan = report.plan
     return _lines(
         [
-            *_scores(report, view),
-            f"alpha {plan.alpha:g}",
-            f"{plan.bootstraps:,} bootstrap samples",
-            f"{plan.p_values} p-values",
-            f"{plan.correction} correction",
+            *_copula(report, view),
+            _("alpha {alpha:g}").format(alpha=plan.alpha),
+            _("{n:,} bootstrap samples").format(n=plan.bootstraps),
+            _(P_VALUES[plan.p_values]),
+            _(CORRECTIONS[plan.correction]),
         ]
     )
 
 
 def _scores(report: RiskReport, view: RiskView) -> list[str]:
-    copula = report.settings.copula
-    joined = view.name == PORTFOLIO and copula is not None
-    size, repetitions = f"{report.scores.size:,} prompts", report.scores.repetitions
+    joined = bool(_copula(report, view))
+    repetitions = report.scores.repetitions
+    metrics = _("portfolio of {n} metrics").format(n=len(report.scores.metrics))
+    size = _("{n:,} prompts, paired") if report.paired else _("{n:,} prompts or more, not paired")
     return [
-        f"portfolio of {len(report.scores.metrics)} metrics, {copula} copula"
-        if joined
-        else shortened(view.name),
+        metrics if joined else shortened(view.name),
         *_direction(report, view),
-        *([f"{repetitions} replies each"] if repetitions > 1 else []),
-        f"{size}, paired" if report.paired else f"{size} or more, not paired",
+        *([_("{n} replies each").format(n=repetitions)] if repetitions > 1 else []),
+        size.format(n=report.scores.size),
     ]
+
+
+def _copula(report: RiskReport, view: RiskView) -> list[str]:
+    copula = report.settings.copula
+    return [_(COPULAS[copula])] if view.name == PORTFOLIO and copula is not None else []
 
 
 def _direction(report: RiskReport, view: RiskView) -> list[str]:
     if view.name not in report.scores.lower_is_better:
         return []
-    return ["lowest first" if view.name in report.scores.unjudged else "lower is better"]
+    return [_("lowest first") if view.name in report.scores.unjudged else _("lower is better")]
 
 
 def _whose(board: Leaderboard) -> list[str]:
     counted = {
-        BoardSource.HUMAN: "people's votes",
-        BoardSource.JUDGE: f"verdicts of {_judge(board)}",
-        BoardSource.PPR: f"votes with verdicts of {_judge(board)}",
+        BoardSource.HUMAN: _("people's votes"),
+        BoardSource.JUDGE: _verdicts_of(board),
+        BoardSource.PPR: _("votes with verdicts of {judge}").format(judge=_judge(board)),
     }[board.source]
     return [counted, _number(board)]
 
 
 def _number(board: Leaderboard) -> str:
-    votes = f"{board.human_votes:,} vote{'' if board.human_votes == 1 else 's'}"
+    human = board.human_votes
+    votes = ngettext("{n:,} vote", "{n:,} votes", human).format(n=human)
     if board.source is BoardSource.HUMAN:
         return votes
     verdicts = sum(standing.judge_verdicts for standing in board.standings) // 2
-    return (
-        f"{verdicts:,} verdicts"
-        if board.source is BoardSource.JUDGE
-        else (f"{votes}, {verdicts:,} verdicts")
-    )
+    judged = _("{n:,} verdicts").format(n=verdicts)
+    return judged if board.source is BoardSource.JUDGE else f"{votes}, {judged}"
+
+
+def _verdicts_of(board: Leaderboard) -> str:
+    return _("verdicts of {judge}").format(judge=_judge(board))
 
 
 def _judge(board: Leaderboard) -> str:
-    return shortened(board.estimates.selection.judge or "the judge")
+    return shortened(board.estimates.selection.judge or _("the judge"))
 
 
 def _filters(selection: Selection) -> list[str]:
     return [
-        *([f"category {escape(selection.category)}"] if selection.category else []),
-        *([f"language {escape(selection.language)}"] if selection.language else []),
-        *(["my votes only"] if selection.voter else []),
-    ]
-
-
-def _method(board: Leaderboard) -> list[str]:
-    weighting = board.estimate.weighting if board.estimate else board.estimates.method.weighting
-    covariance = board.estimate.kind if board.estimate else board.estimates.method.covariance
-    return [
-        f"alpha {board.alpha:g}",
-        f"{weighting} weighting",
-        f"{covariance} covariance",
-        f"{board.cutoff} cut-off",
+        *(
+            [_("category {name}").format(name=escape(selection.category))]
+            if selection.category
+            else []
+        ),
+        *(
+            [_("language {name}").format(name=escape(selection.language))]
+            if selection.language
+            else []
+        ),
+        *([_("my votes only")] if selection.voter else []),
     ]
 
 
 def _lines(parts: list[str]) -> tuple[str, ...]:
+    if not parts:
+        return ()
     lines = [parts[0][0].upper() + parts[0][1:]]
     for part in parts[1:]:
         longer = f"{lines[-1]} · {part}"

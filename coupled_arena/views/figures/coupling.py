@@ -12,9 +12,11 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.coupling.read import StoredScores
 from coupled_arena.analysis.coupling.result import Coupling
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.views.figures.line_names import line_names
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
@@ -42,15 +44,20 @@ def savings_figure(result: Coupling, *, dark: bool = False) -> go.Figure:
         "zmin": -largest,
         "zmid": 0,
         "zmax": largest,
-        "textfont": {"size": 13 if len(names) <= 12 else 10},
+        "textfont": {"size": 13 if len(names) <= 12 else 12},
     }
     head = Head(
         file="sample-savings",
-        title="Samples saved by coupling",
+        title=_("Samples saved by coupling"),
         lines=(
             *_caption(result.scores),
-            f"In percent; bold: the {100 * (1 - result.alpha):.4g}% interval misses 0",
-            key((_SQUARE, theme.ahead, "saves samples"), (_SQUARE, theme.behind, "costs samples")),
+            _("In percent; bold: the {level} interval misses 0").format(
+                level=f"{100 * (1 - result.alpha):.4g}%"
+            ),
+            key(
+                (_SQUARE, theme.ahead, _("saves samples")),
+                (_SQUARE, theme.behind, _("costs samples")),
+            ),
         ),
         numbers=coupling_pairs(result).only(
             "model_a", "model_b", "savings", "savings_low", "savings_high", "mean_covariance"
@@ -63,26 +70,29 @@ def savings_figure(result: Coupling, *, dark: bool = False) -> go.Figure:
 def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
     """Draw how the variance of the score difference is spread over prompts, by protocol."""
     theme = theme_for(dark)
-    spreads = {"coupled": pair.variances_coupled, "independent": pair.variances_independent}
+    spreads = (
+        (_("coupled"), pair.variances_coupled, theme.accent),
+        (_("independent"), pair.variances_independent, theme.other),
+    )
+    mean = _("{protocol}, mean {value:.3f}")
     head = Head(
         file="score-difference-variance",
-        title="Variance of the difference",
+        title=_("Variance of the difference"),
         lines=(
             *_names(pair),
-            f"within each of {len(pair.covariances):,} prompts, {pair.repetitions} answers each",
+            _("within each of {prompts:,} prompts, {answers} answers each").format(
+                prompts=len(pair.covariances), answers=pair.repetitions
+            ),
             *(
-                key((_BAR, colour, f"{name}, mean {spreads[name].mean():.3f}"))
-                for name, colour in (("coupled", theme.accent), ("independent", theme.other))
+                key((_BAR, colour, mean.format(protocol=name, value=values.mean())))
+                for name, values, colour in spreads
             ),
         ),
         numbers=prompt_table(pair).only("prompt", "variance_coupled", "variance_independent"),
     )
-    edges = _edges(np.concatenate(list(spreads.values())))
-    traces = [
-        _histogram(values, edges, colour, name)
-        for (name, values), colour in zip(spreads.items(), (theme.accent, theme.other), strict=True)
-    ]
-    return finish(traces, theme, head, height=_HEIGHT, layout=_bars("Variance", theme))
+    edges = _edges(np.concatenate([values for _name, values, _colour in spreads]))
+    traces = [_histogram(values, edges, colour, name) for name, values, colour in spreads]
+    return finish(traces, theme, head, height=_HEIGHT, layout=_bars(_("Variance"), theme))
 
 
 def covariance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
@@ -90,16 +100,20 @@ def covariance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     head = Head(
         file="score-covariance",
-        title="Covariance under coupling",
+        title=_("Covariance under coupling"),
         lines=(
             *_names(pair),
-            f"mean {pair.mean_covariance:+.4f} ± {pair.mean_covariance_error:.4f} (standard error)",
-            f"independent {pair.mean_covariance_independent:+.4f}: chance alone",
+            _("mean {mean:+.4f} ± {error:.4f} (standard error)").format(
+                mean=pair.mean_covariance, error=pair.mean_covariance_error
+            ),
+            _("independent {mean:+.4f}: chance alone").format(
+                mean=pair.mean_covariance_independent
+            ),
         ),
         numbers=prompt_table(pair).only("prompt", "covariance"),
     )
     traces = [
-        _histogram(pair.covariances, _edges(pair.covariances), theme.accent, "coupled"),
+        _histogram(pair.covariances, _edges(pair.covariances), theme.accent, _("coupled")),
         {
             "type": "scatter",
             "mode": "lines",
@@ -110,7 +124,7 @@ def covariance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
             "hoverinfo": "skip",
         },
     ]
-    layout = _bars("Covariance", theme)
+    layout = _bars(_("Covariance"), theme)
     layout["yaxis2"] = {"overlaying": "y", "range": [0, 1], "visible": False}
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
 
@@ -122,24 +136,34 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
     sizes = curves.sizes.tolist()
     traces: list[dict[str, Any]] = []
     bands = (curves.low, curves.mean, curves.high)
-    protocols = ((1, "independent", theme.other), (0, "coupled", theme.accent))
+    protocols = ((1, _("independent"), theme.other), (0, _("coupled"), theme.accent))
     for at, name, colour in protocols:
         traces += _band(sizes, [values[at, pair_index] for values in bands], colour, name)
     head = Head(
         file="error-by-samples",
-        title="Error by number of samples",
+        title=_("Error by number of samples"),
         lines=(
-            f"{shortened(a)} against",
-            shortened(b),
-            "mean error; bands: 95% of sub-samplings",
-            key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
+            *_against(a, b),
+            _("mean error; bands: 95% of sub-samplings"),
         ),
         numbers=curve_table(curves, pair_index),
     )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    named = line_names(
+        [(_BAR, c, name, float(curves.mean[at, pair_index][-1])) for at, name, c in protocols],
+        (0, float(curves.high[:, pair_index].max())),
+        _HEIGHT,
+        theme,
+    )
     layout = {
-        "xaxis": {**common, "title": axis_title("Samples of each model", theme)},
-        "yaxis": {**common, "title": axis_title("Absolute error", theme), "rangemode": "tozero"},
+        "annotations": named["annotations"],
+        "margin": named["margin"],
+        "xaxis": {**common, "title": axis_title(_("Samples of each model"), theme)},
+        "yaxis": {
+            **common,
+            "title": axis_title(_("Absolute error"), theme),
+            "range": [0, named["range"][1]],
+        },
     }
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
 
@@ -167,26 +191,42 @@ def _band(
             "x": sizes,
             "y": mean,
             "line": {"color": colour, "width": 2.2},
-            "hovertemplate": f"{name}: %{{x:,}} samples, error %{{y:.4f}}<extra></extra>",
+            "hovertemplate": _("{protocol}: {x} samples, error {y}").format(
+                protocol=name, x="%{x:,}", y="%{y:.4f}"
+            )
+            + "<extra></extra>",
         },
     ]
 
 
 def _caption(stored: StoredScores) -> tuple[str, ...]:
-    prompts, seeds, _ = stored.table.coupled.shape
-    category = f", category {escape(stored.category)}" if stored.category else ""
-    return (f"{escape(stored.metric)}: {prompts:,} prompts, {seeds} answers each{category}",)
+    prompts, seeds, _models = stored.table.coupled.shape
+    counted = {"metric": escape(stored.metric), "prompts": prompts, "answers": seeds}
+    if not stored.category:
+        return (_("{metric}: {prompts:,} prompts, {answers} answers each").format(**counted),)
+    said = _("{metric}: {prompts:,} prompts, {answers} answers each, category {category}")
+    return (said.format(**counted, category=escape(stored.category)),)
 
 
 def _names(pair: PairSavings) -> tuple[str, str]:
-    return f"{shortened(pair.model_a)} against", shortened(pair.model_b)
+    return _against(pair.model_a, pair.model_b)
+
+
+def _against(model: str, other: str) -> tuple[str, str]:
+    return _("{model} against").format(model=shortened(model)), shortened(other)
 
 
 def _described(pair: PairSavings) -> str:
-    return (
-        f"<b>{escape(pair.model_a)}</b> and <b>{escape(pair.model_b)}</b><br>"
-        f"saves {_percent(pair.savings)} ({_percent(pair.savings_low)} to "
-        f"{_percent(pair.savings_high)})<br>covariance {pair.mean_covariance:+.4f}"
+    return _(
+        "<b>{model}</b> and <b>{other}</b><br>saves {savings} ({low} to {high})<br>"
+        "covariance {covariance:+.4f}"
+    ).format(
+        model=escape(pair.model_a),
+        other=escape(pair.model_b),
+        savings=_percent(pair.savings),
+        low=_percent(pair.savings_low),
+        high=_percent(pair.savings_high),
+        covariance=pair.mean_covariance,
     )
 
 
@@ -206,7 +246,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1%}" if math.isfinite(value) else "unknown"
+    return f"{value:.1%}" if math.isfinite(value) else _("unknown")
 
 
 def _edges(values: FloatArray) -> FloatArray:
@@ -217,13 +257,16 @@ def _edges(values: FloatArray) -> FloatArray:
 
 
 def _histogram(values: FloatArray, edges: FloatArray, colour: str, name: str) -> dict[str, Any]:
-    counts, _ = np.histogram(values, edges)
+    counts = np.histogram(values, edges)[0]
     return {
         "type": "bar",
         "x": ((edges[:-1] + edges[1:]) / 2).tolist(),
         "y": (counts / len(values)).tolist(),
         "marker": {"color": colour},
-        "hovertemplate": f"{name}: %{{y:.1%}} of prompts near %{{x:.3f}}<extra></extra>",
+        "hovertemplate": _("{protocol}: {share} of prompts near {value}").format(
+            protocol=name, share="%{y:.1%}", value="%{x:.3f}"
+        )
+        + "<extra></extra>",
     }
 
 
@@ -233,5 +276,5 @@ def _bars(title: str, theme: Theme) -> dict[str, Any]:
         "barmode": "group",
         "bargap": 0.12,
         "xaxis": {**common, "title": axis_title(title, theme)},
-        "yaxis": {**common, "tickformat": ".0%", "title": axis_title("Prompts", theme)},
+        "yaxis": {**common, "tickformat": ".0%", "title": axis_title(_("Prompts"), theme)},
     }

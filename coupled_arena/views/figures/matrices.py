@@ -10,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.result import HeadToHead, Leaderboard
+from coupled_arena.core.language import _
 from coupled_arena.stats.coupling.modes import ModeComparison, stars
-from coupled_arena.views.figures.caption import count_caption, mode_caption
+from coupled_arena.views.figures.caption import caption, mode_caption, mode_method
 from coupled_arena.views.figures.rows import DASH
 from coupled_arena.views.figures.theme import (
     LINE,
@@ -27,7 +28,9 @@ from coupled_arena.views.tables.leaderboard import head_to_head
 from coupled_arena.views.tables.modes import mode_pairs
 
 _CROWDED = 5  # models above which a phone's cells have room for one number only
-FULL = 20  # models above which they have room for none
+FULL = 32  # models above which they have room for none
+_FIXED = 8  # models above which cells keep their width, and a phone moves the figure sideways
+_CELL, _BESIDE = 38, 214  # pixels of such a cell, and of the names beside all of them
 _SQUARE = "\N{BLACK SQUARE}"
 
 
@@ -60,12 +63,12 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     ]
     head = Head(
         file="pairs",
-        title="Who beats whom",
+        title=_("Who beats whom"),
         lines=(
-            *count_caption(board),
+            *caption(board),
             key(
-                (_SQUARE, theme.ahead, "row ahead of column"),
-                (_SQUARE, theme.behind, "row behind"),
+                (_SQUARE, theme.ahead, _("row ahead of column")),
+                (_SQUARE, theme.behind, _("row behind")),
             ),
         ),
         numbers=head_to_head(board),
@@ -97,16 +100,17 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     unmet = [(i, j) for i in range(k) for j in range(k) if i != j and not met[i, j]]
     head = Head(
         file="modes-pairs",
-        title="Pairs by mode",
+        title=_("Pairs by mode"),
         lines=(
             *mode_caption(board),
-            "Percent won by the row: coupled | independent",
+            _("Percent won by the row: coupled | independent"),
             key(
-                (_SQUARE, theme.ahead, "more when coupled"),
-                (_SQUARE, theme.behind, "less when coupled"),
+                (_SQUARE, theme.ahead, _("more when coupled")),
+                (_SQUARE, theme.behind, _("less when coupled")),
             ),
         ),
         numbers=mode_pairs(modes),
+        method=mode_method(board),
     )
     return matrix_figure(names, cells, unmet, theme, head)
 
@@ -139,6 +143,7 @@ def matrix_figure(
         "hoverinfo": "text",
         "colorscale": [[0, theme.behind], [0.5, theme.even], [1, theme.ahead]],
         "showscale": False,
+        **({"textfont": {"size": 12}} if k > _FIXED else {}),
         "xgap": 3 if k <= FULL else 1,
         "ygap": 3 if k <= FULL else 1,
         **cells,
@@ -152,12 +157,13 @@ def matrix_figure(
         "textfont": {"color": theme.faint},
         "hoverinfo": "skip",
     }
-    rows = [wrapped(name) for name in names]
+    rows = [(wrapped if k <= _FIXED else shortened)(name) for name in names]
     columns = rows if k <= _CROWDED else [shortened(name) for name in names]
     if k > FULL:  # columns are too narrow for names: numbers stand for them, some of them
         rows = [f"{place}. {shortened(name)}" for place, name in enumerate(names, 1)]
         columns = ["" if place > 1 and place % 5 else f"{place}" for place in range(1, k + 1)]
-    lines = 1 if k > FULL else max(2 if k > _CROWDED else 3, *(r.count("<br>") + 1 for r in rows))
+    least = 3 if k <= _CROWDED else 2 if k <= FULL else 1
+    lines = max(least, *(row.count("<br>") + 1 for row in rows))
     layout = {
         "xaxis": {
             **_names(columns),
@@ -165,6 +171,7 @@ def matrix_figure(
             **({"tickangle": -90} if _CROWDED < k <= FULL else {"autotickangles": [0, -90]}),
         },
         "yaxis": {**_names(rows), "range": [k - 0.5, -0.5]},
+        **({"width": _BESIDE + _CELL * k} if _FIXED < k <= FULL else {}),
     }
     return finish([heatmap, dashes], theme, head, height=(lines * LINE + 6) * k + 86, layout=layout)
 
@@ -190,9 +197,15 @@ def _cell_text(pair: HeadToHead, k: int) -> str:
 
 
 def _describe(this: str, that: str, pair: HeadToHead) -> str:
-    return (
-        f"<b>{escape(this)}</b> against <b>{escape(that)}</b><br>"
-        f"{pair.wins} won, {pair.losses} lost, {pair.ties} tied or both bad"
+    return _(
+        "<b>{model}</b> against <b>{other}</b><br>{wins} won, {losses} lost, "
+        "{ties} tied or both bad"
+    ).format(
+        model=escape(this),
+        other=escape(that),
+        wins=pair.wins,
+        losses=pair.losses,
+        ties=pair.ties,
     )
 
 
@@ -211,13 +224,19 @@ def _describe_change(modes: ModeComparison, p: float, i: int, j: int) -> str:
     pairs = modes.pairs
     if not _met(modes, i, j):
         return ""
-    return (
-        f"<b>{escape(modes.models[i])}</b> against <b>{escape(modes.models[j])}</b><br>"
-        f"coupled {pairs.coupled[i, j]:.1%}, independent {pairs.independent[i, j]:.1%}<br>"
-        f"ties: coupled {modes.coupled_ties[i, j]:.1%}, "
-        f"independent {modes.independent_ties[i, j]:.1%}<br>"
-        + (f"p = {p:.2g}" if np.isfinite(p) else "too few votes for a test")
+    described = _(
+        "<b>{model}</b> against <b>{other}</b><br>"
+        "coupled {coupled:.1%}, independent {independent:.1%}<br>"
+        "ties: coupled {coupled_ties:.1%}, independent {independent_ties:.1%}<br>"
+    ).format(
+        model=escape(modes.models[i]),
+        other=escape(modes.models[j]),
+        coupled=pairs.coupled[i, j],
+        independent=pairs.independent[i, j],
+        coupled_ties=modes.coupled_ties[i, j],
+        independent_ties=modes.independent_ties[i, j],
     )
+    return described + (f"p = {p:.2g}" if np.isfinite(p) else _("too few votes for a test"))
 
 
 def _met(modes: ModeComparison, i: int, j: int) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.core.language import N_, _
 from coupled_arena.stats.coupling.modes import stars
-from coupled_arena.views.figures.caption import mode_caption
-from coupled_arena.views.figures.rows import FigureRow, bar_lines, marks, rate_axis, row_figure
+from coupled_arena.views.figures.caption import mode_caption, mode_method
+from coupled_arena.views.figures.row_labels import FigureRow, italic
+from coupled_arena.views.figures.rows import bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
 from coupled_arena.views.tables.modes import mode_models
 
@@ -17,8 +19,7 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     modes = board.estimates.modes
     assert modes is not None, "the board does not compare the modes"
-    numbers = mode_models(modes)
-    of_model = {row["model"]: row for row in numbers.records()}
+    of_model = {row["model"]: row for row in mode_models(modes).records()}
     models = [standing.model for standing in board.standings]
     rates = [(of_model[model]["coupled"], of_model[model]["independent"]) for model in models]
     found = [
@@ -37,23 +38,25 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         ),
         marks([c for _, c, _ in found], rows, theme.accent),
     ]
-    for trace, name, values in ((traces[1], "independent", 2), (traces[2], "coupled", 1)):
-        trace["hovertext"] = [f"{name} {each[values]:.1%}" for each in found]
-    labels = [FigureRow(model, "<i>too few in both</i>", known=False) for model in models]
+    said = (_("independent {rate:.1%}"), _("coupled {rate:.1%}"))
+    for trace, text, values in zip(traces[1:], said, (2, 1), strict=True):
+        trace["hovertext"] = [text.format(rate=each[values]) for each in found]
+    labels = [FigureRow(model, italic(_("too few in both")), known=False) for model in models]
     for row, c, i in found:
         p = of_model[models[row]]["p_value"]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""
         labels[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
     head = Head(
         file="modes-models",
-        title="Win rates by mode",
+        title=_("Win rates by mode"),
         lines=(
             *mode_caption(board),
             key(
-                ("\N{BLACK CIRCLE}", theme.accent, "coupled"),
-                ("\N{WHITE CIRCLE}", theme.other, "independent"),
+                ("\N{BLACK CIRCLE}", theme.accent, _("coupled")),
+                ("\N{WHITE CIRCLE}", theme.other, _("independent")),
             ),
         ),
-        numbers=numbers,
+        numbers=mode_models(modes),
+        method=mode_method(board),
     )
-    return row_figure(traces, labels, theme, head, rate_axis(theme))
+    return row_figure(traces, labels, theme, head, rate_axis(theme), N_("enough votes in both"))

@@ -1,169 +1,159 @@
-"""Pictures of a resampling experiment, after figures 1 to 4 of the ranking paper.
-
-Written as pages of their own, which need no network, in the look of `coupled_arena.views.figures`.
-"""
+"""Pictures of a resampling experiment, after figures 1 to 4 of the ranking paper."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from html import escape
-from importlib.util import find_spec
-from pathlib import Path
+from textwrap import wrap
 
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 
+from coupled_arena.core.language import N_, _
+from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality
 from coupled_arena.stats.simulation.resampling import Resampling
+from coupled_arena.views.figures.methods import COVARIANCES, CUTOFF_NAMES
+from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.theme import LINE, Theme, key, look, shortened, spoken, theme_for
 
-_log = logging.getLogger(__name__)
-
-_TEXT, _FAINT, _GRID = "#27272a", "#71717a", "rgba(113,113,122,.2)"
+_BAR = "\N{BLACK RECTANGLE}"
+_ROW, _CROWDED = 30, 12  # pixels of a model, and models above which not all positions are named
 _LARGEST_DOT = 22  # pixels, of probability 1
 _MOST_SETS = 6  # rank-sets of one model that are shown
-_COLUMNS = 3
+_COLUMNS = 2  # a phone has room for no more
+_SUBTITLE = 44  # characters of a line
 _NAMES = {
-    Ranking.BASELINE: "all votes (baseline)",
-    Ranking.JUDGE: "judge only",
-    Ranking.HUMAN: "few votes only",
-    Ranking.PPR: "few votes and judge",
+    Ranking.BASELINE: N_("all votes"),
+    Ranking.JUDGE: N_("judge only"),
+    Ranking.HUMAN: N_("few votes only"),
+    Ranking.PPR: N_("few votes and judge"),
 }
-# Different to every kind of colour blindness.
+# Different to every kind of colour blindness, and readable on light and dark paper.
 _COLOURS = {
-    Ranking.BASELINE: "#52525b",
+    Ranking.BASELINE: "#7d8590",
     Ranking.JUDGE: "#d55e00",
-    Ranking.HUMAN: "#e69f00",
-    Ranking.PPR: "#0072b2",
+    Ranking.HUMAN: "#c98a00",
+    Ranking.PPR: "#0a84c6",
 }
 
 
-def write_figures(result: Resampling, folder: Path) -> list[Path]:
-    """Write all figures that the experiment has data for, and return their files.
-
-    Each becomes a page that needs nothing else; and an SVG where plotly has a renderer.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written to.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    votes = result.plan.human[0]
-    figures = {
-        "size-against-intersection": trade_off_figure(result, votes),
-        "positions": position_figure(result, votes),
-        "rank-sets": rank_set_figure(result, votes),
-    }
-    if len(result.plan.human) > 1:
-        figures["by-number-of-votes"] = votes_figure(result)
-    written: list[Path] = []
-    for name, figure in figures.items():
-        page = folder / f"{name}.html"
-        figure.write_html(page, include_plotlyjs=True, config={"displaylogo": False})
-        written.append(page)
-        if find_spec("kaleido"):
-            written += _write_svg(figure, folder / f"{name}.svg")
-    return written
-
-
-def trade_off_figure(result: Resampling, votes: int) -> go.Figure:
+def trade_off_figure(result: Resampling, votes: int, *, dark: bool = False) -> go.Figure:
     """Draw size against baseline intersection, a line over alpha for each ranking (figure 1)."""
     figure = go.Figure(
         [
-            _line(result, ranking, votes, _NAMES[ranking], _COLOURS[ranking])
+            _line(result, ranking, votes, _(_NAMES[ranking]), _COLOURS[ranking])
             for ranking in (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR)
         ]
     )
-    return _trade_off(figure, f"{votes} of {result.plan.total} votes; {_dots(result)}")
+    some = _("{votes} of {total} votes").format(votes=votes, total=result.plan.total)
+    return _trade_off(figure, f"{some}; {_dots(result)}", dark)
 
 
-def votes_figure(result: Resampling) -> go.Figure:
+def votes_figure(result: Resampling, *, dark: bool = False) -> go.Figure:
     """Draw the same for prediction-powered ranking, a line for each number of votes (figure 2)."""
     numbers = sorted(set(result.plan.human))
     shades = sample_colorscale("Viridis", [0.9 * i / len(numbers) for i in range(len(numbers))])
     figure = go.Figure(
         [
-            _line(result, Ranking.PPR, n, f"{n} votes", str(shade))
+            _line(result, Ranking.PPR, n, _("{n} votes").format(n=n), str(shade))
             for n, shade in zip(numbers, shades, strict=True)
         ]
     )
-    return _trade_off(figure, f"Few votes and the judge; {_dots(result)}")
+    return _trade_off(figure, "; ".join([_("Few votes and the judge"), _dots(result)]), dark)
 
 
-def position_figure(result: Resampling, votes: int) -> go.Figure:
+def position_figure(result: Resampling, votes: int, *, dark: bool = False) -> go.Figure:
     """Draw how often each position is in a model's rank-set, as a dot's size (figure 3)."""
     index, alpha = _usual_alpha(result)
+    theme = theme_for(dark)
     shown = (Ranking.BASELINE, Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR)
+    k = len(result.models)
     figure = make_subplots(
-        1,
-        len(shown),
+        len(shown) // _COLUMNS,
+        _COLUMNS,
         shared_yaxes=True,
-        subplot_titles=[_NAMES[ranking] for ranking in shown],
-        horizontal_spacing=0.02,
+        subplot_titles=[_(_NAMES[ranking]) for ranking in shown],
+        horizontal_spacing=0.04,
+        vertical_spacing=70 / (_ROW * 2 * k + 170),
     )
     order = _best_first(result, index)
-    for column, ranking in enumerate(shown, start=1):
+    for panel, ranking in enumerate(shown):
         share = result.run(ranking, votes if ranking in _FEW else None).positions[index][order]
-        row, place = (share > 0).nonzero()
-        figure.add_scatter(
-            x=place + 1,
-            y=row,
-            mode="markers",
-            marker={"size": _LARGEST_DOT * share[row, place] ** 0.5, "color": _COLOURS[ranking]},
-            hovertext=[
-                f"{escape(result.models[order[r]])}: position {p + 1} in {share[r, p]:.0%}"
-                for r, p in zip(row, place, strict=True)
-            ],
-            hoverinfo="text",
-            row=1,
-            col=column,
-        )
-    names = [escape(result.models[i]) for i in order]
-    figure.update_xaxes(dtick=1, gridcolor=_GRID, zeroline=False, range=[0.4, len(names) + 0.6])
+        dots = _places(share, [result.models[i] for i in order], _COLOURS[ranking])
+        figure.add_trace(dots, row=panel // _COLUMNS + 1, col=panel % _COLUMNS + 1)
+    names = [shortened(result.models[i], 16) for i in order]
+    figure.update_xaxes(
+        dtick=1 if k <= _CROWDED else 5,
+        tick0=1 if k <= _CROWDED else 0,
+        gridcolor=theme.grid,
+        zeroline=False,
+        range=[0.4, k + 0.6],
+    )
     figure.update_yaxes(
         tickvals=list(range(len(names))),
         ticktext=names,
-        range=[len(names) - 0.4, -0.6],
-        gridcolor=_GRID,
+        range=[k - 0.4, -0.6],
+        gridcolor=theme.grid,
         zeroline=False,
         automargin=True,
     )
     return _finish(
         figure,
-        "Which positions are in the rank-sets",
-        f"The larger a dot, the more often; {_settings(result, votes, alpha)}",
-        height=34 * len(names) + 170,
+        _("Which positions are in the rank-sets"),
+        "; ".join([_("The larger a dot, the more often"), _settings(result, votes, alpha)]),
+        theme,
+        height=_ROW * 2 * k + 170,
     )
 
 
-def rank_set_figure(result: Resampling, votes: int) -> go.Figure:
+def _places(share: FloatArray, names: list[str], colour: str) -> go.Scatter:
+    """Return a dot for each position that a model's rank-set has in some repeats."""
+    row, place = (share > 0).nonzero()
+    return go.Scatter(
+        x=place + 1,
+        y=row,
+        mode="markers",
+        marker={"size": _LARGEST_DOT * share[row, place] ** 0.5, "color": colour},
+        hovertext=[
+            _("{model}: position {position} in {share:.0%}").format(
+                model=escape(names[r]), position=p + 1, share=share[r, p]
+            )
+            for r, p in zip(row, place, strict=True)
+        ],
+        hoverinfo="text",
+    )
+
+
+def rank_set_figure(result: Resampling, votes: int, *, dark: bool = False) -> go.Figure:
     """Draw how often each model got each rank-set (figure 4)."""
     index, alpha = _usual_alpha(result)
+    theme = theme_for(dark)
     order = _best_first(result, index)
     rows = -(-len(order) // _COLUMNS)
     figure = make_subplots(
         rows,
         _COLUMNS,
-        subplot_titles=[escape(result.models[i]) for i in order],
+        subplot_titles=[shortened(result.models[i]) for i in order],
         shared_yaxes=True,
         vertical_spacing=0.32 / rows,
-        horizontal_spacing=0.03,
+        horizontal_spacing=0.06,
     )
     for panel, model in enumerate(order):
         shares = {
             ranking: result.run(ranking, votes if ranking in _FEW else None).sets(index, model)
-            for ranking in (Ranking.BASELINE, Ranking.JUDGE, Ranking.PPR)
+            for ranking in _SETS_OF
         }
         for ranking, share in shares.items():
             sets = _most_frequent(shares.values())
             figure.add_bar(
-                x=[f"{low} to {high}" if high > low else f"{low}" for low, high in sets],
+                x=[
+                    _("{low} to {high}").format(low=low, high=high) if high > low else f"{low}"
+                    for low, high in sets
+                ],
                 y=[share.get(one, 0.0) for one in sets],
-                name=_NAMES[ranking],
-                legendgroup=ranking,
-                showlegend=panel == 0,
+                name=_(_NAMES[ranking]),
                 marker={"color": _COLOURS[ranking]},
                 hovertemplate="%{x}: %{y:.0%}",
                 row=panel // _COLUMNS + 1,
@@ -171,17 +161,19 @@ def rank_set_figure(result: Resampling, votes: int) -> go.Figure:
             )
     figure.update_xaxes(type="category")
     figure.update_yaxes(
-        range=[0, 1], tickformat=".0%", gridcolor=_GRID, zeroline=False, automargin=True
+        range=[0, 1], tickformat=".0%", gridcolor=theme.grid, zeroline=False, automargin=True
     )
     return _finish(
         figure,
-        "How often each model got which rank-set",
+        _("How often each model got which ranks"),
         _settings(result, votes, alpha),
+        theme,
         height=190 * rows + 150,
-        legend=True,
+        marks=key(*((_BAR, _COLOURS[ranking], _(_NAMES[ranking])) for ranking in _SETS_OF)),
     )
 
 
+_SETS_OF = (Ranking.BASELINE, Ranking.JUDGE, Ranking.PPR)  # whose rank-sets stand side by side
 _FEW = (Ranking.HUMAN, Ranking.PPR)  # rankings that depend on the number of votes
 
 
@@ -195,8 +187,11 @@ def _line(result: Resampling, ranking: Ranking, votes: int, name: str, colour: s
         y=[one.size for one in points],
         error_x=_bars([one.intersection_error for one in points]),
         error_y=_bars([one.size_error for one in points]),
-        mode="lines+markers",
+        mode="lines+markers+text",
         name=name,
+        text=[name, *([""] * (len(points) - 1))],  # the most cautious one is the highest
+        textposition="middle left",
+        textfont={"color": colour, "size": 13},
         line={"color": colour},
         marker={"size": 9, "color": colour},
         cliponaxis=False,
@@ -210,34 +205,48 @@ def _bars(errors: list[float]) -> dict[str, object]:
 
 
 def _describe(one: RankSetQuality, name: str) -> str:
-    return (
-        f"<b>{name}</b>, alpha {one.alpha:g}<br>size {one.size:.2f}, "
-        f"meets the baseline in {one.intersection:.1%}, contains it in {one.coverage:.1%}"
+    return _(
+        "<b>{name}</b>, alpha {alpha:g}<br>size {size:.2f}, "
+        "meets the baseline in {met:.1%}, contains it in {contained:.1%}"
+    ).format(
+        name=name,
+        alpha=one.alpha,
+        size=one.size,
+        met=one.intersection,
+        contained=one.coverage,
     )
 
 
-def _trade_off(figure: go.Figure, subtitle: str) -> go.Figure:
-    axis = {"gridcolor": _GRID, "zeroline": False, "automargin": True}
+def _trade_off(figure: go.Figure, subtitle: str, dark: bool) -> go.Figure:
+    theme = theme_for(dark)
+    axis = {"gridcolor": theme.grid, "zeroline": False, "automargin": True}
     figure.update_xaxes(
-        title={"text": "Repeats where all rank-sets meet the baseline's"},
+        title=axis_title(_("Repeats that agree with all votes"), theme),
         tickformat=".0%",
         rangemode="tozero",
         **axis,
     )
-    figure.update_yaxes(title={"text": "Mean size of a rank-set"}, **axis)
-    title = "Narrow rank-sets that agree with many votes: to the lower right"
-    return _finish(figure, title, subtitle, height=520, legend=True)
+    figure.update_yaxes(title=axis_title(_("Ranks left possible, mean"), theme), **axis)
+    return _finish(figure, _("Narrow and right: lower right"), subtitle, theme, height=480)
 
 
 def _dots(result: Resampling) -> str:
     levels = ", ".join(f"{alpha:g}" for alpha in sorted(result.plan.alphas))
-    return f"a dot for each alpha: {levels}; {result.repeats} repeats, bars 95%"
+    return _("a dot for each alpha: {levels}; {repeats} repeats, bars 95%").format(
+        levels=levels, repeats=result.repeats
+    )
 
 
 def _settings(result: Resampling, votes: int, alpha: float) -> str:
-    return (
-        f"{votes} of {result.plan.total} votes, alpha {alpha:g}, {result.repeats} repeats, "
-        f"{result.plan.cutoff}, {result.plan.covariance} covariance"
+    return _(
+        "{votes} of {total} votes, alpha {alpha:g}, {repeats} repeats, {cutoff}, {covariance}"
+    ).format(
+        votes=votes,
+        total=result.plan.total,
+        alpha=alpha,
+        repeats=result.repeats,
+        cutoff=_(CUTOFF_NAMES[result.plan.cutoff]),
+        covariance=_(COVARIANCES[result.plan.covariance]),
     )
 
 
@@ -264,35 +273,15 @@ def _most_frequent(shares: Iterable[Mapping[tuple[int, int], float]]) -> list[tu
 
 
 def _finish(
-    figure: go.Figure, title: str, subtitle: str, *, height: int, legend: bool = False
+    figure: go.Figure, title: str, subtitle: str, theme: Theme, *, height: int, marks: str = ""
 ) -> go.Figure:
+    """Give a figure the look of all others; `marks` says what colours mean."""
+    lines = [*wrap(subtitle, _SUBTITLE), *([marks] if marks else [])]
+    top = 66 + LINE * len(lines)
+    figure.update_annotations(font={"size": 13, "color": theme.text})
     return figure.update_layout(
-        title={
-            "text": title,
-            "subtitle": {"text": subtitle, "font": {"size": 12, "color": _FAINT}},
-            "font": {"size": 16},
-            "x": 0,
-            "y": 1,
-            "xanchor": "left",
-            "yanchor": "top",
-            "pad": {"l": 18, "t": 14},
-        },
-        font={"color": _TEXT, "size": 13},
-        template="none",
-        paper_bgcolor="white",
-        plot_bgcolor="white",
-        margin={"l": 18, "r": 24, "t": 110, "b": 100 if legend else 40},
-        height=height,
-        showlegend=legend,
-        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
+        **look(title, lines, theme),
+        margin={"l": 18, "r": 24, "t": top + 24, "b": 40},
+        height=height + LINE * len(lines),
+        meta={"name": spoken(title, subtitle, marks)},
     )
-
-
-def _write_svg(figure: go.Figure, path: Path) -> list[Path]:
-    try:
-        figure.write_image(path, width=900)
-    except (RuntimeError, ValueError) as error:
-        # The renderer is there, but the browser that it drives is not.
-        _log.warning("No SVG: %s", str(error).splitlines()[0])
-        return []
-    return [path]

@@ -10,28 +10,33 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.risk.result import RiskReport, RiskView
+from coupled_arena.core.language import N_, _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
-from coupled_arena.views.figures.caption import dominance_caption, risk_caption
+from coupled_arena.views.figures.caption import dominance_method, risk_caption, risk_method
+from coupled_arena.views.figures.line_names import line_names
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
 from coupled_arena.views.tables.risk import curve_table, mean_risks, risk_pairs
 
-_MOST_LINES = 12
+_HEIGHT = 330  # pixels
 _LONGEST = 46  # characters of a line of names
-_SOLID, _DASHED = "\N{BLACK RECTANGLE}", "\N{BOX DRAWINGS HEAVY TRIPLE DASH HORIZONTAL}"
+_SOLID = "\N{BLACK RECTANGLE}"
 _SQUARE = "\N{BLACK SQUARE}"
-# Readable on light and dark paper; told apart by hue and, after these, by dashes.
+# Readable on light and dark paper; as many lines are drawn as there are.
 _COLOURS = ("#0a84c6", "#e0601a", "#0f9d75", "#c76aa0", "#c98a00", "#7a6ff0", "#7d8590")
-_ORDERS = {Order.FIRST: "first", Order.SECOND: "second"}
+_DOMINATES = {
+    Order.FIRST: N_("Who dominates, first order"),
+    Order.SECOND: N_("Who dominates, second order"),
+}
 _RISKS = {
-    Risk.DEVIATION: "standard<br>deviation",
-    Risk.SEMIDEVIATION: "below<br>the mean",
-    Risk.TAIL: "tail",
-    Risk.TAIL_GAP: "mean<br>to tail",
-    Risk.GINI: "Gini tail",
+    Risk.DEVIATION: N_("standard<br>deviation"),
+    Risk.SEMIDEVIATION: N_("below<br>the mean"),
+    Risk.TAIL: N_("tail"),
+    Risk.TAIL_GAP: N_("mean<br>to tail"),
+    Risk.GINI: N_("Gini tail"),
 }
 
 
@@ -39,14 +44,16 @@ def quantile_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -
     """Draw each model's quantiles: the higher everywhere, the better."""
     curves = view.quantile_curves
     return _curves(
-        report, view, curves, ("quantiles", "Quantiles", "Score", "quantile"), theme_for(dark)
+        report, view, curves, ("quantiles", _("Quantiles"), _("Score"), "quantile"), theme_for(dark)
     )
 
 
 def tail_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
     """Draw the mean of each model's worst scores: dominance in the second order, by eye."""
     names = (
-        *("tail-value-at-risk", "Tail value at risk", "Mean of the worst share"),
+        "tail-value-at-risk",
+        _("How bad the worst replies are"),
+        _("Mean of the worst share"),
         "tail_value",
     )
     return _curves(report, view, view.tail_curves, names, theme_for(dark))
@@ -67,34 +74,37 @@ def violation_figure(
         "z": [[None if i == j else 1 - float(ratios[i, j]) for i, j in row] for row in pairs],
         "text": [[_ratio(ratios[at], bool(wins[at]), at, k) for at in row] for row in pairs],
         "hovertext": [
-            [
-                f"<b>{escape(names[i])}</b> over <b>{escape(names[j])}</b><br>"
-                f"violation ratio {ratios[i, j]:.4f}<br>"
-                f"p = {p_values[i, j]:.2g} before the correction"
-                for i, j in row
-            ]
+            [_described(names[i], names[j], ratios[i, j], p_values[i, j]) for i, j in row]
             for row in pairs
         ],
         "zmin": 0,
         "zmid": 0.5,
         "zmax": 1,
-        "textfont": {"size": 13 if k <= 12 else 10},  # its own choice counts the marks of bold
+        "textfont": {"size": 13 if k <= 12 else 12},  # its own choice counts the marks of bold
     }
     head = Head(
         file=f"violation-ratios-{order}",
-        title=f"Who dominates, {_ORDERS[order]} order",
+        title=_(_DOMINATES[order]),
         lines=(
-            *dominance_caption(report, view),
-            "In percent; 0: the row dominates",
-            "Bold: tests rank the row ahead",
+            *risk_caption(report, view),
+            _("In percent; 0: the row dominates"),
+            _("Bold: tests rank the row ahead"),
             key(
-                (_SQUARE, theme.ahead, "row nearer to dominance"),
-                (_SQUARE, theme.behind, "column nearer"),
+                (_SQUARE, theme.ahead, _("row nearer to dominance")),
+                (_SQUARE, theme.behind, _("column nearer")),
             ),
         ),
         numbers=risk_pairs(view, order).only("model", "opponent", "violation", "p_value", "ahead"),
+        method=dominance_method(report, view),
     )
     return matrix_figure(names, cells, [(i, i) for i in range(k)], theme, head)
+
+
+def _described(model: str, other: str, ratio: float, p: float) -> str:
+    return _(
+        "<b>{model}</b> over <b>{other}</b><br>violation ratio {ratio:.4f}<br>"
+        "p = {p:.2g} before the correction"
+    ).format(model=escape(model), other=escape(other), ratio=ratio, p=p)
 
 
 def radar_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
@@ -102,13 +112,16 @@ def radar_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> g
     theme, shown = theme_for(dark), _shown(view)
     head = Head(
         file="mean-risk",
-        title="Mean less risk",
+        title=_("Mean less risk"),
         lines=(
             *risk_caption(report, view),
-            f"tails: the worst {100 * report.settings.tail_p:.3g} %; outer is better",
+            _("tails: the worst {share:.3g} %; outer is better").format(
+                share=100 * report.settings.tail_p
+            ),
             *_names(view, shown),
         ),
         numbers=mean_risks(view),
+        method=risk_method(report, view),
     )
     traces = _polygons(view, shown)
     return finish(traces, theme, head, height=390, layout={"polar": _axes_of_risks(theme)})
@@ -132,7 +145,7 @@ def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
             "marker": {"size": 6},
             "hoverinfo": "text",
             "hovertext": [
-                f"<b>{escape(view.models[at])}</b><br>{_RISKS[risk].replace('<br>', ' ')}: "
+                f"<b>{escape(view.models[at])}</b><br>{_(_RISKS[risk]).replace('<br>', ' ')}: "
                 f"{view.mean_risks[at].mean:.4g} - {view.mean_risks[at].risks[risk]:.4g}"
                 for risk in (*Risk, *list(Risk)[:1])
             ],
@@ -151,7 +164,7 @@ def _axes_of_risks(theme: Theme) -> dict[str, Any]:
         "angularaxis": {
             **ring,
             "tickvals": _ANGLES,
-            "ticktext": list(_RISKS.values()),
+            "ticktext": [_(name) for name in _RISKS.values()],
             "rotation": 90,
             "direction": "clockwise",
         },
@@ -167,46 +180,61 @@ def _curves(
 ) -> go.Figure:
     file, title, axis, value = names
     shown = _shown(view)
+    shape = "vh" if file == "quantiles" else "linear"
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": view.places.tolist(),
-            "y": curves[at].tolist(),
-            "line": {**_line(place), "shape": "vh" if file == "quantiles" else "linear"},
-            "hovertemplate": (
-                f"<b>{escape(view.models[at])}</b><br>worst %{{x:.1%}}: %{{y:.4g}}<extra></extra>"
-            ),
-        }
+        _curve(view, curves[at], at, _line(place) | {"shape": shape})
         for place, at in enumerate(shown)
     ]
     head = Head(
         file=file,
         title=title,
-        lines=(*risk_caption(report, view), *_names(view, shown)),
+        lines=(*risk_caption(report, view), *_others(view, shown)),
         numbers=curve_table(view).only("model", "share", value),
+        method=risk_method(report, view),
     )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    named = line_names(
+        [(*_mark(place), view.models[at], float(curves[at][-1])) for place, at in enumerate(shown)],
+        (float(curves[shown].min()), float(curves[shown].max())),
+        _HEIGHT,
+        theme,
+    )
     layout = {
+        "annotations": named["annotations"],
+        "margin": named["margin"],
         "xaxis": {
             **common,
             "range": [0, 1],
             "tickformat": ".0%",
-            "title": axis_title("Share of the worst replies", theme),
+            "title": axis_title(_("Share of the worst replies"), theme),
         },
-        "yaxis": {**common, "title": axis_title(axis, theme)},
+        "yaxis": {**common, "range": named["range"], "title": axis_title(axis, theme)},
     }
-    return finish(traces, theme, head, height=330, layout=layout)
+    return finish(traces, theme, head, height=_HEIGHT, layout=layout)
+
+
+def _curve(view: RiskView, curve: FloatArray, at: int, line: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": view.places.tolist(),
+        "y": curve.tolist(),
+        "line": line,
+        "hovertemplate": (
+            f"<b>{escape(view.models[at])}</b><br>"
+            + _("worst {share}: {score}").format(share="%{x:.1%}", score="%{y:.4g}")
+            + "<extra></extra>"
+        ),
+    }
 
 
 def _shown(view: RiskView) -> list[int]:
     """Return the models that are drawn as lines: the best by the second order."""
-    return list(view.dominance[Order.SECOND].ranking[:_MOST_LINES])
+    return list(view.dominance[Order.SECOND].ranking[: len(_COLOURS)])
 
 
 def _line(place: int) -> dict[str, Any]:
-    dash = "solid" if place < len(_COLOURS) else "dot"
-    return {"color": _COLOURS[place % len(_COLOURS)], "width": 2.2, "dash": dash}
+    return {"color": _COLOURS[place], "width": 2.2}
 
 
 def _names(view: RiskView, shown: list[int]) -> list[str]:
@@ -218,12 +246,19 @@ def _names(view: RiskView, shown: list[int]) -> list[str]:
         if lines[-1] and width + len(name) + 5 > _LONGEST:
             lines.append([])
             width = 0
-        mark = _SOLID if place < len(_COLOURS) else _DASHED
-        lines[-1].append((mark, _COLOURS[place % len(_COLOURS)], name))
+        lines[-1].append((*_mark(place), name))
         width += len(name) + 5
-    named = [key(*line) for line in lines]
+    return [*(key(*line) for line in lines), *_others(view, shown)]
+
+
+def _mark(place: int) -> tuple[str, str]:
+    return _SOLID, _COLOURS[place]
+
+
+def _others(view: RiskView, shown: list[int]) -> list[str]:
     left = len(view.models) - len(shown)
-    return [*named, *([f"and {left} more, which rank behind"] if left else [])]
+    text = _("The first {shown}; {left} more rank behind").format(shown=len(shown), left=left)
+    return [text] if left else []
 
 
 def _ratio(ratio: float, win: bool, at: tuple[int, int], k: int) -> str:

@@ -7,7 +7,7 @@ whole width of a phone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -15,8 +15,17 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
-from coupled_arena.views.figures.caption import caption
-from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.core.language import N_, _
+from coupled_arena.stats.ranking.rank_sets import Scope
+from coupled_arena.views.figures.caption import board_method, caption
+from coupled_arena.views.figures.row_labels import (
+    FigureRow,
+    idle_lines,
+    italic,
+    row_label,
+    split_idle,
+)
+from coupled_arena.views.figures.theme import Head, Theme, finish, key, theme_for
 from coupled_arena.views.tables.leaderboard import rank_range, rank_set_sizes, standings
 from coupled_arena.views.tables.table import Table
 
@@ -26,15 +35,6 @@ _TIGHT_ROW = 38
 _MANY = 12  # models above which rows move together
 _DOT = "\N{BLACK CIRCLE}"
 _BAR = "\N{BLACK RECTANGLE}"
-
-
-@dataclass(frozen=True)
-class FigureRow:
-    """A line of text: a model, and what stands beside it in plotly's markup."""
-
-    model: str
-    text: str
-    known: bool = True
 
 
 def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -52,14 +52,18 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     level = f"{100 * (1 - board.alpha):.4g}%"
     head = Head(
         file="win-rates",
-        title="Win rates",
+        title=_("Win rates"),
         lines=(
             *caption(board),
-            key((_DOT, theme.accent, "win rate"), (_BAR, theme.pale, f"{level} interval")),
+            key(
+                (_DOT, theme.accent, _("win rate")),
+                (_BAR, theme.pale, _("{level} interval").format(level=level)),
+            ),
         ),
         numbers=_placed(board).only(
             "model", "win_rate", "standard_error", "low", "high", "comparisons"
         ),
+        method=board_method(board),
     )
     labels = [_rate_label(board, standing, theme) for standing in board.standings]
     return row_figure([dots], labels, theme, head, rate_axis(theme))
@@ -73,22 +77,32 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     bars = {
         **bar_lines([(row, p.rank_low, p.rank_high) for row, _, p in known], theme.pale, 12),
     }
+    possible = _("still possible, at {level}")
+    if board.scope is Scope.MARGINAL:
+        possible = _("still possible, at {level}, each model alone")
+    possible = possible.format(level=f"{100 * (1 - board.alpha):.4g}%")
     dots = {
         **marks([place.rank for _, _, place in known], rows, theme.accent),
         "hovertext": [_describe(standing, place) for _, standing, place in known],
     }
     head = Head(
         file="rank-sets",
-        title="Rank-sets",
+        title=_("Ranks still possible"),
         lines=(
             *caption(board),
-            key((_DOT, theme.accent, "rank"), (_BAR, theme.pale, "ranks still possible")),
+            key(
+                (_DOT, theme.accent, _("rank")),
+                (_BAR, theme.pale, possible),
+            ),
         ),
         numbers=_placed(board).only("model", "rank", "rank_low", "rank_high"),
+        method=board_method(board),
     )
     labels = [
         FigureRow(
-            s.model, f"<b>{rank_range(s.place)}</b>" if s.place else "<i>no rank</i>", bool(s.place)
+            s.model,
+            f"<b>{rank_range(s.place)}</b>" if s.place else italic(_("no rank")),
+            bool(s.place),
         )
         for s in board.standings
     ]
@@ -114,15 +128,16 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     ]
     head = Head(
         file="rank-set-sizes",
-        title="Size of rank-sets",
+        title=_("Size of rank-sets"),
         lines=(
             *caption(board),
             key(
-                (_BAR, theme.other, "people alone"),
-                (_BAR, theme.accent, "prediction-powered"),
+                (_BAR, theme.other, _("people alone")),
+                (_BAR, theme.accent, _("with the judge")),
             ),
         ),
         numbers=rank_set_sizes(board),
+        method=board_method(board),
     )
     labels = [
         FigureRow(
@@ -133,7 +148,7 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     ]
     axis = {**_rank_axis(max([*human.values(), *powered.values()], default=1), theme)}
     axis["range"] = [0, axis["range"][1]]
-    axis["title"] = axis_title("Ranks still possible", theme)
+    axis["title"] = axis_title(_("Ranks still possible"), theme)
     return row_figure(lines, labels, theme, head, axis)
 
 
@@ -143,14 +158,20 @@ def row_figure(
     theme: Theme,
     head: Head,
     axis: dict[str, Any],
+    lacking: str = N_("data"),
 ) -> go.Figure:
-    """Return a figure of traces whose y is the number of a row, from above."""
+    """Return a figure of traces whose y is the number of a row, from above.
+
+    The last rows of which nothing is known share a line that says what they are lacking.
+    """
+    rows, idle = split_idle(rows)
+    head = replace(head, lines=(*head.lines, *idle_lines(idle, lacking)))
     tall = _ROW if len(rows) <= _MANY else _TIGHT_ROW
     layout = {
         "xaxis": {"automargin": True, "zeroline": False, "gridcolor": theme.grid, **axis},
         "yaxis": {"range": [len(rows) - 0.6, -0.75], "visible": False},
         "annotations": [
-            each for row, label in enumerate(rows) for each in _annotations(row, label, theme)
+            each for row, label in enumerate(rows) for each in row_label(row, label, theme)
         ],
     }
     return finish(traces, theme, head, height=tall * len(rows) + 62, layout=layout)
@@ -217,7 +238,7 @@ def rate_axis(theme: Theme) -> dict[str, Any]:
         "range": [0, 1],
         "tickvals": [0, 0.25, 0.5, 0.75, 1],
         "tickformat": ".0%",
-        "title": axis_title("Win rate", theme),
+        "title": axis_title(_("Win rate"), theme),
     }
 
 
@@ -232,7 +253,7 @@ def _rank_axis(k: int, theme: Theme) -> dict[str, Any]:
     return {
         "range": [0.6, max(k, 2) + 0.4],
         "tickvals": ticks,
-        "title": axis_title("Rank, 1 is best", theme),
+        "title": axis_title(_("Rank, 1 is best"), theme),
     }
 
 
@@ -252,30 +273,27 @@ def _size(board: Leaderboard, standing: Standing) -> int:
 def _rate_label(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
     size = f'<span style="color:{theme.faint}">n = {_size(board, standing):,}</span>'
     if standing.place is None:
-        return FigureRow(standing.model, f"<i>no win rate</i>  {size}", known=False)
+        none = italic(_("no win rate"))
+        return FigureRow(standing.model, f"{none}  {size}", known=False)
     return FigureRow(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
 
 
-def _annotations(row: int, label: FigureRow, theme: Theme) -> list[dict[str, Any]]:
-    place: dict[str, Any] = {
-        "y": row,
-        "yshift": 17,
-        "showarrow": False,
-        "xref": "paper",
-        "font": {"color": theme.text if label.known else theme.faint},
-    }
-    return [
-        {**place, "text": shortened(label.model), "x": 0, "xanchor": "left"},
-        {**place, "text": label.text, "x": 1, "xanchor": "right"},
-    ]
-
-
 def _describe(standing: Standing, place: Place) -> str:
-    return (
-        f"<b>{escape(standing.model)}</b><br>"
-        f"{place.likely_rate:.1%}, between {place.low:.1%} and {place.high:.1%}<br>"
-        f"Rank {place.rank}, possible: {rank_range(place)}<br>"
-        f"{standing.wins} won, {standing.losses} lost, {standing.ties} tied, "
-        f"{standing.both_bad} both bad<br>"
-        f"{standing.identical} identical replies, which nobody was asked about"
+    return _(
+        "<b>{model}</b><br>{rate:.1%}, between {low:.1%} and {high:.1%}<br>"
+        "Rank {rank}, possible: {ranks}<br>"
+        "{wins} won, {losses} lost, {ties} tied, {both_bad} both bad<br>"
+        "{identical} identical replies, which nobody was asked about"
+    ).format(
+        model=escape(standing.model),
+        rate=place.likely_rate,
+        low=place.low,
+        high=place.high,
+        rank=place.rank,
+        ranks=rank_range(place),
+        wins=standing.wins,
+        losses=standing.losses,
+        ties=standing.ties,
+        both_bad=standing.both_bad,
+        identical=standing.identical,
     )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from html import escape
 from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from coupled_arena.views.tables.table import Table
 
 LINE = 16  # pixels of a line of text
 _TITLE = 44  # pixels of the title with its distance to the edge and to what follows
-_LONGEST_NAME = 22  # characters of a name that a phone has room for beside the numbers
+_LONGEST_NAME = 26  # characters of a name that a phone has room for beside the numbers
 _NAME_LINE = 14  # characters of a name on one line beside a matrix
-_FONT = "system-ui, sans-serif"
+_FONT = "sans-serif"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ def theme_for(dark: bool) -> Theme:
     return DARK if dark else LIGHT
 
 
+def on_paper(dark: bool) -> list[tuple[str, str]]:
+    """Return each colour with the one of a saved picture, which is for paper on every page."""
+    return list(zip(astuple(theme_for(dark)), astuple(LIGHT), strict=True))
+
+
 @dataclass(frozen=True)
 class Head:
     """What stands above a figure, and what is saved of it.
@@ -73,15 +79,18 @@ class Head:
     file : str
         Name of saved files, without ending.
     lines : tuple of str
-        The settings, and what the colours mean; may contain plotly's markup.
+        What was counted, and what the colours mean; may contain plotly's markup.
     numbers : Table
         Those behind the figure.
+    method : tuple of str
+        Settings in the terms of the field: beside the figure, and in pictures of it.
     """
 
     file: str
     title: str
     lines: tuple[str, ...]
     numbers: Table[Any]
+    method: tuple[str, ...] = ()
 
 
 def finish(
@@ -94,11 +103,35 @@ def finish(
 ) -> go.Figure:
     """Return the figure, `height` pixels without its head."""
     top = _TITLE + LINE * len(head.lines) + 14
+    layout = dict(layout)
+    margin = {"l": 20, "r": 26, "t": top, "b": 14, **layout.pop("margin", {})}
     common = {
+        **look(head.title, head.lines, theme),
+        "margin": margin,
+        "height": height + top,
+        "meta": {
+            "file": head.file,
+            "name": spoken(head.title, *head.lines),
+            "csv": head.numbers.csv(),
+            "method": list(head.method),
+            "paper": on_paper(theme is DARK),
+        },
+    }
+    return go.Figure({"data": traces, "layout": {**common, **layout}})
+
+
+def spoken(*lines: str) -> str:
+    """Return lines of plotly's markup as a screen reader is to say them."""
+    return ". ".join(Markup(line).striptags() for line in lines if line)
+
+
+def look(title: str, lines: Sequence[str], theme: Theme) -> dict[str, Any]:
+    """Return the part of a layout that is the same for all figures."""
+    return {
         "title": {
-            "text": f"<b>{head.title}</b>",
+            "text": f"<b>{title}</b>",
             "subtitle": {
-                "text": "<br>".join(head.lines),
+                "text": "<br>".join(lines),
                 "font": {"size": 12, "color": theme.faint},
             },
             "font": {"size": 16},
@@ -112,18 +145,10 @@ def finish(
         "hoverlabel": {"align": "left", "font": {"size": 13, "family": _FONT}},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 20, "r": 26, "t": top, "b": 14},
-        "height": height + top,
         "dragmode": False,  # a finger on a phone scrolls the page
         "showlegend": False,
-        "meta": {
-            "file": head.file,
-            "csv": head.numbers.csv(),
-            # A saved picture is for paper, whatever the page looks like.
-            "paper": list(zip(astuple(theme), astuple(LIGHT), strict=True)),
-        },
+        "template": "none",
     }
-    return go.Figure({"data": traces, "layout": {**common, **layout, "template": "none"}})
 
 
 def key(*entries: tuple[str, str, str]) -> str:
@@ -131,10 +156,10 @@ def key(*entries: tuple[str, str, str]) -> str:
     return "   ".join(f'<span style="color:{c}">{mark}</span> {what}' for mark, c, what in entries)
 
 
-def shortened(name: str) -> str:
+def shortened(name: str, most: int = _LONGEST_NAME) -> str:
     """Cut the middle: models of one family differ at the end of their names."""
-    if len(name) > _LONGEST_NAME:
-        half = (_LONGEST_NAME - 1) // 2
+    if len(name) > most:
+        half = (most - 1) // 2
         name = f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
     return escape(name, quote=False)  # plotly shows &quot; as it stands
 

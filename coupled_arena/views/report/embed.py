@@ -41,17 +41,23 @@ def figure(draw: Draw, reading: str) -> Markup:
     # The page has the numbers once, as a link.
     meta, _ = (each["layout"].pop("meta") for each in both.values())
     return Markup(
-        '<figure><div class="plot" role="img" aria-label="{file}" style="height:{height:.0f}px">'
+        '<figure><div class="plot" role="img" aria-label="{name}" style="height:{height:.0f}px">'
         '</div><script type="application/json">{data}</script>'
         '<figcaption>{reading} <a download="{file}.csv" '
         'href="data:text/csv;charset=utf-8,{numbers}">Its numbers as CSV</a></figcaption></figure>'
     ).format(
         file=meta["file"],
+        name=meta["name"],
         height=layout["height"],
         data=Markup(_in_script(both)),
-        reading=reading,
+        reading=" ".join([reading, *_settings(meta)]),
         numbers=quote(_steady_table(meta["csv"])),
     )
+
+
+def _settings(meta: dict[str, Any]) -> list[str]:
+    method = " \N{MIDDLE DOT} ".join(meta.get("method", ()))
+    return [f"Settings: {method}."] if method else []
 
 
 def figures(*drawn: Markup) -> Markup:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Iterator
 from importlib.metadata import version
 
@@ -16,12 +15,12 @@ from coupled_arena.stats.ranking import rank_sets
 from coupled_arena.store.queries.inventory import Inventory, ModelRecord
 from coupled_arena.store.transfer.fingerprint import COVERED
 from coupled_arena.views.markup import facts, heading, joined, listed, paragraph, table
+from coupled_arena.views.paths import nameless
 from coupled_arena.views.report.collect import SEED, SUB_SAMPLINGS, Report
 
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "plotly")
 _VERSIONS = ("torch", "transformers", "bitsandbytes")
 _REVISION = ("commit", "sha256")
-_FOLDERS = re.compile(r"(^|(?<=:))(~|[A-Za-z]:)?[/\\].*[/\\](?=[^/\\])")
 
 
 def summary(report: Report) -> Markup:
@@ -69,11 +68,6 @@ def basis(report: Report) -> Markup:
             paragraph(_covered(), "hint"),
         ]
     )
-
-
-def nameless(path: str) -> str:
-    """Return a source without the folders of the machine it lies on."""
-    return _FOLDERS.sub(r"\1", path.rstrip("/\\"))
 
 
 def _settings(report: Report) -> Iterator[tuple[str, object]]:

@@ -25,7 +25,7 @@ def page(report: Report) -> str:
     """Return the report as HTML; two of one store differ in the date alone."""
     parts = {name: (title, made(report)) for name, (title, made) in SECTIONS.items()}
     parts["basis"] = ("What this rests on", basis(report))
-    scripts = {"plotly": get_plotlyjs(), "script": _asset("report.js")}
+    scripts = {"plotly": get_plotlyjs(), "script": _asset("report.js"), "sort": _asset("sort.js")}
     template = Environment(autoescape=True).from_string(_asset("report.html"))
     return template.render(
         policy=Markup(_policy(scripts.values())),

@@ -46,6 +46,7 @@ from coupled_arena.views.words.audit import audit_findings
 from coupled_arena.views.words.coupling import coupling_warnings
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.risk import risk_findings
+from coupled_arena.views.words.verdict import board_verdict
 
 _AUDIT_FIGURES = {
     "efficiency": efficiency_figure,
@@ -158,6 +159,7 @@ def _board(board: Leaderboard) -> Iterator[Markup]:
         }[board.source],
         3,
     )
+    yield paragraph(board_verdict(board), "headline")
     yield board_table(board)
     drawn = [
         figure(partial(rank_figure, board), BOARD["ranks"]),

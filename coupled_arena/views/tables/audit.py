@@ -10,9 +10,11 @@ from typing import Any
 
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
+from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.differences import Difference
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
-from coupled_arena.views.words.audit import audit_warnings, audit_words, plan_words
+from coupled_arena.views.words.audit import audit_warnings, audit_words
+from coupled_arena.views.words.plan import plan_words
 
 _RHO_SQUARED = "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"
 _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}"
@@ -24,13 +26,13 @@ def _span(name: str, form: str) -> Callable[[Any], str]:
 
 
 _COUNTS: tuple[Column[ModelAudit], ...] = (
-    Column("n", int, "Comparisons in the 2x2 table, with a vote and a verdict", heading="Both"),
+    Column("n", int, "Comparisons in the 2x2 table, with a vote and a verdict", heading=N_("Both")),
     Column("both", int, "Of these: judge and people prefer the model"),
     Column("human_alone", int, "People alone prefer it"),
     Column("judge_alone", int, "The judge alone prefers it"),
     Column("neither", int, "Neither prefers it"),
     Column("votes", int, "Comparisons with vote and verdict, dropped ties included"),
-    Column("judge_only", int, "Comparisons with a verdict alone", heading="Verdict alone"),
+    Column("judge_only", int, "Comparisons with a verdict alone", heading=N_("Verdict alone")),
 )
 _WORTHS: tuple[Column[ModelAudit], ...] = (
     Column(
@@ -46,19 +48,24 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         "tau",
         float,
         "Votes that one vote is worth with the verdicts there are",
-        heading="Vote worth now",
+        heading=N_("Vote worth now"),
         text=".2f",
     ),
     Column(
         "tau_max",
         float,
         "Votes that one vote is worth with verdicts without end",
-        heading="At most",
+        heading=N_("At most"),
         text=".2f",
         strong=True,
     ),
     Column(
-        "tau_max_low", float, "Lower bound of tau_max", heading=LEVEL, text=_span("tau_max", ".2f")
+        "tau_max_low",
+        float,
+        "Lower bound of tau_max",
+        heading=LEVEL,
+        text=_span("tau_max", ".2f"),
+        by="tau_max",
     ),
     Column("tau_max_high", float, "Upper bound of tau_max"),
     Column("at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"),
@@ -78,32 +85,44 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
     ),
 )
 AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
     *_COUNTS,
-    Column("b", float, "How often people prefer the model", heading="b", text=".1%"),
-    Column("b_low", float, "Lower bound of b", heading=LEVEL, text=_span("b", ".1%")),
+    Column("b", float, "How often people prefer the model", heading=N_("b"), text=".1%"),
+    Column("b_low", float, "Lower bound of b", heading=LEVEL, text=_span("b", ".1%"), by="b"),
     Column("b_high", float, "Upper bound of b"),
-    Column("p", float, "Judge agrees where people prefer the model", heading="p", text=".1%"),
-    Column("q", float, "Judge agrees where they do not", heading="q", text=".1%"),
+    Column("p", float, "Judge agrees where people prefer the model", heading=N_("p"), text=".1%"),
+    Column("q", float, "Judge agrees where they do not", heading=N_("q"), text=".1%"),
     Column("judge_score", float, "How often the judge prefers the model"),
-    Column("agreement", float, "Same answer of both", heading="Agrees", text=".1%"),
+    Column("agreement", float, "Same answer of both", heading=N_("Agrees"), text=".1%"),
     Column(
         "balanced_agreement",
         float,
         "Mean of p and q: one half by guessing",
-        heading="Balanced",
+        heading=N_("Balanced"),
         text=".1%",
     ),
     Column(
-        "judge_bias", float, "Judge's score less people's", heading="Bias", text="+.1%", strong=True
+        "judge_bias",
+        float,
+        "Judge's score less people's",
+        heading=N_("Bias"),
+        text="+.1%",
+        strong=True,
     ),
-    Column("bias_low", float, "Lower bound of the bias", heading=LEVEL, text=_span("bias", "+.1%")),
+    Column(
+        "bias_low",
+        float,
+        "Lower bound of the bias",
+        heading=LEVEL,
+        text=_span("bias", "+.1%"),
+        by="judge_bias",
+    ),
     Column("bias_high", float, "Upper bound of the bias"),
     Column(
         "bias_possible",
         float,
         "Largest bias, either way, of a judge that agrees as often",
-        heading="Possible bias",
+        heading=N_("Possible bias"),
         text=".1%",
     ),
     Column("rho", float, "Correlation of judge and people"),
@@ -111,35 +130,48 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
 )
 
 
-def audit_models(audit: Audit) -> Table[ModelAudit]:
-    """Return a row for each model, the one that people prefer most often first."""
-    return table_of(AUDIT_MODELS, audit.models, alpha=audit.alpha).showing(
+def audit_models(audit: Audit, *, known: bool = False) -> Table[ModelAudit]:
+    """Return a row for each model, or each that is known of, the people's favourite first."""
+    rows = [row for row in audit.models if row.n or not known]
+    return table_of(AUDIT_MODELS, rows, alpha=audit.alpha).showing(
         *("model", "n", "judge_only", "b", "p", "q", "agreement", "balanced_agreement"),
         *("judge_bias", "bias_low", "bias_possible", "rho_squared", "lambda", "tau", "tau_max"),
     )
 
 
 DIFFERENCES: tuple[Column[Difference], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("other", str, "Name of the model it is compared with", heading="Over"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("other", str, "Name of the model it is compared with", heading=N_("Over")),
     Column(
         "human",
         float,
         "Win rate of the model less the other's, by people alone",
-        heading="People",
+        heading=N_("People"),
         text="+.1%",
     ),
-    Column("human_low", float, "Lower bound of human", heading=LEVEL, text=_span("human", "+.1%")),
+    Column(
+        "human_low",
+        float,
+        "Lower bound of human",
+        heading=LEVEL,
+        text=_span("human", "+.1%"),
+        by="human",
+    ),
     Column("human_high", float, "Upper bound of human"),
     Column(
         "powered",
         float,
         "The same with the judge's verdicts",
-        heading="With the judge",
+        heading=N_("With the judge"),
         text="+.1%",
     ),
     Column(
-        "powered_low", float, "Lower bound of powered", heading=LEVEL, text=_span("powered", "+.1%")
+        "powered_low",
+        float,
+        "Lower bound of powered",
+        heading=LEVEL,
+        text=_span("powered", "+.1%"),
+        by="powered",
     ),
     Column("powered_high", float, "Upper bound of powered"),
     Column(
@@ -147,7 +179,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         float,
         "Weight of the verdicts on the model",
         attrgetter("tuning"),
-        "Weights of the judge",
+        N_("Weights of the judge"),
         lambda row: f"{row.tuning:.2f}, {row.other_tuning:.2f}",
     ),
     Column(
@@ -221,6 +253,8 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
         "judge_only_comparisons": audit.judge_only,
         "clusters": estimates.means.clusters,
         "tau_max_range": {ties.value: list(pair) for ties, pair in audit.tau_max_range.items()},
+        "board_explained": audit.board_explained,
+        "board_tau_max": audit.board_tau_max,
         "largest_bias": audit.largest_bias,
         "smallest_gap": audit.smallest_gap,
         "order_is_safe": audit.order_is_safe,

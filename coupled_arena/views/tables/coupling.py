@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
+from coupled_arena.core.language import N_
+from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.views.addresses import COUNTED
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.coupling import coupling_warnings
 
 _Row = dict[str, Any]
-_PROTOCOLS = ("coupled", "independent")  # in the order of an array's axis
+# In the order of an array's axis.
+_PROTOCOLS = {
+    "coupled": N_("Prompts, coupled"),
+    "independent": N_("Prompts, independent"),
+}
+_BATTLES = {
+    Mode.COUPLED: N_("Battles,\ncoupled"),
+    Mode.INDEPENDENT: N_("Battles,\nindependent"),
+}
 _FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance")
 
 
@@ -21,14 +32,14 @@ _DIFFERENCES: tuple[Column[PairSavings], ...] = (
         "difference_coupled",
         float,
         "Difference of mean scores under coupling",
-        heading="Difference, coupled",
+        heading=N_("Difference, coupled"),
         text="+.4f",
     ),
     Column(
         "difference_independent",
         float,
         "Difference of mean scores, independent",
-        heading="Independent",
+        heading=N_("Independent"),
         text="+.4f",
     ),
     Column("difference_error_coupled", float, "Its standard error, clustered by prompt"),
@@ -51,14 +62,14 @@ _VARIANCES: tuple[Column[PairSavings], ...] = (
         "pooled_variance_coupled",
         float,
         "Of the score difference, over all answers",
-        heading="Variance, coupled",
+        heading=N_("Variance, coupled"),
         text=".4f",
     ),
     Column(
         "pooled_variance_independent",
         float,
         "Of the score difference, over all answers",
-        heading="Independent",
+        heading=N_("Independent"),
         text=".4f",
     ),
 )
@@ -67,7 +78,7 @@ _SAVINGS: tuple[Column[PairSavings], ...] = (
         "savings",
         float,
         "Share of the samples that coupling makes needless for the same error",
-        heading="Samples saved",
+        heading=N_("Samples saved"),
         text=".1%",
         strong=True,
     ),
@@ -77,6 +88,7 @@ _SAVINGS: tuple[Column[PairSavings], ...] = (
         "Lower bound of the savings",
         heading=LEVEL,
         text=lambda row: span(row.savings_low, row.savings_high, ".1%"),
+        by="savings",
     ),
     Column("savings_high", float, "Upper bound of the savings"),
     Column("savings_within", float, "Savings for a fixed set of prompts"),
@@ -86,7 +98,7 @@ PAIRS: tuple[Column[PairSavings], ...] = (
         "model_a",
         str,
         "Name of model a",
-        heading="Pair",
+        heading=N_("Pair"),
         text=lambda row: f"{row.model_a} | {row.model_b}",
     ),
     Column("model_b", str, "Name of model b"),
@@ -102,7 +114,7 @@ PAIRS: tuple[Column[PairSavings], ...] = (
         "mean_covariance",
         float,
         "Of the two scores under coupling, within prompts",
-        heading="Covariance",
+        heading=N_("Covariance"),
         text="+.4f",
     ),
     Column("mean_covariance_error", float, "Its standard error"),
@@ -113,7 +125,7 @@ PAIRS: tuple[Column[PairSavings], ...] = (
         "identity_gap",
         float,
         "Independent variance less coupled variance less twice the covariance, within prompts",
-        heading="Proposition 1: gap",
+        heading=N_("Proposition 1: gap"),
         text=lambda row: f"{row.identity_gap:+.4f} ± {row.identity_gap_error:.4f}",
     ),
     Column("identity_gap_error", float, "Its standard error"),
@@ -151,9 +163,9 @@ def with_prompts_needed(
             int,
             f"Prompts that an interval of ± {error:g} takes, {protocol}",
             lambda row, at=at: needed[row][at],
-            f"Prompts, {protocol}",
+            heading,
         )
-        for at, protocol in enumerate(_PROTOCOLS)
+        for at, (protocol, heading) in enumerate(_PROTOCOLS.items())
     )
 
 
@@ -167,10 +179,24 @@ def with_published_gains(table: Table[PairSavings], gains: Sequence[float]) -> T
                 float,
                 "The paper's gain, about 0.1 where nothing is saved",
                 found.__getitem__,
-                "Published",
+                N_("Published"),
                 ".1%",
             )
         ]
+    )
+
+
+def with_battles(
+    table: Table[PairSavings], counts: Mapping[tuple[str, str, Mode], int]
+) -> Table[PairSavings]:
+    """Return the pairs with how many battles of each mode have these scores."""
+
+    def counted(mode: Mode) -> Callable[[PairSavings], int | None]:
+        return lambda row: counts.get((row.model_a, row.model_b, mode))
+
+    return table.joined(
+        Column(name, int, f"Battles with these scores, {mode}", counted(mode), _BATTLES[mode])
+        for name, mode in COUNTED.items()
     )
 
 

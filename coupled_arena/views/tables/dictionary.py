@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from coupled_arena.views.tables import (
+    agreement,
     audit,
+    battles,
     coupling,
     experiments,
     leaderboard,
     modes,
+    parting,
     replies,
     risk,
 )
@@ -26,6 +29,8 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "audit: models": audit.AUDIT_MODELS,
     "audit: differences": audit.DIFFERENCES,
     "plan": audit.PLAN,
+    "agreement": agreement.AGREEMENT,
+    "battles behind a number": battles.FOUND_BATTLES,
     "coupling: pairs": coupling.PAIRS,
     "coupling: prompts of a pair": coupling.PROMPTS,
     "coupling: error curves of a pair": coupling.CURVES,
@@ -36,6 +41,8 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "resample: rankings": experiments.RANKINGS,
     "resample: rank-sets": experiments.RANK_SETS,
     "simulate: rank-sets": experiments.COVERAGE,
+    "simulate: rank-sets that are watched": experiments.WATCHED,
     "simulate: intervals": experiments.INTERVALS,
+    "explain: options": parting.PARTING,
     "replies of `generate` in Python": replies.REPLIES,
 }

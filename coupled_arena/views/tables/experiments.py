@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from coupled_arena.core.language import N_
 from coupled_arena.views.tables.table import Column, Table, table_of
 from coupled_arena.views.values import plain
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     )
     from coupled_arena.stats.simulation.rank_set_runs import RankSetQuality
     from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
+    from coupled_arena.stats.simulation.watching import Watch, Watched
 
 _Row = dict[str, Any]
 
@@ -25,16 +27,18 @@ def _plus_minus(name: str) -> Any:
 
 
 RANKINGS: tuple[Column[RankSetQuality], ...] = (
-    Column("ranking", str, "baseline, judge, human or ppr", heading="Ranking"),
-    Column("human", int, "Comparisons that kept their vote", heading="Votes"),
-    Column("alpha", float, "Error level", heading="Alpha", text="g"),
-    Column("size", float, "Ranks in a rank-set, mean", heading="Size", text=_plus_minus("size")),
+    Column("ranking", str, "baseline, judge, human or ppr", heading=N_("Ranking")),
+    Column("human", int, "Comparisons that kept their vote", heading=N_("Votes")),
+    Column("alpha", float, "Error level", heading=N_("Alpha"), text="g"),
+    Column(
+        "size", float, "Ranks in a rank-set, mean", heading=N_("Size"), text=_plus_minus("size")
+    ),
     Column("size_error", float, "Its standard error"),
     Column(
         "intersection",
         float,
         "Share of repeats where all rank-sets meet the baseline's",
-        heading="Meets baseline",
+        heading=N_("Meets baseline"),
         text=_plus_minus("intersection"),
     ),
     Column("intersection_error", float, "Its standard error"),
@@ -42,7 +46,7 @@ RANKINGS: tuple[Column[RankSetQuality], ...] = (
         "coverage",
         float,
         "Share of repeats where all rank-sets contain the baseline's",
-        heading="Contains it",
+        heading=N_("Contains it"),
         text=_plus_minus("coverage"),
     ),
     Column("coverage_error", float, "Its standard error"),
@@ -55,13 +59,13 @@ def rankings(result: Resampling) -> Table[RankSetQuality]:
 
 
 RANK_SETS: tuple[Column[_Row], ...] = (
-    Column("ranking", str, "baseline, judge, human or ppr", heading="Ranking"),
-    Column("human", int, "Comparisons that kept their vote", heading="Votes"),
-    Column("alpha", float, "Error level", heading="Alpha", text="g"),
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("low", int, "Best rank of the rank-set", heading="From rank"),
-    Column("high", int, "Worst rank of the rank-set", heading="To rank"),
-    Column("probability", float, "Share of the repeats", heading="Repeats", text=".1%"),
+    Column("ranking", str, "baseline, judge, human or ppr", heading=N_("Ranking")),
+    Column("human", int, "Comparisons that kept their vote", heading=N_("Votes")),
+    Column("alpha", float, "Error level", heading=N_("Alpha"), text="g"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("low", int, "Best rank of the rank-set", heading=N_("From rank")),
+    Column("high", int, "Worst rank of the rank-set", heading=N_("To rank")),
+    Column("probability", float, "Share of the repeats", heading=N_("Repeats"), text=".1%"),
 )
 
 
@@ -121,17 +125,17 @@ def resampling_text(result: Resampling, answer: dict[str, Any]) -> str:
 
 
 COVERAGE: tuple[Column[RankSetCoverage], ...] = (
-    Column("ranking", str, "human or ppr", heading="Ranking"),
-    Column("cutoff", str, "How the cut-off allows for all models at once", heading="Cutoff"),
+    Column("ranking", str, "human or ppr", heading=N_("Ranking")),
+    Column("cutoff", str, "How the cut-off allows for all models at once", heading=N_("Cutoff")),
     Column(
         "coverage",
         float,
         "Share of repeats where all rank-sets contain the true ranks",
-        heading="Rank-sets cover",
+        heading=N_("Rank-sets cover"),
         text=_plus_minus("coverage"),
     ),
     Column("coverage_error", float, "Its binomial standard error"),
-    Column("size", float, "Ranks in a rank-set, mean", heading="Size", text=".3f"),
+    Column("size", float, "Ranks in a rank-set, mean", heading=N_("Size"), text=".3f"),
 )
 
 
@@ -141,18 +145,18 @@ def coverage(result: Simulation) -> Table[RankSetCoverage]:
 
 
 INTERVALS: tuple[Column[_Row], ...] = (
-    Column("ranking", str, "human or ppr", heading="Ranking"),
-    Column("model", int, "Its place in the truth, 1 is the strongest", heading="Model"),
-    Column("theta", float, "True win rate", heading="Win rate", text=".1%"),
+    Column("ranking", str, "human or ppr", heading=N_("Ranking")),
+    Column("model", int, "Its place in the truth, 1 is the strongest", heading=N_("Model")),
+    Column("theta", float, "True win rate", heading=N_("Win rate"), text=".1%"),
     Column(
         "coverage",
         float,
         "Share of repeats where the interval contains it",
-        heading="Interval covers",
+        heading=N_("Interval covers"),
         text=".3f",
     ),
-    Column("bias", float, "Mean estimate less the truth", heading="Bias", text="+.4f"),
-    Column("width", float, "Of the intervals, mean over models", heading="Width", text=".4f"),
+    Column("bias", float, "Mean estimate less the truth", heading=N_("Bias"), text="+.4f"),
+    Column("width", float, "Of the intervals, mean over models", heading=N_("Width"), text=".4f"),
 )
 
 
@@ -174,16 +178,85 @@ def intervals(result: Simulation) -> Table[_Row]:
     return table_of(INTERVALS, rows)
 
 
-def simulation_answer(result: Simulation) -> dict[str, Any]:
-    """Return a simulation as JSON values."""
-    plan, truth = result.plan, result.plan.truth
+WATCHED: tuple[Column[Watched], ...] = (
+    Column("ranking", str, "human or ppr", heading=N_("Ranking")),
+    Column("cutoff", str, "How the cut-off allows for all models at once", heading=N_("Cutoff")),
+    Column(
+        "coverage",
+        float,
+        "Share of repeats where at every look all rank-sets contain the true ranks",
+        heading=N_("Right at all looks"),
+        text=_plus_minus("coverage"),
+    ),
+    Column("coverage_error", float, "Its binomial standard error"),
+    Column(
+        "coverage_at_last",
+        float,
+        "Share of repeats where they do at the last look",
+        heading=N_("At the last"),
+        text=".3f",
+    ),
+    Column(
+        "separated",
+        float,
+        "Share of repeats where some model is ever first alone",
+        heading=N_("A first place"),
+        text=".3f",
+    ),
+    Column("votes", float, "Median votes when it is", heading=N_("After votes"), text=",.0f"),
+    Column(
+        "settled",
+        float,
+        "Share of repeats where all rank-sets ever are the true ranks",
+        heading=N_("All places"),
+        text=".3f",
+    ),
+    Column(
+        "settled_votes",
+        float,
+        "Median votes when they are",
+        heading=N_("After votes"),
+        text=",.0f",
+    ),
+    Column(
+        "size", float, "Ranks in a rank-set at the last look, mean", heading=N_("Size"), text=".3f"
+    ),
+)
+
+
+def watched(result: Watch) -> Table[Watched]:
+    """Return whether rank-sets are right at all looks together, by ranking and cut-off."""
+    return table_of(WATCHED, result.cutoffs)
+
+
+def simulation_settings(plan: SimulationPlan) -> dict[str, Any]:
+    """Return the truth of a simulation, and how it was ranked, as JSON values."""
+    truth = plan.truth
     low, high = truth.ranks.tolist()
     return {
         "world": plain(asdict(truth)),
         "theta": truth.theta.tolist(),
         "true_ranks": [list(pair) for pair in zip(low, high, strict=True)],
-        "repeats": result.repeats,
         **_settings(plan, "alpha", "covariance", "weighting", "seed"),
+    }
+
+
+def watched_answer(result: Watch) -> dict[str, Any]:
+    """Return what somebody who looks again and again saw, as JSON values."""
+    return {
+        **simulation_settings(result.plan.simulation),
+        "repeats": result.repeats,
+        "every": result.plan.every,
+        "pairing": result.plan.pairing,
+        "watched": watched(result).records(),
+    }
+
+
+def simulation_answer(result: Simulation) -> dict[str, Any]:
+    """Return a simulation as JSON values."""
+    return {
+        **simulation_settings(result.plan),
+        "repeats": result.repeats,
         "rank_sets": coverage(result).records(),
         "intervals": [
             {
@@ -194,6 +267,7 @@ def simulation_answer(result: Simulation) -> dict[str, Any]:
             }
             for one in result.intervals
         ],
+        "filled": result.filled,
         "fallbacks": result.fallbacks,
         "warnings": list(result.warnings),
     }

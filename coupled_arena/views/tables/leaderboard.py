@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
 from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.read import BoardSource
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
+from coupled_arena.analysis.leaderboard.result import HeadToHead, Leaderboard, Place, Standing
+from coupled_arena.core.language import N_, _
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
-from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
 from coupled_arena.views.tables.modes import modes_answer
-from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
-from coupled_arena.views.words.leaderboard import board_warnings, nothing_counted
+from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, span, table_of
+from coupled_arena.views.words.leaderboard import board_warnings
+from coupled_arena.views.words.verdict import board_verdict
 
 _DASH = "\N{EN DASH}"
 _Row = dict[str, Any]
@@ -42,14 +45,14 @@ def _of_place(name: str) -> Any:
 
 _COUNTED = "What the win rate of people, or of the judge on its own board, is a fraction of"
 STANDINGS: tuple[Column[Standing], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
         "win_rate",
         float,
-        "Mean over opponents of the probability to be preferred, 0 to 1; a judge's correction "
-        "may leave that range",
+        "Mean over opponents of the probability to be preferred (and half that of a tie, where "
+        "ties are half a win), 0 to 1; a judge's correction may leave that range",
         _of_place("win_rate"),
-        "Win rate",
+        N_("Win rate"),
         lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,
         strong=True,
     ),
@@ -61,29 +64,31 @@ STANDINGS: tuple[Column[Standing], ...] = (
         _of_place("low"),
         LEVEL,
         lambda row: span(row.place.low, row.place.high, ".1%") if row.place else _DASH,
+        by="win_rate",
     ),
     Column("high", float, "Upper bound of the win rate's interval", _of_place("high")),
     Column("rank", int, "Position by the estimates, 1 is best", _of_place("rank")),
     Column(
         "rank_low",
         int,
-        "Best rank still possible, jointly for all models",
+        "Best rank still possible, jointly for all models (marginal rank-sets: for each alone)",
         _of_place("rank_low"),
-        "Rank",
+        N_("Rank"),
         lambda row: rank_range(row.place) if row.place else _DASH,
+        by="rank",
     ),
     Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
-    Column("human_votes", int, "Comparisons that a person decided", heading="Votes"),
-    Column("judge_verdicts", int, "Comparisons that the judge decided", heading="Verdicts"),
-    Column("wins", int, "Votes for the model", heading="Wins"),
-    Column("losses", int, "Votes for the other model", heading="Losses"),
-    Column("ties", int, "Votes for neither", heading="Ties"),
-    Column("both_bad", int, "Votes against both", heading="Both bad"),
+    Column("human_votes", int, "Comparisons that a person decided", heading=N_("Votes")),
+    Column("judge_verdicts", int, "Comparisons that the judge decided", heading=N_("Verdicts")),
+    Column("wins", int, "Votes for the model", heading=N_("Wins")),
+    Column("losses", int, "Votes for the other model", heading=N_("Losses")),
+    Column("ties", int, "Votes for neither", heading=N_("Ties")),
+    Column("both_bad", int, "Votes against both", heading=N_("Both bad")),
     Column(
         "identical",
         int,
         "Ties of identical replies, which nobody was asked about",
-        heading="Identical",
+        heading=N_("Identical"),
     ),
     Column("comparisons", int, _COUNTED),
 )
@@ -106,13 +111,15 @@ def rank_set_sizes(board: Leaderboard) -> Table[_Row]:
 
 
 RANK_SET_SIZES: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("size_human", int, "Ranks still possible by people's votes alone", heading="By people"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column(
+        "size_human", int, "Ranks still possible by people's votes alone", heading=N_("By people")
+    ),
     Column(
         "size_prediction_powered",
         int,
         "Ranks still possible by votes and verdicts together",
-        heading="With the judge",
+        heading=N_("With the judge"),
     ),
 )
 
@@ -138,14 +145,14 @@ def head_to_head(board: Leaderboard) -> Table[_Row]:
 
 
 HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("opponent", str, "Name of the other model", heading="Opponent"),
-    Column("wins", int, "Comparisons that the model won", heading="Wins"),
-    Column("losses", int, "Comparisons that the opponent won", heading="Losses"),
-    Column("ties", int, "Comparisons that neither won, both bad included", heading="Ties"),
-    Column("comparisons", int, "All comparisons of the two", heading="Comparisons"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("opponent", str, "Name of the other model", heading=N_("Opponent")),
+    Column("wins", int, "Comparisons that the model won", heading=N_("Wins")),
+    Column("losses", int, "Comparisons that the opponent won", heading=N_("Losses")),
+    Column("ties", int, "Comparisons that neither won, both bad included", heading=N_("Ties")),
+    Column("comparisons", int, "All comparisons of the two", heading=N_("Comparisons")),
     Column(
-        "win_rate", float, "Fraction of them that the model won", heading="Win rate", text=".1%"
+        "win_rate", float, "Fraction of them that the model won", heading=N_("Win rate"), text=".1%"
     ),
 )
 
@@ -168,12 +175,12 @@ def bradley_terry_table(found: BradleyTerry) -> Table[_Row]:
 
 
 BRADLEY_TERRY: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
         "score",
         float,
         "On the scale of Elo ratings, their mean 1000: 400 points are odds of ten to one",
-        heading="Bradley-Terry",
+        heading=N_("Bradley-Terry"),
         text=".0f",
     ),
     Column(
@@ -182,18 +189,49 @@ BRADLEY_TERRY: tuple[Column[_Row], ...] = (
         "Lower bound of the score, by a bootstrap",
         heading=LEVEL,
         text=lambda row: span(row["low"], row["high"], ".0f"),
+        by="score",
     ),
     Column("high", float, "Upper bound of the score"),
 )
 
 
-def board_table(board: Leaderboard) -> Markup:
-    """Return the standings as markup, and what the board cannot say yet."""
+def board_table(board: Leaderboard, address: Address[Standing] | None = None) -> Markup:
+    """Return the standings as markup, and what the board cannot say yet.
+
+    Parameters
+    ----------
+    address : callable, optional
+        Where cells lead: see `Table.html`.
+    """
     notes = listed(board_warnings(board), "hint")
     if board.estimate is None:
-        nothing = paragraph(nothing_counted(board), "hint")
-        return joined([nothing, notes]) if board.standings else nothing
-    return joined([standings(board).html(), notes])
+        return notes if board.standings else Markup("")
+    return joined([standings(board).html(address=address), notes])
+
+
+def pair_table(board: Leaderboard, address: Callable[[str, str], str]) -> Markup:
+    """Return who beat whom as a folded table, each cell of which leads to its battles.
+
+    Parameters
+    ----------
+    address : callable
+        Returns where a model against an opponent leads.
+    """
+    names = [standing.model for standing in board.standings]
+
+    def cell(model: str, opponent: str, pair: HeadToHead) -> Cell:
+        if not pair.comparisons:
+            return Cell(_DASH, None)
+        won = broken(f"{pair.wins}/{pair.comparisons}")
+        return Cell(link(address(model, opponent), won), pair.wins / pair.comparisons)
+
+    rows = (
+        [model, *(cell(model, *met) for met in zip(names, pairs, strict=True))]
+        for model, pairs in zip(names, board.head_to_head, strict=True)
+    )
+    summary = Markup("<summary>{}</summary>").format(_("The pairs as a table: won, of how many"))
+    inside = table([_("Model"), *names], rows)
+    return Markup('<details class="pair-table">{}{}</details>').format(summary, inside)
 
 
 def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[str, Any]:
@@ -206,6 +244,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "source": board.source.value,
         "judge": estimates.selection.judge,
         "mode": board.mode.value if board.mode else "all",
+        "voter": estimates.selection.voter,
         "lambda": estimate.power_tuning if estimate else 0.0,
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
@@ -214,8 +253,12 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "alpha": board.alpha,
         "covariance": (estimate.kind if estimate else estimates.method.covariance).value,
         "weighting": (estimate.weighting if estimate else estimates.method.weighting).value,
+        "filled_in": estimate.thin.pairs if estimate and estimate.thin else 0,
         "cutoff": board.cutoff.value,
+        "sets": board.scope.value,
+        "ties": estimates.method.ties.value,
         "coupled_against_independent": modes_answer(modes, board.alpha) if modes else None,
+        "verdict": board_verdict(board),
         "warnings": list(board_warnings(board)),
     }
     if found:
@@ -229,9 +272,10 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
 def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     """Return a leaderboard for a terminal."""
     answer = board_answer(board)
-    settings = ("source", "mode", "weighting", "covariance", "cutoff", "alpha")
+    settings = ("source", "mode", "weighting", "covariance", "cutoff", "sets", "ties", "alpha")
     shown = standings(board).showing("model", "rank_low", "win_rate", "low", "human_votes")
-    lines = [shown.text(), ", ".join(f"{name} {answer[name]}" for name in settings)]
+    lines = [answer["verdict"], shown.text()]
+    lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
     if found:
         lines.append(bradley_terry_table(found).text())
     return "\n".join([*lines, *answer["warnings"]])

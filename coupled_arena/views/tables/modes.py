@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coupled_arena.core.language import N_
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.views.tables.table import Column, Table, table_of
 from coupled_arena.views.values import plain
@@ -28,13 +29,17 @@ def mode_models(modes: ModeComparison) -> Table[_Row]:
 
 
 MODE_MODELS: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("coupled", float, "Win rate in coupled battles", heading="Coupled", text=".1%"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("coupled", float, "Win rate in coupled battles", heading=N_("Coupled"), text=".1%"),
     Column(
-        "independent", float, "Win rate in independent battles", heading="Independent", text=".1%"
+        "independent",
+        float,
+        "Win rate in independent battles",
+        heading=N_("Independent"),
+        text=".1%",
     ),
-    Column("p_value", float, "Two-sided, that both are the same", heading="p", text=".2g"),
-    Column("difference", float, "Coupled less independent", heading="Difference", text="+.1%"),
+    Column("p_value", float, "Two-sided, that both are the same", heading=N_("p"), text=".2g"),
+    Column("difference", float, "Coupled less independent", heading=N_("Difference"), text="+.1%"),
 )
 
 
@@ -63,7 +68,7 @@ def mode_pairs(modes: ModeComparison) -> Table[_Row]:
 
 MODE_PAIRS: tuple[Column[_Row], ...] = (
     MODE_MODELS[0],
-    Column("opponent", str, "Name of the other model", heading="Opponent"),
+    Column("opponent", str, "Name of the other model", heading=N_("Opponent")),
     *MODE_MODELS[1:4],
     Column("published_p_value", float, "By the paper's pooled z test, which ignores clusters"),
     Column("coupled_ties", float, "Share of ties in coupled battles, both bad included"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from coupled_arena.core.language import N_
 from coupled_arena.core.records import Battle, Reply, seed_to_hex
 from coupled_arena.views.tables.table import Column, Table, table_of
 
@@ -26,7 +27,7 @@ REPLIES: tuple[Column[_Answered], ...] = (
         "prompt",
         str,
         "What was asked",
-        heading="Prompt",
+        heading=N_("Prompt"),
         text=lambda row: _short(row.prompt),
     ),
     Column(
@@ -34,28 +35,28 @@ REPLIES: tuple[Column[_Answered], ...] = (
         str,
         "coupled: one noise stream for all models; independent: one each",
         lambda row: row.battle.mode.value,
-        heading="Mode",
+        heading=N_("Mode"),
     ),
     Column(
         "repetition",
         int,
         "Which of the prompt's seeds, from 0",
         lambda row: row.battle.repetition,
-        heading="Repetition",
+        heading=N_("Repetition"),
     ),
     Column(
         "model",
         str,
         "Who answered",
         lambda row: row.battle.models[row.reply.place],
-        heading="Model",
+        heading=N_("Model"),
     ),
     Column(
         "text",
         str,
         "The reply, as decoded",
         lambda row: row.reply.text,
-        heading="Reply",
+        heading=N_("Reply"),
         text=lambda row: _short(row.reply.text),
     ),
     Column(
@@ -63,7 +64,7 @@ REPLIES: tuple[Column[_Answered], ...] = (
         str,
         "stop: the model ended it; length: the token limit did",
         lambda row: row.reply.finish.value,
-        heading="Finish",
+        heading=N_("Finish"),
     ),
     Column("tokens", list, "Ids of its tokens", lambda row: list(row.reply.tokens)),
     Column("seed", str, "The battle's, 16 hex digits", lambda row: seed_to_hex(row.battle.seed)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from coupled_arena.analysis.risk.result import RiskReport, RiskView
+from coupled_arena.core.language import N_
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.views.tables.table import Column, Table, table_of
@@ -15,22 +17,28 @@ _ORDERS = {Order.FIRST: "first", Order.SECOND: "second"}
 _AGGREGATED = "rank_all_metrics"
 # By the keys of `RiskView.ranks`, in the order in which people read them.
 _RANKS = {
-    "order2": ("2nd\norder", "Rank by second order dominance"),
-    "order1": ("1st\norder", "Rank by first order dominance"),
-    "absolute2": ("Absolute,\n2nd order", "Rank by the absolute test of second order dominance"),
-    "absolute1": ("Absolute,\n1st order", "Rank by the absolute test of first order dominance"),
-    "mean_win_rate": ("Mean\nwin rate", "Rank by the share of models with a lower mean score"),
-    "sample_win_rate": ("Alone\nbest", "Rank by the share of replies with which it is alone best"),
-    Risk.DEVIATION.value: ("Standard\ndeviation", "Rank by mean less standard deviation"),
-    Risk.SEMIDEVIATION.value: ("Below\nthe mean", "Rank by mean less absolute semideviation"),
-    Risk.TAIL.value: ("Tail", "Rank by mean less negative tail value at risk"),
-    Risk.TAIL_GAP.value: ("Mean\nto tail", "Rank by mean less the distance to the tail"),
-    Risk.GINI.value: ("Gini\ntail", "Rank by mean less half the mean distance of two scores"),
+    "order2": (N_("2nd\norder"), "Rank by second order dominance"),
+    "order1": (N_("1st\norder"), "Rank by first order dominance"),
+    "absolute2": (
+        N_("Absolute,\n2nd order"),
+        "Rank by the absolute test of second order dominance",
+    ),
+    "absolute1": (N_("Absolute,\n1st order"), "Rank by the absolute test of first order dominance"),
+    "mean_win_rate": (N_("Mean\nwin rate"), "Rank by the share of models with a lower mean score"),
+    "sample_win_rate": (
+        N_("Alone\nbest"),
+        "Rank by the share of replies with which it is alone best",
+    ),
+    Risk.DEVIATION.value: (N_("Standard\ndeviation"), "Rank by mean less standard deviation"),
+    Risk.SEMIDEVIATION.value: (N_("Below\nthe mean"), "Rank by mean less absolute semideviation"),
+    Risk.TAIL.value: (N_("Tail"), "Rank by mean less negative tail value at risk"),
+    Risk.TAIL_GAP.value: (N_("Mean\nto tail"), "Rank by mean less the distance to the tail"),
+    Risk.GINI.value: (N_("Gini\ntail"), "Rank by mean less half the mean distance of two scores"),
 }
 
 
 MODELS: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
     *(
         Column(f"rank_{key}", int, meaning, heading=heading, strong=key == "order2")
         for key, (heading, meaning) in _RANKS.items()
@@ -39,21 +47,28 @@ MODELS: tuple[Column[_Row], ...] = (
         _AGGREGATED,
         int,
         "Rank in the ranking nearest to those of all metrics by the second order",
-        heading="2nd order,\nall metrics",
+        heading=N_("2nd order,\nall metrics"),
     ),
     *(
         Column(
             f"violation_order{order}",
             float,
             f"Mean violation ratio over the other models, {_ORDERS[order]} order: 0 dominates",
-            heading=f"Violation,\n{heading} order",
+            heading=heading,
             text=".3f",
         )
-        for order, heading in ((Order.SECOND, "2nd"), (Order.FIRST, "1st"))
+        for order, heading in (
+            (Order.SECOND, N_("Violation,\n2nd order")),
+            (Order.FIRST, N_("Violation,\n1st order")),
+        )
     ),
-    Column("mean", float, "Mean score, higher is better", heading="Mean", text=".4g"),
+    Column("mean", float, "Mean score, higher is better", heading=N_("Mean"), text=".4g"),
     Column(
-        "tail_mean", float, "Mean of the worst share of scores", heading="Worst\n{tail}", text=".4g"
+        "tail_mean",
+        float,
+        "Mean of the worst share of scores",
+        heading=N_("Worst\n{tail}"),
+        text=".4g",
     ),
 )
 
@@ -80,20 +95,37 @@ def risk_models(report: RiskReport, view: RiskView) -> Table[_Row]:
     return table_of((column for column in MODELS if column.name not in leave), rows, tail=tail)
 
 
+def with_battles(table: Table[_Row], counts: Mapping[str, int]) -> Table[_Row]:
+    """Return the models with how many battles they have answered."""
+    return table.joined(
+        [
+            Column(
+                "battles",
+                int,
+                "Battles that the model has answered, also those without all of these scores",
+                lambda row: counts.get(row["model"]),
+                N_("Battles\nhere"),
+            )
+        ]
+    )
+
+
 PAIRS: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("opponent", str, "Name of the other model", heading="Over"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("opponent", str, "Name of the other model", heading=N_("Over")),
     Column(
         "violation",
         float,
         "Violation ratio: 0 where the model dominates, 1 where the other does",
-        heading="Violation",
+        heading=N_("Violation"),
         text=".3f",
     ),
-    Column("p_value", float, "That the model is not ahead", heading="p", text=".2g"),
-    Column("adjusted", float, "The same, corrected for all pairs", heading="Adjusted", text=".2g"),
+    Column("p_value", float, "That the model is not ahead", heading=N_("p"), text=".2g"),
+    Column(
+        "adjusted", float, "The same, corrected for all pairs", heading=N_("Adjusted"), text=".2g"
+    ),
     Column("standard_error", float, "Of what the test looks at, over the bootstrap"),
-    Column("ahead", bool, "Whether the test ranks the model ahead", heading="Ahead"),
+    Column("ahead", bool, "Whether the test ranks the model ahead", heading=N_("Ahead")),
 )
 
 
@@ -120,12 +152,12 @@ def risk_pairs(view: RiskView, order: Order) -> Table[_Row]:
 
 
 MEAN_RISKS: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
-    Column("measure", str, "How the risk is measured", heading="Measure"),
-    Column("mean", float, "Mean score", heading="Mean", text=".4g"),
-    Column("risk", float, "The risk, in the unit of the scores", heading="Risk", text=".4g"),
-    Column("score", float, "Mean less risk", heading="Mean less risk", text=".4g"),
-    Column("rank", int, "By that score, 1 is best", heading="Rank"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("measure", str, "How the risk is measured", heading=N_("Measure")),
+    Column("mean", float, "Mean score", heading=N_("Mean"), text=".4g"),
+    Column("risk", float, "The risk, in the unit of the scores", heading=N_("Risk"), text=".4g"),
+    Column("score", float, "Mean less risk", heading=N_("Mean less risk"), text=".4g"),
+    Column("rank", int, "By that score, 1 is best", heading=N_("Rank")),
 )
 
 

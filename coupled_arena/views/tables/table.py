@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from markupsafe import Markup
 
-from coupled_arena.views.markup import bold, broken, table
+from coupled_arena.core.language import N_, _
+from coupled_arena.views.markup import Cell, bold, broken, link, table
 from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 _UNKNOWN = "\N{EN DASH}"
-LEVEL = "{level} interval"  # heading of an interval
+Address = Callable[[Row, str], str | None]
+LEVEL = N_("{level} interval")  # heading of an interval
 _WIDEST = 100_000  # characters of a line: what is too wide for a terminal, the terminal breaks
 _DTYPES = {int: "Int64", float: "float64", bool: "boolean", str: "str"}
 
@@ -40,11 +42,14 @@ class Column(Generic[Row]):
         What a row has there; by default its entry or attribute of that name.
     heading : str
         What people read above it; without one it is left out of what they read, because another
-        column's text says it. Line breaks are kept; in braces stands a label of the table.
+        column's text says it. Line breaks are kept; in braces stands a label of the table. Marked
+        for translation: a page has it in the language in force.
     text : str or callable
         How people read it: a format of the value, or a function of the row.
     strong : bool
         Whether it stands out in a page.
+    by : str
+        The column whose values a page sorts it by: an interval, say, by its estimate.
     """
 
     name: str
@@ -54,6 +59,7 @@ class Column(Generic[Row]):
     heading: str = ""
     text: str | Callable[[Row], str] = ""
     strong: bool = False
+    by: str = ""
 
     def of(self, row: Row) -> Any:
         """Return what a row has, as JSON can hold it: None where it is unknown."""
@@ -174,16 +180,22 @@ class Table(Generic[Row]):
         console.print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def html(self, kind: str = "") -> Markup:
+    def html(self, kind: str = "", address: Address[Row] | None = None) -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
         Parameters
         ----------
         kind : str
             Class of the markup's table.
+        address : callable, optional
+            Returns where a row's cell in the column of a name leads, if anywhere.
         """
-        heads = [broken(self._heading(column)) for column in self._read]
-        rows = ([_cell(column, row) for column in self._read] for row in self.rows)
+        heads = [broken(_(column.heading).format_map(self.labels)) for column in self._read]
+        values = [self._sorted_by(column) for column in self._read]
+        rows = (
+            [_cell(column, row, address, by) for column, by in zip(self._read, values, strict=True)]
+            for row in self.rows
+        )
         return table(heads, rows, kind)
 
     _repr_html_ = html
@@ -192,6 +204,10 @@ class Table(Generic[Row]):
     def _read(self) -> tuple[Column[Row], ...]:
         named = self._named(self.shown) if self.shown else self.columns
         return tuple(column for column in named if column.heading)
+
+    def _sorted_by(self, column: Column[Row]) -> Column[Row]:
+        named = (each for each in self.columns if each.name == column.by)
+        return next(named, column)
 
     def _heading(self, column: Column[Row]) -> str:
         return column.heading.format_map(self.labels)
@@ -225,9 +241,14 @@ def table_of(
 def span(low: Any, high: Any, form: str) -> str:
     """Return an interval as people read it."""
     ends = [_UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
-    return " to ".join(ends)
+    return _("{low} to {high}").format(low=ends[0], high=ends[1])
 
 
-def _cell(column: Column[Row], row: Row) -> Markup:
+def _cell(
+    column: Column[Row], row: Row, address: Address[Row] | None, by: Column[Row]
+) -> Markup | Cell:
     text = column.read(row)
-    return bold(text) if column.strong else broken(text)
+    shown = bold(text) if column.strong else broken(text)
+    to = address(row, column.name) if address else None
+    shown = shown if to is None else link(to, shown)
+    return Cell(shown, by.of(row)) if by.kind in (int, float, bool) else shown

@@ -1,19 +1,18 @@
-"""An audit and a plan in sentences, the same on the command line, in Python and in the page."""
+"""An audit in sentences, the same on the command line, in Python and in the page."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from statistics import median
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
 from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.words.names import named, without_data
 from coupled_arena.views.words.symbols import symbols
 
 _TIES = {Ties.LOSS: "ties as losses", Ties.DROP: "ties dropped"}
@@ -35,37 +34,64 @@ def audit_warnings(audit: Audit) -> tuple[str, ...]:
     return tuple(_warnings(audit))
 
 
+def audit_verdict(audit: Audit) -> str:
+    """Return the first sentence; without a comparison, what is missing."""
+    return audit_words(audit)[0] if audit.comparisons else _nothing(audit)
+
+
+def audit_details(audit: Audit) -> Markup:
+    """Return the other sentences as markup, and what the audit cannot say."""
+    words, warnings = audit_words(audit)[1:], audit_warnings(audit)
+    return joined([listed(words, "findings"), listed(warnings, "hint")])
+
+
 def audit_findings(audit: Audit) -> Markup:
-    """Return the sentences as markup, the first one larger, and what the audit cannot say."""
-    words = audit_words(audit)
-    first = [paragraph(sentence, "headline") for sentence in words[:1]]
-    return joined([*first, listed(words[1:], "findings"), listed(audit_warnings(audit), "hint")])
+    """Return all sentences as markup, the first one larger."""
+    first = [paragraph(sentence, "headline") for sentence in audit_words(audit)[:1]]
+    return joined([*first, audit_details(audit)])
 
 
 def _worth(audit: Audit) -> Iterator[str]:
     limits = [row.tau_max for row in audit.models if row.tau_max is not None]
     now = [row.tau for row in audit.models if row.tau is not None]
     if not limits or not now:
+        yield (
+            f"Too early to say what the verdicts of {audit.judge} are worth: nothing in these "
+            f"{audit.comparisons:,} {symbols(audit).many} can be told from chance."
+        )
         return
-    there = (
-        f"; with the {audit.judge_only:,} verdicts there are on other comparisons, "
-        f"{_short(10 * median(now))}"
-        if audit.judge_only
-        else ""
-    )
     least = [row.tau_max_low for row in audit.models if row.tau_max_low is not None]
     unknown = not least or median(least) <= 1
     yield (
         f"{f'Too early to say whether {audit.judge} adds anything: ' if unknown else ''}"
         f"10 {symbols(audit).label}s with {audit.judge} are worth {_short(10 * median(limits))} at "
-        f"most{_limits(audit)}, however many verdicts it gives{there}."
+        f"most{_limits(audit)}."
     )
+    there = (
+        f"; with the {audit.judge_only:,} verdicts there are on other comparisons, they are worth "
+        f"{_short(10 * median(now))}"
+        if audit.judge_only
+        else ""
+    )
+    yield f"That is the limit, however many verdicts it gives{there}."
+    if not unknown:
+        yield from _on_board(audit)
     ranges = "; ".join(
         f"{10 * low:.1f} to {10 * high:.1f} with {_TIES[ties]}"
         for ties, (low, high) in audit.tau_max_range.items()
     )
     if audit.estimates.truth is Truth.VOTES:
         yield f"At most that is, by model, {ranges}."
+
+
+def _on_board(audit: Audit) -> Iterator[str]:
+    if audit.board_tau_max is None:
+        return
+    yield (
+        f"On the leaderboard, which compares like with like, they are worth "
+        f"{_short(10 * audit.board_tau_max)} at most: between the same two models the verdicts "
+        f"explain {audit.board_explained:.1%} of how votes vary."
+    )
 
 
 def _limits(audit: Audit) -> str:
@@ -180,65 +206,19 @@ def _lengths(audit: Audit) -> Iterator[str]:
     )
 
 
-def plan_words(plan: VotePlan) -> tuple[str, ...]:
-    """Return what a plan asks for."""
-    return tuple(_plan(plan))
-
-
-def plan_findings(plan: VotePlan) -> Markup:
-    """Return what a plan asks for as markup."""
-    return joined(paragraph(sentence) for sentence in plan_words(plan))
-
-
-def _aim(plan: VotePlan) -> str:
-    goal = plan.question
-    if plan.lead is None:
-        level = f"{100 * (1 - goal.alpha):.4g}%"
-        return f"A {level} interval of width {goal.width:g} for {goal.model}'s win-rate"
-    return (
-        f"To separate {goal.model} and {goal.other}, {100 * abs(plan.lead):.2g} points apart, on "
-        f"the leaderboard of {plan.board_models} models (alpha {goal.alpha:g} for all of them at "
-        f"once: {plan.critical_value:.2f} standard deviations) with probability {goal.power:g}"
-    )
-
-
-def _plan(plan: VotePlan) -> Iterator[str]:
-    needs, judge = plan.needs, plan.judge
-    limit = f"{10 * needs.tau_max:.1f}" if math.isfinite(needs.tau_max) else "any number"
-    yield (
-        f"{_aim(plan)} takes {_count(needs.votes_alone, 'vote')} by people alone, or "
-        f"{needs.votes:,} with {judge} and {needs.verdicts_per_vote:.3g} verdicts on other "
-        f"comparisons for each vote: 10 votes are then worth {10 * needs.tau:.1f}, and with "
-        f"verdicts without end {limit}."
-    )
-    there = (
-        f"There are {_count(plan.votes_there, 'vote')} and {_count(plan.verdicts_there, 'verdict')}"
-    )
-    if not plan.votes_to_cast_alone:
-        yield f"{there}: enough without the judge."
-        return
-    yield (
-        f"{there}. Still needed: {_count(plan.votes_to_cast_alone, 'vote')} without the judge; "
-        f"with it {_count(plan.votes_to_cast, 'vote')} and "
-        f"{_count(plan.verdicts_to_buy, 'verdict')}."
-    )
-    saved = plan.votes_to_cast_alone - plan.votes_to_cast
-    if plan.cost is not None:
-        each = f", {plan.cost / saved:,.2f} for each vote saved" if saved else ""
-        yield f"These verdicts cost {plan.cost:,.2f}{each}."
-
-
 def _short(value: float) -> str:
     """Return a number with two significant digits, and all those before the point."""
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2g}"
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _nothing(audit: Audit) -> str:
+    if audit.estimates.truth is Truth.VOTES:
+        return f"No comparison has both a vote and a verdict of {audit.judge}."
+    return f"No {audit.estimates.benchmark} answer has a readable grade of {audit.judge}."
 
 
 def _warnings(audit: Audit) -> Iterator[str]:
@@ -254,11 +234,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if unreadable := estimates.orders.unreadable:
         yield f"Answers of the judge that are unreadable and not counted: {unreadable}."
     if not audit.comparisons:
-        yield (
-            f"No comparison has both a vote and a verdict of {audit.judge}."
-            if estimates.truth is Truth.VOTES
-            else f"No {estimates.benchmark} answer has a readable grade of {audit.judge}."
-        )
+        yield _nothing(audit)
         return
     if not audit.judge_only and estimates.truth is Truth.VOTES:
         yield (
@@ -266,11 +242,11 @@ def _warnings(audit: Audit) -> Iterator[str]:
             "yet: let it judge battles that nobody voted on."
         )
     if unvoted := [row.model for row in audit.models if not row.n]:
-        yield f"Without a comparison that counts: {', '.join(unvoted)}."
+        yield without_data(unvoted, "a comparison that counts")
     if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
         yield (
             f"The judge, or {symbols(audit).source}, always said the same of "
-            f"{', '.join(unknown)}: no correlation can be told from that."
+            f"{named(unknown)}: no correlation can be told from that."
         )
     if estimates.silent:
-        yield f"Without a verdict of {audit.judge}: {', '.join(estimates.silent)}."
+        yield without_data(estimates.silent, f"a verdict of {audit.judge}")

@@ -7,8 +7,9 @@ import math
 from markupsafe import Markup
 
 from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
+from coupled_arena.stats.coupling.row_blocks import other_blocks
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.markup import listed
 
 
 def coupling_words(found: Coupling, pair: PairSavings) -> tuple[str, ...]:
@@ -32,6 +33,12 @@ def coupling_warnings(found: Coupling) -> tuple[str, ...]:
     warnings: list[str] = []
     if n := found.left_out:
         warnings.append(f"Left out, for they lack repetitions: {n:,} prompt{'s' * (n != 1)}.")
+    if other_blocks(found.scores.table):
+        seeds = found.scores.table.coupled.shape[1]
+        warnings.append(
+            f"The scores change at other places than every {seeds} rows, as if a prompt had more "
+            "repetitions, or fewer: check their number (--seeds), for all of this depends on it."
+        )
     still = [pair for pair in found.pairs if not math.isfinite(pair.savings)]
     if unclear := [f"{pair.model_a} and {pair.model_b}" for pair in still]:
         warnings.append(
@@ -41,11 +48,15 @@ def coupling_warnings(found: Coupling) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def coupling_findings(found: Coupling, pair: PairSavings) -> Markup:
-    """Return what one pair's scores say as markup, the first sentence larger."""
-    first, *rest = coupling_words(found, pair)
-    rest += coupling_warnings(found)
-    return joined([paragraph(first, "headline"), listed(rest, "findings")])
+def coupling_verdict(found: Coupling, pair: PairSavings) -> str:
+    """Return whether coupling saves samples for one pair, as far as its interval allows."""
+    return coupling_words(found, pair)[0]
+
+
+def coupling_details(found: Coupling, pair: PairSavings) -> Markup:
+    """Return the other sentences as markup, and what these scores cannot say."""
+    rest = coupling_words(found, pair)[1:]
+    return listed([*rest, *coupling_warnings(found)], "findings")
 
 
 def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha: float) -> Markup:

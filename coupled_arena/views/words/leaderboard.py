@@ -11,7 +11,9 @@ from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
+from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
+from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.views.markup import bold, joined, listed, paragraph
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
@@ -26,6 +28,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         own = (f"{judge} has no verdict here that this board could use.",)
     label = "verdicts" if board.source is BoardSource.JUDGE else "votes"
     return (
+        *_meaning(board),
         *_mixture(board.estimates.mixed),
         *_left_out(board.estimates.left_out),
         *own,
@@ -126,6 +129,22 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
     """Return the flips, the one that is above in coupled battles first."""
     rate = dict(zip(modes.models, modes.averages.coupled, strict=True))
     return [(a, b) if rate[a] > rate[b] else (b, a) for a, b in modes.flips]
+
+
+def _meaning(board: Leaderboard) -> tuple[str, ...]:
+    """Say in what win rates and rank-sets are others than those of most boards."""
+    half = (
+        "A tie counts as half a win for both: these win rates are another quantity than those of "
+        "a board where it is a win for neither."
+    )
+    marginal = (
+        f"Each rank-set holds at {100 * (1 - board.alpha):.4g}% for its model alone, if that was "
+        "chosen before looking; all together they hold less often."
+    )
+    return (
+        *([half] if board.estimates.method.ties is TieScore.HALF else []),
+        *([marginal] if board.scope is Scope.MARGINAL else []),
+    )
 
 
 def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:

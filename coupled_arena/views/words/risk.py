@@ -9,11 +9,14 @@ import numpy as np
 from markupsafe import Markup
 
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
+from coupled_arena.stats.risk.corrections import Correction
 from coupled_arena.stats.risk.dominance import Order
-from coupled_arena.stats.risk.dominance_tests import PValues, fewest_bootstraps, samples_needed
+from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps, samples_needed
+from coupled_arena.stats.risk.dominance_tests import PValues
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.words.names import named, rounded
 
 _FEW = 30  # prompts from which a bootstrap tells little
 _THIN = 5  # scores in a tail, likewise
@@ -29,47 +32,72 @@ def risk_words(report: RiskReport, view: RiskView) -> tuple[str, ...]:
     return (_leader(report, view), *_misplaced(view))
 
 
+def risk_verdict(report: RiskReport, view: RiskView) -> str:
+    """Return who fails least badly, as far as the tests allow."""
+    return _leader(report, view)
+
+
+def risk_details(report: RiskReport, view: RiskView) -> Markup:
+    """Return the other sentences as markup, and what to keep in mind."""
+    rest, warnings = risk_words(report, view)[1:], risk_warnings(report)
+    return joined([listed(rest, "findings"), listed(warnings, "hint")])
+
+
 def risk_findings(report: RiskReport, view: RiskView) -> Markup:
-    """Return the sentences as markup, the first one larger, and what to keep in mind."""
-    first, *rest = risk_words(report, view)
-    warnings = listed(risk_warnings(report), "hint")
-    return joined([paragraph(first, "headline"), listed(rest, "findings"), warnings])
+    """Return all sentences as markup, the first one larger."""
+    first = paragraph(risk_verdict(report, view), "headline")
+    return joined([first, risk_details(report, view)])
 
 
 def _leader(report: RiskReport, view: RiskView) -> str:
-    tests = view.dominance[Order.SECOND].relative
-    first = [model for model, rank in zip(view.models, tests.ranks, strict=True) if rank == 1]
-    wins, others = int(tests.borda.max()), len(view.models) - 1
-    level = f"(alpha {report.settings.alpha:g} for all pairs at once)"
-    ahead = "every other model" if wins == others else f"{wins} of {others} other models"
-    ranked = f"{'ranks' if len(first) == 1 else 'each ranks'} ahead of {ahead} in the second order"
+    if len(view.models) == 1:
+        return f"Only {view.models[0]} has scores: there is nobody to rank it against."
+    wins, sure = view.dominance[Order.SECOND].relative.wins, _sure(report)
+    ahead, others = wins.sum(axis=1), len(view.models) - 1
+    best = view.models[int(ahead.argmax())]
+    ranked = "ranks ahead of every other model"
     if unjudged := _unjudged(report, view):
-        nobody = "the second order tells no two models apart"
-        return f"{unjudged}: {f'{_named(first)} {ranked}' if wins else nobody} {level}."
-    if not wins:
-        return (
-            "No model fails less badly than another: the second order tells none of them apart "
-            f"{level}."
-        )
-    fail = "fails" if len(first) == 1 else "fail"
-    it = "it " if len(first) == 1 else ""
-    return f"{_named(first)} {fail} least badly: {it}{ranked} {level}."
+        said = f"{best} {ranked}" if ahead.max() == others else _open(view, "be first")
+        return f"{unjudged}: {said}, {sure}."
+    if ahead.max() == others:
+        return f"{best} fails least badly: it {ranked}, {sure}."
+    return f"Cannot tell yet which model fails least badly: {_open(view, 'do so')}, {sure}."
 
 
-def _named(models: list[str]) -> str:
-    return ", ".join(models)
+def _open(view: RiskView, first: str) -> str:
+    """Say who may come first where nobody is ahead of all others, and who is ahead of some."""
+    wins = view.dominance[Order.SECOND].relative.wins
+    if not wins.any():
+        return "no two models can be told apart"
+    unbeaten = [view.models[at] for at in np.flatnonzero(~wins.any(axis=0))]
+    ahead, others = wins.sum(axis=1), len(view.models) - 1
+    at = int(ahead.argmax())
+    each = "each " if len(unbeaten) > 1 else ""
+    may = f"{named(unbeaten)} may {each}{first}, and " if unbeaten else ""
+    return f"{may}{view.models[at]} ranks ahead of {ahead[at]} of {others} others"
+
+
+def _sure(report: RiskReport) -> str:
+    level = f"at {100 * (1 - report.settings.alpha):.4g}%"
+    correction = report.settings.correction
+    if correction is Correction.NONE:
+        return f"{level} for each pair by itself"
+    if correction is Correction.FDR:
+        return f"where {100 * report.settings.alpha:.4g}% of such orders may be wrong"
+    return f"{level} for all pairs at once"
 
 
 def _unjudged(report: RiskReport, view: RiskView) -> str:
     """Return the beginning of a sentence that is about no merit; nothing where it is."""
     scores = report.scores
     names = scores.metrics if view.name == PORTFOLIO else (view.name,)
-    first = [
-        f"{'lowest' if name in scores.lower_is_better else 'highest'} {name} first"
-        for name in names
-        if name in scores.unjudged
-    ]
-    return f"With the {' and the '.join(first)}" if first else ""
+    unjudged = [name for name in names if name in scores.unjudged]
+    ends = {
+        "lowest": [name for name in unjudged if name in scores.lower_is_better],
+        "highest": [name for name in unjudged if name not in scores.lower_is_better],
+    }
+    first = [f"the {end} {named(these, len(these))}" for end, these in ends.items() if these]
+    return f"With {' and '.join(first)} first" if first else ""
 
 
 def _misplaced(view: RiskView) -> Iterator[str]:
@@ -118,10 +146,16 @@ def _sentence(text: str) -> str:
 def _of_settings(report: RiskReport) -> Iterator[str]:
     settings, k = report.settings, len(report.models)
     least = fewest_bootstraps(k, report.plan)
-    if settings.p_values is PValues.PERCENTILE and settings.bootstraps < least:
+    counted = settings.p_values in (PValues.SWAP, PValues.PERCENTILE)
+    if counted and settings.bootstraps < least:
         yield (
             f"{settings.bootstraps:,} bootstrap samples cannot reject anything for {k} models at "
             f"alpha {settings.alpha:g}: take {least:,} or more."
+        )
+    if settings.p_values is PValues.PERCENTILE:
+        yield (
+            "Percentile p-values alone tell equal models apart too often where few prompts have "
+            "heavy tails: swap p-values do not."
         )
     if settings.p_values is PValues.APPROXIMATE:
         yield "Normal p-values are approximate: nearly equal models are told apart too often."
@@ -192,10 +226,5 @@ def _undecided(view: RiskView, report: RiskReport, whose: str) -> Iterator[str]:
     yield (
         f"{whose}second order leaves {int(open_pairs.sum())} of {total} pairs undecided with "
         f"{size:,} prompts; to tell violation ratios of {0.5 - _GAP / 2:g} from "
-        f"{0.5 + _GAP / 2:g} with probability {_POWER:g} takes about {_round(needed.max()):,}."
+        f"{0.5 + _GAP / 2:g} with probability {_POWER:g} takes about {rounded(needed.max()):,}."
     )
-
-
-def _round(number: float) -> int:
-    """Return two digits: the estimate has no more."""
-    return int(float(f"{number:.2g}"))

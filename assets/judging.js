@@ -1,0 +1,90 @@
+// The judge beside a round: it reads after the vote, or decides in place of one.
+const judgements = new Map(); // by battle, as told last
+let heard = { path: null, source: null };
+
+const isHeardOut = () => judgements.get(view?.reveal?.battle)?.complete;
+
+// Hears what becomes of the round on show, on a stream of its own that ends with the last verdict.
+const hearJudge = () => {
+  const path = isHeardOut() ? null : view?.judge?.events ?? null;
+  if (path === heard.path) return;
+  heard.source?.close();
+  heard = { path, source: path && new EventSource(path) };
+  if (!path) return;
+  const own = heard.source;
+  const battle = view.reveal?.battle;
+  own.onmessage = ({ data }) => {
+    if (own !== heard.source) return;
+    const { answered, judgement } = JSON.parse(data);
+    if (judgement) judgements.set(battle, judgement);
+    else if (view?.judging) view.judging.answered = answered;
+    redraw();
+  };
+  own.addEventListener("end", ({ data }) => {
+    own.close();
+    if (own !== heard.source) return;
+    heard = { path: null, source: null };
+    if (JSON.parse(data).look) trigger("look");
+  });
+  own.onerror = () => { // else the browser connects again by itself
+    if (own === heard.source && own.readyState === EventSource.CLOSED && view?.judging) trigger("look");
+  };
+};
+
+const judgeInWords = (view) => {
+  const { answered, questions } = view.judging;
+  return say("The judge {judge} reads: {answered} of {questions} answers.", {
+    judge: view.judge.name, answered, questions,
+  });
+};
+
+const deciding = () => [
+  action(say("Vote yourself instead"), "V", () => trigger("judge", { begin: false })),
+];
+
+const decides = (view) => {
+  const off = view.running || isWordless(view);
+  const act = () => trigger("judge", { begin: true });
+  return { ...action(say("Let the judge decide"), "J", act, "", off), aside: true };
+};
+
+const judgeButton = (el, view) => actions(view).filter(({ aside }) => aside)
+  .map(({ label, key, act, off }) => {
+    const node = button(el, `do ${key}`, label, key, off ? "decide waiting" : "decide", off ? null : act);
+    node.setAttribute("aria-disabled", String(off));
+    node.title = say("It reads both orders, its verdict is stored alone, and the names are shown.");
+    return node;
+  });
+
+// Whether the judge says of a pair what the visitor said; it prefers neither where both are bad.
+const sameAsMine = (pair, { ranks, both_bad }) => {
+  const [one, other] = [ranks[pair.first], ranks[pair.second]];
+  const mine = both_bad || one === other ? "tie" : one < other ? "first" : "second";
+  return mine === (pair.outcome === "both_bad" ? "tie" : pair.outcome);
+};
+
+const beside = (judgement, told) => {
+  const read = judgement.pairs.filter(({ outcome }) => outcome !== null);
+  if (!judgement.complete || told.source === null || !read.length) return [];
+  const same = read.filter((pair) => sameAsMine(pair, told)).length;
+  if (judgement.pairs.length > 1) return [say("It agrees with you on {same} of {n} pairs.", { same, n: read.length })];
+  return [same ? say("It agrees with you.") : say("It does not agree with you.")];
+};
+
+const judgedNodes = (el, view) => {
+  if (!view.reveal) return [];
+  if (view.judge?.none) return [el("no judge", "p", "hint", view.judge.none)];
+  if (!view.judge?.events) return [];
+  const judgement = judgements.get(view.reveal.battle)
+    ?? { judge: view.judge.name, pairs: [], answering: true };
+  if (!judgement.pairs.length) {
+    const words = el("judged said", "p", "judge-says", say("The judge {judge}: {told}", {
+      judge: judgement.judge, told: READING,
+    }));
+    words.setAttribute("role", "status");
+    return [el("judged", "section", "judged", [words])];
+  }
+  const more = [...beside(judgement, view.reveal), ...(judgement.own ? [judgement.own] : [])];
+  const named = (place) => LETTERS[place];
+  return [judgementNode(el, "judged", judgement, named, { more, formats: reading.formats() })];
+};

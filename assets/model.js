@@ -1,0 +1,78 @@
+// Draws a model's own page, see views/model_pages.py, and what lists of battles have in common with it.
+const link = (el, key, href, content, className = "") => {
+  const node = el(key, "a", className, content);
+  node.setAttribute("href", href);
+  return node;
+};
+
+const facts = (el, key, rows) => el(key, "dl", "", rows.flatMap(([name, value]) => [
+  el(`${key} ${name}`, "dt", "", name), el(`${key} ${name} is`, "dd", "", value),
+]));
+
+const foundRows = (el, rows) => rows.map((row) => el(`row ${row.href}`, "li", "", [
+  link(el, `row ${row.href} to`, row.href, row.question),
+  el(`row ${row.href} models`, "span", "models", row.models),
+  el(`row ${row.href} heard`, "span", "models", row.heard),
+  el(`row ${row.href} said`, "span", "hint", row.said),
+]));
+
+const linked = (el, key, { heads, rows }) => {
+  const name = (text, at) => el(`${key} head ${at}`, "th", "", text);
+  const content = (id, { text, href }) => (href ? [link(el, `${id} to`, href, text)] : text);
+  const body = rows.map((row, at) => el(`${key} row ${at} ${row[0].text}`, "tr", "", row.map((cell, n) => {
+    const id = `${key} ${at} ${n} ${cell.text} ${cell.href ?? ""}`;
+    return el(id, n ? "td" : "th", "", content(id, cell));
+  })));
+  return el(`${key} scroll`, "div", "scroll", [el(`${key} table`, "table", "said numbers", [
+    el(`${key} head`, "thead", "", [el(`${key} heads`, "tr", "", heads.map(name))]),
+    el(`${key} body`, "tbody", "", body),
+  ])]);
+};
+
+const overTime = (el, { bars, note }) => {
+  if (!bars.length) return [];
+  const most = Math.max(...bars.map(({ votes }) => votes));
+  const figure = el("history bars", "div", "history", bars.map((bar, at) => {
+    const won = el(`bar ${at} won`, "span", "won");
+    won.style.height = `${(100 * bar.wins) / Math.max(bar.votes, 1)}%`;
+    const drawn = el(`bar ${at}`, "span", "days", [won]);
+    drawn.style.height = `${(100 * bar.votes) / most}%`;
+    drawn.title = say("{day}: {votes} votes, {wins} won", {
+      day: bar.from, votes: bar.votes, wins: bar.wins,
+    });
+    return drawn;
+  }));
+  figure.setAttribute("role", "img");
+  const said = bars.filter(({ votes }) => votes).slice(-12).map((bar) => say("{day}: {votes}, {wins} won", {
+    day: bar.from, votes: bar.votes, wins: bar.wins,
+  }));
+  figure.setAttribute("aria-label", `${note} ${said.join("; ")}`);
+  return [el("history", "h3", "", say("Its votes over time")), figure, el("history note", "p", "hint", note)];
+};
+
+const modelPage = (el, page) => {
+  const part = (key, name, { note, heads, rows }) => [
+    el(`${key} name`, "h3", "", name),
+    el(`${key} note`, "p", "hint", note),
+    ...(rows.length ? [linked(el, key, { heads, rows })] : []),
+  ];
+  const told = el("model headline", "p", "headline", page.headline);
+  told.setAttribute("role", "status");
+  return [
+    el("back", "p", "pages", [
+      link(el, "model board", "?tab=leaderboard", say("Leaderboard")),
+      ...(page.votes ? [link(el, "model votes", page.votes, say("The votes behind this"))] : []),
+    ]),
+    el("model title", "h2", "", page.model),
+    told,
+    ...part("categories", say("Where it is strong"), page.categories),
+    ...part("opponents", say("Against whom"), page.opponents),
+    ...overTime(el, page.history),
+    el("model facts name", "h3", "", say("How it was run")),
+    page.facts.length ? facts(el, "model facts", page.facts)
+      : el("no facts", "p", "hint", say("Nothing is known: its battles were imported, or may not be shown yet.")),
+    el("model battles name", "h3", "", say("Some of its battles")),
+    el("model battles", "ol", "found", foundRows(el, page.battles)),
+    el("model all", "p", "pages", [link(el, "model all to", page.all.href, page.all.text)]),
+  ];
+};

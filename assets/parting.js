@@ -1,0 +1,92 @@
+// Where the answers of a turn parted and why: asked for at a click, once the names are known.
+const PATIENT = 60_000; // milliseconds until one may ask once more
+const reasons = new Map(); // by turn, as the server told them
+const awaited = new Set(); // turns whose reasons are on their way
+const numbered = []; // the turn of each question: its answer tells the number
+
+// `of` is what the server is to look for: a battle or a comparison.
+const part = (name, of, turn) => {
+  awaited.add(name);
+  numbered.push(name);
+  redraw();
+  trigger("part", { of, turn, number: numbered.length - 1 });
+  setTimeout(() => { if (awaited.delete(name)) redraw(); }, PATIENT);
+};
+
+const reasonTable = (el, name, reason) => {
+  const head = reason.heads.map((text, at) => {
+    const cell = el(`${name} head ${at}`, "th", "", text);
+    cell.scope = "col";
+    return cell;
+  });
+  const rows = reason.rows.map((row, line) => {
+    const cells = row.map((text, at) => {
+      const share = reason.shares[line][at - 1];
+      const kind = `${share === undefined ? "" : "share"} ${reason.chosen[line][at - 1] ? "chosen" : ""}`;
+      const cell = el(`${name} ${line} ${at}`, at ? "td" : "th", kind.trim(), text);
+      if (!at) cell.scope = "row";
+      if (share !== undefined) cell.style.setProperty("--share", share ?? 0);
+      return cell;
+    });
+    return el(`${name} ${line}`, "tr", "", cells);
+  });
+  return el(`${name} scroll`, "div", "scroll", [el(`${name} table`, "table", "board parting", [
+    el(`${name} thead`, "thead", "", [el(`${name} heads`, "tr", "", head)]),
+    el(`${name} tbody`, "tbody", "", rows),
+  ])]);
+};
+
+const reasonNode = (el, name, reason) => {
+  const told = reason.words.map((words, at) => el(`${name} words ${at}`, "p", "", words));
+  if (reason.common) {
+    const common = [
+      el(`${name} common`, "span", "common", reason.common),
+      el(`${name} mark`, "mark", "", "▸"),
+    ];
+    told.unshift(el(`${name} beginning`, "p", "beginning", common));
+  }
+  if (reason.rows.length) told.push(reasonTable(el, name, reason));
+  const section = el(`${name} why`, "section", "why", told);
+  section.setAttribute("aria-label", say("Why the answers parted"));
+  return section;
+};
+
+// What stands below the answers of a turn that differ: the question, or what the server said to it.
+const partingNodes = (el, of, turn, answers) => {
+  if (new Set(answers).size < 2) return [];
+  const name = `${of} ${turn} parting`;
+  const reason = reasons.get(name);
+  if (reason) return [reasonNode(el, name, reason)];
+  const waits = awaited.has(name);
+  const node = el(`${name} ask`, "button", "part", waits ? say("Drawing again…") : say("Why did they part?"));
+  node.type = "button";
+  node.setAttribute("aria-disabled", String(waits));
+  node.onclick = waits ? null : () => part(name, of, turn);
+  return [node];
+};
+
+// Returns whether a value of the panel is the answer to such a question; it then tells nothing else.
+const takeReason = (value) => {
+  if (!value?.reason) return false;
+  const name = numbered[value.reason.number];
+  awaited.delete(name);
+  reasons.set(name, value.reason);
+  redraw();
+  return true;
+};
+
+const textOf = ({ common, divergence, rest }) => common + divergence + rest;
+
+// A text whose common beginning is dimmed and whose first own word stands out, where it is shown as
+// it was written.
+const dividedText = (el, key, parts, { formats, growing = false }) => {
+  const text = textOf(parts);
+  if (formats || text.length > PIECE) return textNode(el, key, "text", text, { formats, growing });
+  const { common, divergence, rest } = parts;
+  const marked = divergence ? [el(`${key} divergence`, "mark", "", divergence)] : [];
+  const node = el(key, "div", "text exact", [
+    el(`${key} common`, "span", "common", common), ...marked, el(`${key} rest`, "span", "", rest),
+  ]);
+  node.dir = "auto";
+  return node;
+};

@@ -1,0 +1,91 @@
+// A vote that can still be undone: what is said of it, and for how long. The server's clock counts;
+// this one only says when to look.
+let until = 0; // when the time is over, in milliseconds of this page
+let ticking;
+let asking; // milliseconds until the server is asked once more how the vote is
+let undone = null; // the vote that was taken back last, while its round is on show
+
+const listed = (places) => {
+  const letters = places.map((index) => LETTERS[index]);
+  return letters.length > 1 ? say("{one} and {other}", {
+    one: letters.slice(0, -1).join(", "), other: letters.at(-1),
+  }) : letters[0];
+};
+
+const THEN = say(", then ");
+const inWords = ({ ranks, both_bad }) => {
+  if (both_bad) return ranks.length > 2 ? say("all are bad") : say("both are bad");
+  if (Math.max(...ranks) === 1) return say("a tie");
+  if (ranks.length === 2) return say("{name} is better", { name: LETTERS[ranks.indexOf(1)] });
+  const places = [...new Set(ranks)].sort((a, b) => a - b);
+  const groups = places.map((place) => ranks.flatMap((rank, at) => (rank === place ? [at] : [])));
+  return `${groups.map(listed).join(THEN)}`;
+};
+
+const namesInWords = ({ models }) => {
+  const names = models.map((model, index) => say("{letter} is {model}", { letter: LETTERS[index], model }));
+  return `${names.join(", ")}.`;
+};
+
+// What became of the vote, in the line that is read aloud: it changes with the vote, never with the
+// seconds.
+const voteInWords = (view) => {
+  const told = view.reveal;
+  if (told) {
+    if (told.source === null) return say("The judge has decided. {names}", { names: namesInWords(told) });
+    const what = told.source === "identical" ? say("Identical answers: a tie.")
+      : say("Counted: {vote}.", { vote: inWords(told) });
+    return `${what} ${namesInWords(told)}`;
+  }
+  if (view.recorded) {
+    const vote = inWords(view.recorded);
+    return view.recorded.early ? say("Recorded: {vote}. Answers stopped.", { vote })
+      : say("Recorded: {vote}.", { vote });
+  }
+  return !undone ? "" : undone.early ? say("Undone. Vote again. The answers stay stopped.")
+    : say("Undone. Vote again.");
+};
+
+const secondsLeft = () => Math.max(0, Math.ceil((until - performance.now()) / 1000));
+
+const countDown = () => {
+  clearTimeout(ticking);
+  if (!view?.recorded) return;
+  const left = until - performance.now();
+  if (left > 0) {
+    ticking = setTimeout(() => { redraw(); countDown(); }, left % 1000 || 1000);
+  } else {
+    trigger("look");
+    ticking = setTimeout(countDown, asking);
+    asking = Math.min(2 * asking, LONGEST);
+  }
+};
+
+// Takes note of a view that has come, and of the one before.
+const noteVote = (before) => {
+  const same = before && view && before.commitment === view.commitment
+    && before.turns.length === view.turns.length;
+  if (view?.recorded || view?.reveal || !same) undone = null;
+  else if (before.recorded) undone = before.recorded;
+  if (!view?.recorded) return;
+  until = performance.now() + 1000 * view.recorded.left;
+  asking = WAIT;
+  countDown();
+};
+
+const undoing = () => [
+  { ...action(say("Undo"), "U", () => trigger("undo")), also: "Backspace", count: secondsLeft() },
+  { ...action(say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
+];
+
+// The second press of a double one meets another button where the first one was: it is not meant.
+const DOUBLE = 400; // milliseconds
+let last = { by: null, at: -Infinity, stage: null };
+
+const isSecondPress = (by) => {
+  const stage = view.reveal ? "told" : view.recorded ? "recorded" : view.judging ? "judging" : "open";
+  const at = performance.now();
+  const second = by === last.by && at - last.at < DOUBLE && stage !== last.stage;
+  last = { by, at, stage: second ? last.stage : stage };
+  return second;
+};

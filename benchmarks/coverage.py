@@ -1,0 +1,188 @@
+"""Do rank-sets and intervals keep their promise? Against known truths, setting by setting.
+
+    python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--watch | --options]
+
+Each setting is drawn again and again; what is counted is how often the 95 % rank-sets of all models
+together hold the true ranks, and each interval the true win rate, by votes alone and
+prediction-powered. What is below the nominal level by more than three binomial errors is marked.
+With --watch somebody looks after every 20 votes: how often are the rank-sets right at all looks?
+With --options: marginal rank-sets, by the model that is covered least, and ties as half a win.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+from tqdm import tqdm
+
+from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.ranking.estimates import estimate
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Scope, Separation
+from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan, simulate
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
+from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
+from coupled_arena.stats.simulation.watching import WatchPlan, watch
+from coupled_arena.stats.tie_scores import TieScore
+
+LEVEL = 0.95
+EVERY = 20  # votes from look to look
+OPTIONS = {
+    "default": (Cutoff.MAX_T, Scope.JOINT, TieScore.LOSS),
+    "marginal": (Cutoff.MAX_T, Scope.MARGINAL, TieScore.LOSS),
+    "marginal step-down": (Cutoff.STEP_DOWN, Scope.MARGINAL, TieScore.LOSS),
+    "ties half": (Cutoff.MAX_T, Scope.JOINT, TieScore.HALF),
+}
+Setting = tuple[str, SimulatedTruth]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--only", default="", help="settings whose name has this word")
+    parser.add_argument("--watch", action="store_true", help="at all looks together")
+    parser.add_argument("--options", action="store_true", help="marginal sets, ties as half a win")
+    given = parser.parse_args()
+    if given.options:
+        head("setting", *(f"{name} {what}" for name in OPTIONS for what in ("covered", "size")))
+        lines = (optional(*one, given.repeats) for one in settings() if plain_votes(*one, given))
+    elif given.watch:
+        head("setting", "max-t, at the last", "max-t, at all", "any-time, at all", "first after")
+        lines = (watched(*one, given.repeats) for one in watched_settings() if given.only in one[0])
+    else:
+        columns = [f"{name} {who}" for name in ("max-t", "step-down") for who in ("votes", "PPR")]
+        head("setting", *columns, "sizes", "intervals votes", "intervals PPR", "filled in")
+        lines = (covered(*one, given.repeats) for one in settings() if given.only in one[0])
+    for line in lines:
+        print(line, flush=True)
+
+
+def settings() -> Iterator[Setting]:
+    """Yield truths: few votes and many, near and far models, shared prompts, biased judges."""
+    for k in (2, 3, 5, 12):
+        for votes in (3, 6, 10, 30, 100):
+            yield f"k={k}, {votes} votes a pair", plain(k, votes)
+    yield "k=40, 6 votes a pair", plain(40, 6)
+    for votes in (6, 30):
+        yield f"k=5, {votes} votes a pair, no ties", plain(5, votes, ties=0.0)
+        for spread in (0.1, 1.0):
+            yield f"k=5, {votes} votes a pair, spread {spread:g}", plain(5, votes, spread)
+        for name, bias in (("the first", "toward_first"), ("a model", "toward_last")):
+            yield f"k=5, {votes} votes a pair, judge for {name}", plain(5, votes, **{bias: 0.3})
+    for k in (5, 12):
+        for design in (Design.RANDOM, Design.UNBALANCED):
+            yield f"k={k}, {design} pairs, 30 votes each", plain(k, 30, design=design)
+    for k, prompts, voters in (
+        *((3, 2, 10), (5, 2, 10), (5, 5, 10), (5, 10, 10), (5, 20, 20), (5, 100, 2)),
+        *((12, 2, 5), (12, 5, 5), (12, 20, 5)),
+    ):
+        yield f"k={k}, {prompts} prompts a pair, {voters} voters", shared(k, prompts, voters)
+
+
+def watched_settings() -> Iterator[Setting]:
+    """Yield truths of boards that grow to 2,000 votes."""
+    for k in (2, 3, 5, 12):
+        yield f"k={k}, equal", grown(k)
+    yield "k=5, 5,000 verdicts", grown(5, judge_only=5000)
+    yield "k=5, unbalanced", grown(5, design=Design.UNBALANCED)
+    yield "k=2, 5 voters a prompt", grown(2, design=Design.VOTERS, voters=5, prompt_effect=1.5)
+    yield "k=5, 10 voters a prompt", grown(5, design=Design.VOTERS, voters=10, prompt_effect=1.5)
+    yield "k=2, .40 against .30", grown(2, spread=0.2877)
+    yield "k=5, spread 2", grown(5, spread=2.0)
+
+
+def plain(k: int, votes: int, spread: float = 0.0, **changes: object) -> SimulatedTruth:
+    pairs = k * (k - 1) // 2
+    how = {"ties": 0.3, **changes}
+    return SimulatedTruth(evenly(k, spread), pairs * votes, 5 * pairs * votes, **how)  # type: ignore[arg-type]
+
+
+def shared(k: int, prompts: int, voters: int) -> SimulatedTruth:
+    pairs = k * (k - 1) // 2
+    how = {"design": Design.VOTERS, "prompt_effect": 1.5, "voters": voters}
+    return SimulatedTruth(evenly(k, 0), pairs * prompts * voters, pairs * 30, ties=0.3, **how)  # type: ignore[arg-type]
+
+
+def grown(k: int, spread: float = 0.0, judge_only: int = 0, **changes: object) -> SimulatedTruth:
+    return SimulatedTruth(evenly(k, spread), 2000, judge_only, ties=0.3, **changes)  # type: ignore[arg-type]
+
+
+def covered(name: str, truth: SimulatedTruth, repeats: int) -> str:
+    cutoffs = (Cutoff.MAX_T, Cutoff.STEP_DOWN)
+    result = simulate(SimulationPlan(truth, repeats, cutoffs=cutoffs), bar(name))
+    by = {(one.cutoff, one.ranking): one for one in result.rank_sets}
+    found = [by[cutoff, who] for cutoff in cutoffs for who in (Ranking.HUMAN, Ranking.PPR)]
+    shares = [marked(one.coverage, result.repeats) for one in found]
+    sizes = ", ".join(f"{one.size:.2f}" for one in found)
+    filled = f"{result.filled / result.repeats:.2f}"
+    return row(name, *shares, sizes, *intervals(result), filled)
+
+
+def plain_votes(name: str, truth: SimulatedTruth, given: argparse.Namespace) -> bool:
+    return given.only in name and truth.design is not Design.VOTERS
+
+
+def optional(name: str, truth: SimulatedTruth, repeats: int) -> str:
+    """Return how each option fares, prediction-powered; ties change no true rank."""
+    low, high = truth.ranks
+    held, sizes = {name: [] for name in OPTIONS}, {name: [] for name in OPTIONS}
+    for repeat in bar(name)(range(repeats)):
+        drawn = truth.draw(np.random.default_rng([16, repeat]))
+        assert isinstance(drawn, JudgedCounts)
+        for option, (cutoff, scope, ties) in OPTIONS.items():
+            made = estimate(drawn, ties=ties)
+            if made.models != truth.models:  # a model without a vote may have any place
+                continue
+            found = Separation(made, LIVE_DRAWS).rank_sets(1 - LEVEL, cutoff, scope)
+            right = (found.low <= low) & (high <= found.high)
+            held[option].append(right if scope is Scope.MARGINAL else [right.all()])
+            sizes[option].append(found.sizes.mean())
+    cells: list[str] = []
+    for option in OPTIONS:
+        least = float(np.mean(held[option], axis=0).min())
+        cells += [marked(least, len(held[option])), f"{np.mean(sizes[option]):.2f}"]
+    return row(name, *cells)
+
+
+def intervals(result: Simulation) -> list[str]:
+    """Return the mean coverage over models, whose intervals are not independent."""
+    return [marked(float(one.coverage.mean()), result.repeats) for one in result.intervals]
+
+
+def watched(name: str, truth: SimulatedTruth, repeats: int) -> str:
+    cutoffs = (Cutoff.MAX_T, Cutoff.ANY_TIME)
+    plan = SimulationPlan(truth, repeats, cutoffs=cutoffs, draws=2000)
+    result = watch(WatchPlan(plan, EVERY), bar(name))
+    who = Ranking.PPR if truth.judge_only else Ranking.HUMAN
+    once, always = (
+        next(one for one in result.cutoffs if (one.ranking, one.cutoff) == (who, cutoff))
+        for cutoff in cutoffs
+    )
+    after = f"{always.separated:.2f}"
+    if always.separated > 0.5:
+        after += f" ({always.votes:,.0f} votes)"
+    shares = (once.coverage_at_last, once.coverage, always.coverage)
+    return row(name, *(marked(share, result.repeats) for share in shares), after)
+
+
+def bar(name: str):
+    return lambda repeats: tqdm(repeats, desc=name, leave=False)
+
+
+def marked(share: float, repeats: int) -> str:
+    low = share < LEVEL - 3 * binomial_error(LEVEL, repeats)
+    return f"{share:.3f}{' **low**' if low else ''}"
+
+
+def head(*columns: str) -> None:
+    print(row(*columns))
+    print(row(*("---" for _ in columns)))
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()

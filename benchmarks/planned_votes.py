@@ -1,0 +1,200 @@
+"""Does a plan keep its promise? As many votes as planned, drawn from a store's with replacement.
+
+    python -m benchmarks.planned_votes arena.duckdb [--judge gpt-4] [--pairs A:B,C:D] [--power 0.8]
+
+What is counted is how often the board then separates the two models: by the votes alone, and with
+a judge by as many fewer as the plan promises. A board with the any-time cut-off is looked at
+while its votes come, and must have separated the two before they are all there. Shares below the
+power that was asked for by more than three binomial errors are marked. A plan for a pair on boards
+that hold few votes for it is left out, for drawing again shows the same few.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, read_estimates
+from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.judges.differences import contrast
+from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.simulation.rank_set_runs import binomial_error
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
+
+LOOKS = 60  # of a board that is watched; more looks separate a little sooner
+PER_VOTE = 4  # verdicts on other comparisons for each vote
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How often a plan was kept.
+
+    Attributes
+    ----------
+    votes, board : int
+        Planned, on comparisons of either model; and on the whole board.
+    share : float
+        Of the draws that separated the two.
+    fell_back : float
+        Of those that had too few votes in some pair for the board's weighting.
+    """
+
+    votes: int
+    board: int
+    share: float
+    fell_back: float
+    repeats: int
+
+    @property
+    def error(self) -> float:
+        """Return the binomial standard error of the share."""
+        return binomial_error(self.share, self.repeats)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("db", type=Path)
+    parser.add_argument("--judge")
+    parser.add_argument("--models", help="only these: A,B,C")
+    parser.add_argument("--pairs", help="A:B,C:D; by default neighbours by their win rates")
+    parser.add_argument("--power", type=float, default=0.8)
+    parser.add_argument("--repeats", type=int, default=300)
+    parser.add_argument("--cutoffs", default=",".join(PLANNED))
+    parser.add_argument("--most", type=int, default=200_000, help="votes of a board at most")
+    given = parser.parse_args()
+    models = tuple(given.models.split(",")) if given.models else None
+    with Store.open(given.db) as store:
+        board = read_estimates(store, Selection(judge=given.judge, models=models))
+    cutoffs = [Cutoff(each) for each in given.cutoffs.split(",")]
+    row(
+        "pair",
+        "cut-off",
+        "by",
+        "votes planned",
+        "on the board",
+        "separated",
+        "asked for",
+        "fell back",
+    )
+    row(*["---"] * 8)
+    for pair in asked(board, given.pairs):
+        for cutoff in cutoffs:
+            for source in (BoardSource.HUMAN, *([BoardSource.PPR] if given.judge else [])):
+                goal = PlanGoal(*pair, power=given.power, cutoff=cutoff, verdicts_per_vote=PER_VOTE)
+                kept = keep(board, goal, source, given.repeats, given.most)
+                show(pair, goal, source, kept)
+
+
+def asked(board: BoardEstimates, pairs: str | None) -> Iterator[Pair]:
+    """Yield the pairs that were named, or each model and the next one."""
+    if pairs:
+        for pair in pairs.split(","):
+            one, other = pair.split(":")
+            yield one, other
+        return
+    human = board.by_source[BoardSource.HUMAN]
+    yield from pairwise(human.models[i] for i in np.argsort(-human.theta))
+
+
+def keep(
+    board: BoardEstimates, goal: PlanGoal, source: BoardSource, repeats: int, most: int
+) -> Kept | None:
+    """Plan, and draw as often; None of a plan for a board of more votes than `most`."""
+    made = plan_separation(board, goal)
+    powered = source is BoardSource.PPR
+    votes = made.needs.votes if powered else made.needs.votes_alone
+    total = round(votes * board.by_source[BoardSource.HUMAN].human / made.votes_there)
+    if total > most:
+        return None
+    extra = PER_VOTE * total if powered else 0
+    found = [
+        _separates(board, goal, total, extra, np.random.default_rng([16, repeat]))
+        for repeat in range(repeats)
+    ]
+    share, fell_back = np.mean(found, axis=0)
+    return Kept(votes, total, float(share), float(fell_back), repeats)
+
+
+def _separates(
+    board: BoardEstimates, goal: PlanGoal, votes: int, alone: int, rng: np.random.Generator
+) -> tuple[bool, bool]:
+    """Whether a board tells the two apart, at its end or at a look before, and falls back there."""
+    watched = goal.cutoff is Cutoff.ANY_TIME
+    models = board.votes.models
+    fewest = 5 * len(models) * (len(models) - 1) / 2
+    ends = np.geomspace(min(fewest, votes), votes, LOOKS).astype(int) if watched else [votes]
+    seen = np.zeros_like(board.judged.labelled)
+    verdicts = np.zeros_like(board.judged.unlabelled)
+    before, fell_back = 0, False
+    for end in map(int, ends):
+        share = end / votes
+        seen = seen + _drawn(_law(board, powered=alone > 0), end - before, rng)
+        more = round(alone * share) - int(verdicts.sum())
+        if alone:
+            law = board.judged.labelled.sum(axis=2) + board.judged.unlabelled
+            verdicts = verdicts + _drawn(law, more, rng)
+        before = end
+        counts = JudgedCounts(models, seen, verdicts)
+        made = estimate(counts) if alone else estimate_from_votes(counts.votes)
+        fell_back = made.weighting is not Weighting.STRATIFIED
+        if _apart(made, goal):
+            return True, fell_back
+    return False, fell_back
+
+
+def _law(board: BoardEstimates, *, powered: bool) -> NDArray[np.int64]:
+    """Return how frequent each kind of comparison with a vote is among those there are."""
+    if powered:
+        return board.judged.labelled
+    return JudgedCounts.without_judge(board.votes).labelled
+
+
+def _drawn(law: NDArray[np.int64], n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return rng.multinomial(n, law.ravel() / law.sum()).reshape(law.shape)
+
+
+def _apart(made: Estimate, goal: PlanGoal) -> bool:
+    if goal.model not in made.models or goal.other not in made.models:
+        return False
+    weights = contrast(
+        len(made.models), made.models.index(goal.model), made.models.index(goal.other)
+    )
+    critical = Separation(made, LIVE_DRAWS).rank_sets(goal.alpha, goal.cutoff).critical_value
+    far = abs(weights @ made.theta) / np.sqrt(weights @ made.covariance @ weights)
+    return bool(far > critical)
+
+
+def show(pair: Pair, goal: PlanGoal, source: BoardSource, kept: Kept | None) -> None:
+    start = (" \N{EN DASH} ".join(pair), goal.cutoff, source)
+    if kept is None:
+        row(*start, "", "too many to draw", "", f"{goal.power:g}", "")
+        return
+    low = kept.share < goal.power - 3 * binomial_error(goal.power, kept.repeats)
+    share = f"{kept.share:.3f} ± {kept.error:.3f}{' **low**' if low else ''}"
+    row(
+        *start,
+        f"{kept.votes:,}",
+        f"{kept.board:,}",
+        share,
+        f"{goal.power:g}",
+        f"{kept.fell_back:.2f}",
+    )
+
+
+def row(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

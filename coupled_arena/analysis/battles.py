@@ -1,0 +1,114 @@
+"""The battles behind a number, as far as they may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from coupled_arena.core.errors import BattleError
+from coupled_arena.core.records import Battle, Mode
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import battle_counts, battle_search
+from coupled_arena.store.queries.battle_filter import BattleFilter
+from coupled_arena.store.queries.battle_record import Said, said_of
+from coupled_arena.store.queries.battle_search import PAGE, FoundBattle, Tally
+from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.tables import battles
+
+
+@dataclass(frozen=True)
+class FoundBattles:
+    """One page of the battles that a filter selects, and how many all pages have.
+
+    Attributes
+    ----------
+    wanted : BattleFilter
+    tally : Tally
+        Its `hidden` are comparisons of battles that somebody may still be asked about; 0 where
+        their number would say more than a board does.
+    battles : tuple of FoundBattle
+        The newest first.
+    following : BattleFilter or None
+        What selects the next page, where there is one.
+    """
+
+    wanted: BattleFilter
+    tally: Tally
+    battles: tuple[FoundBattle, ...]
+    following: BattleFilter | None
+
+
+@dataclass(frozen=True)
+class OpenedBattle:
+    """A battle, and all that was said of it."""
+
+    battle: Battle
+    said: Said
+
+
+def read_battles(
+    store: Store,
+    wanted: BattleFilter,
+    hidden: Hidden,
+    *,
+    reader: str | None = None,
+    size: int = PAGE,
+) -> FoundBattles:
+    """Return the newest battles that a filter selects.
+
+    Parameters
+    ----------
+    hidden : {"nothing", "rounds", "stored"}
+        What may not be shown, as in `transfer.export.export`.
+    reader : str, optional
+        Who asks: a board of their own votes is theirs to count.
+    size : int
+        How many battles a page has.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such model or judge.
+    BattleError
+        The list cannot begin after a battle that is not there, or may not be shown.
+    """
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # a list and a count of one moment
+        tally = battle_search.tally(cursor, wanted, hidden)
+        found = battle_search.page(cursor, wanted, hidden, size + 1)
+        cursor.execute("commit")
+    # Whoever could count hidden battles by their words, or by who voted, could find their own.
+    board_like = wanted.text is wanted.benchmark is None and wanted.voter in (None, reader)
+    return FoundBattles(
+        wanted=wanted,
+        tally=tally if board_like else replace(tally, hidden=0),
+        battles=tuple(found[:size]),
+        following=replace(wanted, before=found[size - 1].battle) if len(found) > size else None,
+    )
+
+
+def read_battle(store: Store, battle: str, hidden: Hidden) -> OpenedBattle:
+    """Return one battle, by its whole id.
+
+    Raises
+    ------
+    BattleError
+        There is none that may be shown: which of the two is not told.
+    """
+    with store.cursor() as cursor:
+        cursor.execute("begin")
+        if not battle_search.is_shown(cursor, battle, hidden):
+            raise BattleError(
+                "There is no such battle here, or people may still be asked to vote on it."
+            )
+        opened = OpenedBattle(battles.load(cursor, battle), said_of(cursor, battle))
+        cursor.execute("commit")
+    return opened
+
+
+def battles_of_models(
+    store: Store, models: Sequence[str], hidden: Hidden, mode: Mode | None = None
+) -> dict[str, int]:
+    """Return how many battles of each model may be shown, of one mode or all."""
+    with store.cursor() as cursor:
+        return battle_counts.of_models(cursor, models, hidden, mode)

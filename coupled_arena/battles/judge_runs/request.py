@@ -1,0 +1,203 @@
+"""Judging on request: somebody waits for the verdicts, so they are asked for at once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from coupled_arena.battles.judge_runs.allowance import Allowance
+from coupled_arena.core.errors import JudgeError
+from coupled_arena.core.records import Outcome, Swap
+from coupled_arena.core.verdicts import NOT_ASKED, Matchup
+
+if TYPE_CHECKING:
+    from coupled_arena.judging.judge import Judge
+
+_log = logging.getLogger(__name__)
+
+
+def matchups_of(
+    battle: str, questions: Sequence[str], answers: Sequence[Sequence[str]], swap: Swap
+) -> tuple[Matchup, ...]:
+    """Return what a judge is asked of one battle, as `store.pending.matchups` has it.
+
+    Parameters
+    ----------
+    battle : str
+    questions : sequence of str
+        One a turn.
+    answers : sequence of sequence of str
+        Of each model in order of presentation: one text a turn.
+    """
+    asked: list[Matchup] = []
+    for i, j in combinations(range(len(answers)), 2):
+        one, other = tuple(answers[i]), tuple(answers[j])
+        there = Matchup(battle, i, j, tuple(questions), one, other)
+        back = Matchup(battle, j, i, tuple(questions), other, one)
+        if there.identical:
+            asked.append(there)
+        elif swap is Swap.BOTH:
+            asked += [there, back]
+        else:
+            digest = hashlib.md5(f"{battle}/{i}/{j}".encode(), usedforsecurity=False)
+            asked.append(back if digest.hexdigest() >= "8" else there)
+    return tuple(asked)
+
+
+class Asked:
+    """Questions that somebody has put to a judge, and what it has answered so far.
+
+    Attributes
+    ----------
+    questions : tuple of Matchup
+    verdicts : list of Verdict
+        In the order in which they came, unreadable ones included.
+    failed, done : bool
+        Whether a question had no answer, and whether all have had theirs or failed.
+    trouble : str or None
+        Why nothing came of them, in words for whoever asked.
+    """
+
+    def __init__(self, questions: tuple[Matchup, ...], earlier: Asked | None = None) -> None:
+        self.questions = questions
+        known = earlier.verdicts if earlier and earlier.questions == questions else []
+        self.verdicts = [verdict for verdict in known if verdict.outcome]  # paid for already
+        self.failed = self.done = False
+        self.trouble: str | None = None
+        self.future: Future[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether no more answers will come."""
+        return self.done or (self.future is not None and self.future.done())
+
+    @property
+    def readable(self) -> bool:
+        """Whether any of the answers is a verdict."""
+        return any(verdict.outcome for verdict in self.verdicts)
+
+    def trouble_after(self, turns: int) -> str | None:
+        """Return the trouble, as long as the conversation has not gone on."""
+        return self.trouble if len(self.questions[0].questions) == turns else None
+
+    @property
+    def missing(self) -> tuple[Matchup, ...]:
+        """Questions that have no readable answer yet."""
+        known = {(v.first_place, v.second_place) for v in self.verdicts if v.outcome}
+        return tuple(q for q in self.questions if (q.first_place, q.second_place) not in known)
+
+    def cancel(self) -> None:
+        """Wait for no more answers."""
+        if self.future:
+            self.future.cancel()
+
+
+class JudgeOnRequest:
+    """Asks a judge for visitors who wait, on an event loop in a thread of its own.
+
+    Parameters
+    ----------
+    judge : Judge
+        It is nobody else's: a client belongs to one loop.
+    concurrency : int
+        Most questions in flight.
+    allowance : Allowance
+    """
+
+    def __init__(self, judge: Judge, concurrency: int, allowance: Allowance) -> None:
+        self.name = judge.spec.name
+        self.swap = judge.spec.swap
+        self._judge = judge
+        self._concurrency = concurrency
+        self._allowance = allowance
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="judge-on-request", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    def close(self) -> None:
+        """Drop the questions in flight and end."""
+        with suppress(RuntimeError):  # it is closed already
+            self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    def ask(
+        self,
+        visitor: str,
+        asked: Asked,
+        then: Callable[[Asked], object] = lambda asked: None,  # noqa: ARG005
+    ) -> None:
+        """Put all questions that have no readable answer to the judge.
+
+        Parameters
+        ----------
+        visitor : str
+            Who wants to know.
+        asked : Asked
+        then : callable, optional
+            Called in a thread once every question has had its answer or its failure; not where
+            it is cancelled.
+
+        Raises
+        ------
+        JudgeError
+            The visitor, or all of them together, ask too much.
+        """
+        missing = asked.missing
+        self._allowance.take(visitor, sum(not question.identical for question in missing))
+        work = self._over(visitor, asked, missing, then)
+        try:
+            asked.future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:
+            work.close()
+            raise JudgeError("The arena is closing. Try again in a minute.") from None
+
+    def _serve(self) -> None:
+        asyncio.run(self._until_closed())
+
+    async def _until_closed(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._closing = asyncio.Event()
+        self._places = asyncio.Semaphore(self._concurrency)
+        self._ready.set()
+        async with self._judge:
+            await self._closing.wait()
+            running = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def _over(
+        self,
+        visitor: str,
+        asked: Asked,
+        missing: Sequence[Matchup],
+        then: Callable[[Asked], object],
+    ) -> None:
+        # Those in flight are waited for where one fails: they are paid for.
+        answers = (self._one(question, asked) for question in missing)
+        ended = await asyncio.gather(*answers, return_exceptions=True)
+        errors = [error for error in ended if isinstance(error, BaseException)]
+        if errors:
+            _log.warning("What a visitor asked the judge %s: %s", self.name, errors[0])
+            self._allowance.give_back(visitor, len(errors))
+        asked.failed = bool(errors)
+        asked.done = True
+        await asyncio.to_thread(then, asked)
+
+    async def _one(self, question: Matchup, asked: Asked) -> None:
+        if question.identical:
+            asked.verdicts.append(question.answered(self.name, Outcome.TIE, NOT_ASKED))
+            return
+        async with self._places:
+            answer = await self._judge.ask(question)
+        outcome = answer.outcome if isinstance(answer.outcome, Outcome) else None
+        verdict = question.answered(self.name, outcome, answer.raw, answer.probability)
+        asked.verdicts.append(verdict)

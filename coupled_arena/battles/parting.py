@@ -1,0 +1,241 @@
+"""Where the answers of a battle part, and why: that one draw, made again and laid open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from coupled_arena.battles.waiting import decoded
+from coupled_arena.core.errors import BattleError
+from coupled_arena.core.records import Battle, Finish, Mode, Reply
+from coupled_arena.generation.capacity import Capacity
+from coupled_arena.generation.draws import Candidate, Draw
+from coupled_arena.generation.language_model import LanguageModel, holds_keys
+from coupled_arena.generation.running import Request, Running, Worker
+from coupled_arena.generation.turns import Models, before_turn, check_replayable, next_request
+from coupled_arena.generation.vocabulary import Vocabulary
+
+OPENED = 64  # outcomes of each model; what lies beyond is rarer than all of them
+_SHOWN = 5  # the likeliest of each model, beside those that were drawn
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first position at which not all replies of a turn have the same token.
+
+    Attributes
+    ----------
+    position : int
+        Tokens that all replies have in common.
+    common : str
+        What these say.
+    chosen : tuple of (int or None)
+        By place, the noise key of what came next; None where the reply was cut off there.
+    """
+
+    turn: int
+    position: int
+    common: str
+    chosen: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An outcome in the eyes of all models.
+
+    Attributes
+    ----------
+    text, kind : see `Candidate`
+    seen : tuple of (Candidate or None)
+        By place; None where it is none of the likeliest that were opened.
+    chosen : tuple of bool
+        By place, whether the reply goes on with it.
+    """
+
+    text: str
+    kind: str
+    seen: tuple[Candidate | None, ...]
+    chosen: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why replies parted.
+
+    Attributes
+    ----------
+    models : tuple of str
+        By place.
+    coupled : bool
+        All models read the same noise.
+    options : tuple of Option
+        Those that were drawn, then the likeliest of any model.
+    least : tuple of (float or None)
+        By place, how likely an outcome can be that was not opened; None for a model on a server,
+        whose probabilities are not known here.
+    again : tuple of (bool or None)
+        By place, whether the draw came out as it had; None where there is nothing to compare.
+    """
+
+    parting: Parting
+    models: tuple[str, ...]
+    coupled: bool
+    options: tuple[Option, ...]
+    least: tuple[float | None, ...]
+    again: tuple[bool | None, ...]
+
+
+def find_parting(battle: Battle, models: Mapping[str, LanguageModel], turn: int) -> Parting | None:
+    """Return where the replies of a turn part; None where they never do.
+
+    Raises
+    ------
+    BattleError
+        A model of it is not here, or it has no tokens to compare.
+    """
+    check_replayable(battle, models)
+    replies = _replies(battle, turn)
+    vocabularies = [models[name].vocabulary for name in battle.models]
+    for position in count():
+        chosen = tuple(
+            _outcome(reply, position, vocabulary)
+            for reply, vocabulary in zip(replies, vocabularies, strict=True)
+        )
+        known = {key for key in chosen if key is not None}
+        if len(known) > 1:
+            common = vocabularies[0].text(replies[0].tokens[:position])
+            return Parting(turn, position, common, chosen)
+        if all(position >= len(reply.tokens) for reply in replies):
+            return None
+    raise AssertionError("unreachable")
+
+
+def reopening(battle: Battle, models: Models, parting: Parting) -> Request:
+    """Return what makes that one draw again; models on servers have no part in it.
+
+    Raises
+    ------
+    PromptError
+        There is no room for it.
+    """
+    question = battle.prompts[parting.turn]
+    asked = next_request(models, before_turn(battle, parting.turn), question).contenders
+    replies = _replies(battle, parting.turn)
+    contenders = tuple(
+        replace(asked[at], prompt=(*asked[at].prompt, *replies[at].tokens[: parting.position]))
+        for at in _places_here(battle, models)
+    )
+    once = replace(battle.sampling, max_new_tokens=1)
+    return Request(contenders, once, parting.turn, parting.position, OPENED)
+
+
+def explain(battle: Battle, models: Models, parting: Parting, running: Running) -> Reason:
+    """Return what a `reopening` that is done has to say."""
+    draws: list[Draw | None] = [None] * len(battle.models)
+    for place, line in zip(_places_here(battle, models), running.lines, strict=True):
+        draws[place] = line.draw
+    return Reason(
+        parting,
+        battle.models,
+        battle.mode is Mode.COUPLED,
+        _options(draws, parting.chosen),
+        tuple(map(_least, draws)),
+        tuple(map(_again, draws, parting.chosen)),
+    )
+
+
+def explain_parting(
+    battle: Battle, models: Models, turn: int, kv_tokens: int | None = None
+) -> Reason:
+    """Return why the replies of a turn part, decoded here.
+
+    Parameters
+    ----------
+    kv_tokens : int, optional
+        Tokens whose keys and values each model holds at most; else what free memory allows.
+
+    Raises
+    ------
+    BattleError
+        They do not part, there is no such turn, or the battle cannot be replayed here.
+    PromptLengthError
+        There is no room for it.
+    """
+    from coupled_arena.generation.lockstep import LockstepEngine, decode  # torch: seconds
+
+    parting = _parting(battle, models, turn)
+    engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
+    (running,) = decode(engine, [reopening(battle, models, parting)])
+    return explain(battle, models, parting, running)
+
+
+async def explain_with(worker: Worker, models: Models, battle: Battle, turn: int) -> Reason:
+    """Return why the replies of a turn part, decoded beside what else a worker does.
+
+    Raises
+    ------
+    BattleError
+        They do not part, or the battle cannot be replayed here.
+    PromptError
+        Too many wait already, or there is no room for it.
+    ModelError
+        Decoding failed.
+    """
+    parting = _parting(battle, models, turn)
+    running = await decoded(worker, reopening(battle, models, parting))
+    return explain(battle, models, parting, running)
+
+
+def _parting(battle: Battle, models: Models, turn: int) -> Parting:
+    there = len(battle.prompts)
+    if not 0 <= turn < there:
+        raise BattleError(f"Battle {battle.id} has no turn {turn}: it has {there}, from 0.")
+    if parting := find_parting(battle, models, turn):
+        return parting
+    raise BattleError(f"Battle {battle.id}: its answers of turn {turn} do not part.")
+
+
+def _replies(battle: Battle, turn: int) -> list[Reply]:
+    return sorted((r for r in battle.replies if r.turn == turn), key=lambda reply: reply.place)
+
+
+def _outcome(reply: Reply, position: int, vocabulary: Vocabulary) -> int | None:
+    """Return the noise key of what a reply has at a position; None where that is not known."""
+    if position < len(reply.tokens):
+        return int(vocabulary.keys[reply.tokens[position]])
+    ended = position == len(reply.tokens) and reply.finish is Finish.STOP
+    return int(vocabulary.keys[vocabulary.end]) if ended else None
+
+
+def _places_here(battle: Battle, models: Models) -> list[int]:
+    return [place for place, name in enumerate(battle.models) if holds_keys(models[name])]
+
+
+def _options(draws: Sequence[Draw | None], chosen: Sequence[int | None]) -> tuple[Option, ...]:
+    seen = [{c.key: c for c in draw.candidates} if draw else {} for draw in draws]
+    likely = [c for draw in draws if draw for c in draw.candidates[:_SHOWN]]
+    likely.sort(key=lambda candidate: -candidate.probability)
+    drawn = [known[key] for key in chosen for known in seen if key in known]
+    return tuple(
+        Option(
+            candidate.text,
+            candidate.kind,
+            tuple(known.get(candidate.key) for known in seen),
+            tuple(candidate.key == key for key in chosen),
+        )
+        for candidate in {c.key: c for c in (*drawn, *likely)}.values()
+    )
+
+
+def _least(draw: Draw | None) -> float | None:
+    if draw is None:
+        return None
+    likeliest = [c.probability for c in draw.candidates[:OPENED]]
+    return likeliest[-1] if draw.possible > len(likeliest) else 0.0
+
+
+def _again(draw: Draw | None, chosen: int | None) -> bool | None:
+    if draw is None or chosen is None:
+        return None
+    return draw.candidates[draw.drawn].key == chosen

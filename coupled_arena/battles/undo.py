@@ -1,0 +1,200 @@
+"""Votes that can be undone: stored as they are cast, counted and told once their time is over."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from functools import partial
+
+from coupled_arena.battles.rounds import Held, Round
+from coupled_arena.battles.visible import Groups, Reasons, Reveal
+from coupled_arena.battles.voting import reveal_of
+from coupled_arena.core.errors import StoreError, VoteError
+from coupled_arena.core.language import _
+from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
+from coupled_arena.core.records import Vote, new_id
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import pending_votes, rationales
+
+_log = logging.getLogger(__name__)
+_AGAIN = 5.0  # seconds until a vote is tried again that the store could not take
+UNDO_FIRST = "You have voted on this: undo that vote first, or see the names."
+JUDGE_READS = "The judge reads these answers: call that off first."
+_TOO_LATE = "The vote counts and the names are known: it can no longer be undone."
+_NO_VOTE = "There is no vote to undo here (any more)."
+
+
+def check_open(current: Round) -> None:
+    """Raise VoteError where a round has a vote, whether or not it can be undone."""
+    if current.state.reveal:
+        raise VoteError(_("You have voted on this, and the models are known."))
+    if current.state.held:
+        raise VoteError(UNDO_FIRST)
+    if current.state.judging:
+        raise VoteError(JUDGE_READS)
+
+
+class Votes:
+    """What becomes of the votes of this process. The clock is the server's: a closed page votes.
+
+    Votes that could still be undone when an earlier process ended are counted first.
+    A round is held by its lock `changing` while its vote is cast, undone or counted, so that of two
+    who do so at once one comes too late.
+
+    Parameters
+    ----------
+    store : Store
+    seconds : float
+        How long a vote can be undone; 0: it counts at once.
+    tells_seed : callable, optional
+        Whether the voter of a round may know its seed once the vote counts.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        seconds: float,
+        tells_seed: Callable[[Round], bool] = lambda current: True,  # noqa: ARG005
+    ) -> None:
+        self._store = store
+        self._seconds = seconds
+        self._tells_seed = tells_seed
+        self._holding: set[Round] = set()
+        self._closing = False
+        _count_left_over(store)
+
+    def cast(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal | None:
+        """Store a vote and return who was who; None as long as it can be undone.
+
+        Parameters
+        ----------
+        same : tuple
+            Places whose answers had the same words.
+        """
+        with current.changing:
+            if current.state.held:
+                raise VoteError(UNDO_FIRST)
+            if not self._seconds or self._closing:
+                return self.count(current, vote, same)
+            self._store.write(partial(pending_votes.hold, vote=vote))
+            current.change(held=Held(vote, same, time.monotonic() + self._seconds))
+            self._holding.add(current)
+            self._later(current, vote, self._seconds)
+            return None
+
+    def count(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
+        """Store a vote that nobody can undo and return who was who."""
+        with current.changing:
+            self._store.cast(vote)
+            return self._tell(current, vote, same)
+
+    def undo(self, current: Round) -> None:
+        """Take a vote back and open the round's ballot again.
+
+        Raises
+        ------
+        VoteError
+            It counts already, or there is none.
+        """
+        with current.changing:
+            if current.state.reveal:
+                raise VoteError(_TOO_LATE)
+            if not (held := current.state.held):
+                raise VoteError(_NO_VOTE)
+            self._store.write(partial(pending_votes.withdraw, vote=held.vote.id))
+            self._release(current)
+            current.change(reasons=None)
+
+    def explain(
+        self, owner: str, vote: str, criteria: object, comment: object, rounds: Iterable[Round]
+    ) -> None:
+        """Store why a vote was cast, in place of what its voter said before.
+
+        Parameters
+        ----------
+        vote : str
+            Its id; its round may be long over.
+        criteria, comment : object
+            As a browser sends them; nothing at all takes back what was said.
+        rounds : iterable of Round
+            Those that are open: the one of the vote shows it.
+
+        Raises
+        ------
+        VoteError
+            The vote is not the owner's, or was undone; or the reasons are refused, see
+            `coupled_arena.core.rationales`.
+        """
+        given = Reasons(check_criteria(criteria), check_comment(comment))
+        rationale = Rationale(new_id(), vote, given.criteria, given.comment)
+        mine = (each for each in rounds if each.owner == owner and each.state.vote == vote)
+        current = next(mine, None)
+        with current.changing if current else nullcontext():
+            self._store.write(partial(rationales.give, rationale=rationale, voter=owner))
+            if current:
+                current.change(reasons=given)
+
+    def confirm(self, current: Round) -> None:
+        """Count a vote that can be undone, if there is one, and tell who was who."""
+        with current.changing:
+            if held := current.state.held:
+                self._store.write(partial(pending_votes.promote, vote=held.vote))
+                self._tell(current, held.vote, held.same)
+
+    def confirm_if_due(self, current: Round) -> None:
+        """Count a vote whose time is over, for a page that is a moment faster than the server."""
+        held = current.state.held
+        if held and time.monotonic() >= held.until:
+            self.confirm(current)
+
+    def close(self) -> None:
+        """Count what can still be undone; what the store cannot take is found at the next start."""
+        self._closing = True
+        for current in list(self._holding):
+            try:
+                self.confirm(current)
+            except StoreError as error:
+                _log.warning("A vote counts at the next start: %s", error)
+
+    def _tell(self, current: Round, vote: Vote, same: Groups) -> Reveal:
+        battle = current.state.battle
+        reveal = reveal_of(battle, vote, tells_seed=self._tells_seed(current), same=same)
+        current.change(reveal=reveal)
+        self._release(current)
+        return reveal
+
+    def _release(self, current: Round) -> None:
+        current.change(held=None)
+        self._holding.discard(current)
+
+    def _later(self, current: Round, vote: Vote, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._time_is_over, (current, vote))
+        timer.daemon = True
+        timer.start()
+
+    def _time_is_over(self, current: Round, vote: Vote) -> None:
+        with current.changing:
+            held = current.state.held
+            # It may have been undone, and another one cast since; closing counts them itself.
+            if self._closing or not held or held.vote.id != vote.id:
+                return
+            try:
+                self.confirm(current)
+            except StoreError as error:
+                _log.warning("A vote waits to be counted: %s", error)
+                self._later(current, vote, _AGAIN)
+
+
+def _count_left_over(store: Store) -> None:
+    with store.cursor() as cursor:
+        left_over = pending_votes.held(cursor)
+    for vote in left_over:
+        try:
+            store.write(partial(pending_votes.promote, vote=vote))
+            _log.info("Vote %s of an earlier run counts now.", vote.id)
+        except VoteError as error:
+            _log.warning("Vote %s of an earlier run does not count: %s", vote.id, error)
+            store.write(partial(pending_votes.withdraw, vote=vote.id))

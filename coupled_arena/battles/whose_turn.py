@@ -1,0 +1,106 @@
+"""Whose turn it is: how likely each pair of models meets next, by what votes have yet to settle."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, PairCounts
+from coupled_arena.stats.ranking.next_pair import Pairing, pair_chances, unsettled
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+
+_log = logging.getLogger(__name__)
+_PAUSE = 5.0  # seconds from one look at the board to the next
+
+
+class WhoseTurn:
+    """The chances of all pairs, from votes of some seconds ago at most.
+
+    The board is ranked in a thread of its own, after a question that comes when there are new
+    votes, so that no question waits for it. Until it has been, all pairs are alike.
+
+    Parameters
+    ----------
+    store : Store
+    pairing : Pairing
+    """
+
+    def __init__(self, store: Store, pairing: Pairing) -> None:
+        self._store = store
+        self._pairing = pairing
+        self._ranking = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whose-turn")
+        self._lock = threading.Lock()
+        self._begun = -_PAUSE
+        self._looking: Future[None] | None = None
+        self._found: _Found | None = None
+
+    def chances(self, models: tuple[str, ...]) -> FloatArray | None:
+        """Return the chances of pairs of the k models that take part; None where all are alike."""
+        if self._pairing is Pairing.UNIFORM:
+            return None
+        with self._lock:
+            busy = self._looking is not None and not self._looking.done()
+            if not busy and time.monotonic() - self._begun >= _PAUSE:
+                self._begun = time.monotonic()
+                self._looking = self._ranking.submit(self._look, models)
+        found = self._found
+        return found.chances if found and found.models == models else None
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ranking.shutdown(cancel_futures=True)
+
+    def _look(self, models: tuple[str, ...]) -> None:
+        try:
+            version = self._store.version()
+            if self._found is None or (self._found.version, self._found.models) != (
+                version,
+                models,
+            ):
+                self._found = _Found(version, models, self._ranked(models))
+        except ArenaError as error:
+            _log.warning("Pairs are drawn as before: %s", error)
+        except Exception:  # noqa: BLE001 - nobody waits for this thread: the log must hear of it
+            _log.exception("Pairs are drawn as before")
+
+    def _ranked(self, models: tuple[str, ...]) -> FloatArray | None:
+        with self._store.cursor() as cursor:
+            known = comparisons.model_numbers(cursor, Selection())
+        met = tuple(model for model in models if model in known)
+        board = read_estimates(
+            self._store, Selection(models=met), draws=LIVE_DRAWS, judge_alone=False
+        )
+        if BoardSource.HUMAN not in board.by_source:
+            return None
+        found = board.separation(BoardSource.HUMAN).rank_sets(cutoff=Cutoff.ANY_TIME)
+        wanted = ~np.eye(len(models), dtype=np.bool_)  # of a model without votes all differences
+        wanted[_at(models, board.by_source[BoardSource.HUMAN].models)] = unsettled(
+            found, self._pairing
+        )
+        counts = np.zeros((*wanted.shape, len(OUTCOMES)), dtype=np.int64)
+        counts[_at(models, board.votes.models)] = board.votes.counts
+        return pair_chances(PairCounts(models, counts), wanted)
+
+
+class _Found(NamedTuple):
+    version: tuple[int, ...]
+    models: tuple[str, ...]
+    chances: FloatArray | None
+
+
+def _at(models: Sequence[str], some: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
+    """Return where the pairs of some models are in a matrix of all."""
+    places = [models.index(model) for model in some]
+    return np.ix_(places, places)

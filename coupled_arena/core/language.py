@@ -1,0 +1,74 @@
+"""The language of what visitors read: one for a whole arena, from a gettext catalog.
+
+The texts in the program are English and name their translations. Nothing else is translated:
+the command line, logs, keys, exports and stored values.
+"""
+
+from __future__ import annotations
+
+import gettext
+import json
+from pathlib import Path
+
+from coupled_arena.core.errors import SettingsError
+
+DOMAIN = "arena"
+ENGLISH = "en"
+FOLDER = Path(__file__).parents[1] / "locale"
+
+
+class _Installed:
+    """The language in force, which is set once, before a page is built."""
+
+    name = ENGLISH
+    texts: gettext.NullTranslations = gettext.NullTranslations()
+
+
+def languages() -> list[str]:
+    """Return the languages there are."""
+    return sorted([ENGLISH, *(path.parents[1].name for path in FOLDER.glob("*/*/*.mo"))])
+
+
+def install(name: str) -> None:
+    """Have texts in a language from here on.
+
+    Raises
+    ------
+    SettingsError
+        There is no such language.
+    """
+    if name not in languages():
+        there = ", ".join(languages())
+        raise SettingsError(f"There is no language {name!r}. Choose from: {there}.")
+    found = gettext.NullTranslations()
+    if name != ENGLISH:
+        found = gettext.translation(DOMAIN, FOLDER, [name])
+    _Installed.name, _Installed.texts = name, found
+
+
+def language() -> str:
+    """Return the language in force."""
+    return _Installed.name
+
+
+def _(text: str) -> str:
+    """Return a text in the language in force; call it when the text is used, not on import."""
+    return _Installed.texts.gettext(text)
+
+
+def N_(text: str) -> str:
+    """Return the text itself: marks what is translated where it is used."""
+    return text
+
+
+def ngettext(one: str, many: str, count: int) -> str:
+    """Return a text for this many, in the language in force."""
+    return _Installed.texts.ngettext(one, many, count)
+
+
+def script_texts() -> dict[str, str | list[str]]:
+    """Return the texts of the page's scripts in the language in force; nothing for English."""
+    if _Installed.name == ENGLISH:
+        return {}
+    path = FOLDER / _Installed.name / "scripts.json"
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,96 @@
+"""Loading models by the catalog, each in a process that has what it needs.
+
+What takes seconds to import (torch above all) is imported by the functions that need it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from coupled_arena.core.catalog import Catalog, ModelSpec
+from coupled_arena.core.errors import ModelError, SettingsError
+from coupled_arena.core.settings import Settings
+from coupled_arena.generation.language_model import LanguageModel
+
+_log = logging.getLogger(__name__)
+BEGINS = "Loading "
+"""How a line of the log begins that names the model which is being loaded."""
+
+
+def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
+    """Load all enabled models; one that fails is named in the log and left out."""
+    catalog = settings.catalog
+    for problem in catalog.problems:
+        _log.warning("Left out of the catalog: %s", problem)
+    models: dict[str, LanguageModel] = {}
+    for number, spec in enumerate(catalog.enabled, start=1):
+        try:
+            models[spec.name] = load(spec, settings.cache, f", {number} of {len(catalog.enabled)}")
+        except ModelError as error:
+            _log.warning("Left out: %s", error)
+    _say_strangers(catalog, models)
+    if len(models) < settings.battle.models_at_once:
+        raise SettingsError(
+            f"Only {len(models)} of the enabled models can be used, and a battle needs "
+            f"{settings.battle.models_at_once}: mend or enable more entries of the catalog."
+        )
+    return models
+
+
+def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageModel]:
+    """Load models by name, each of which must work."""
+    catalog = settings.catalog
+    specs = [catalog[name] for name in dict.fromkeys(names)]
+    models = {spec.name: load(spec, settings.cache) for spec in specs}
+    _say_strangers(catalog, models)
+    return models
+
+
+def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> None:
+    from coupled_arena.generation.fingerprint import strangers
+
+    for line in strangers(catalog, models.values()):
+        _log.warning("%s", line)
+
+
+def load(spec: ModelSpec, cache: Path, place: str = "") -> LanguageModel:
+    """Load one model, or find its server.
+
+    Parameters
+    ----------
+    place : str
+        What the log adds to its name: which of how many it is.
+
+    Raises
+    ------
+    ModelError
+        It cannot take part.
+    """
+    _log.info("%s%s%s", BEGINS, spec.name, place)
+    if spec.server:
+        return _connect(spec, cache)
+    from coupled_arena.generation.huggingface import load_model
+
+    started = time.perf_counter()
+    model = load_model(spec, cache)
+    perplexity = model.read_text()
+    seconds = time.perf_counter() - started
+    _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, perplexity)
+    return model
+
+
+def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
+    if find_spec("openai") is None:
+        raise ModelError(
+            f"Model {spec.name!r} is on a server, which needs a further package: "
+            "pip install 'coupled-arena[server]'."
+        )
+    from coupled_arena.generation.remote import connect
+
+    model = connect(spec, cache)
+    _log.info("%s is served at %s", spec.name, spec.server)
+    return model

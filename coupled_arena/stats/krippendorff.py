@@ -1,0 +1,129 @@
+"""Krippendorff's alpha: how far annotators agree beyond chance, from counts.
+
+Alpha is 1 - D_o / D_e: the disagreement that there is, over the one to expect if the same words had
+fallen on the units at random. It takes any number of annotators and missing votes.
+
+Nominal alpha: two outcomes are the same or they are not. No order of outcomes is assumed, so that
+whoever finds neither answer better disagrees with whoever prefers one, as much as two who prefer
+different ones do.
+
+The interval is by the jackknife over clusters, with quantiles of Student's t, and downwards on the
+scale of the logarithm of D_o / D_e. The usual bootstrap of alpha is too short where clusters are
+few.
+
+References
+----------
+Krippendorff (2011), Computing Krippendorff's alpha-reliability.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.stats.intervals import check_alpha, critical_value
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_STEEPEST = 100.0  # beyond, an exponential says nothing more
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Alpha and its interval; None where the votes do not determine them.
+
+    Attributes
+    ----------
+    alpha : float or None
+        1: all agree. 0: as if by chance. Below: less than by chance.
+    low, high : float or None
+    observed, expected : float or None
+        Disagreement D_o, and D_e by chance: shares of pairs of votes.
+    units, votes : int
+        What two or more annotators said something of, and how often they did.
+    clusters : int
+        Groups of units that may depend on each other.
+    """
+
+    alpha: float | None
+    low: float | None
+    high: float | None
+    observed: float | None
+    expected: float | None
+    units: int
+    votes: int
+    clusters: int
+
+
+def agreement(said: IntArray, clusters: IntArray, level: float = 0.05) -> Agreement:
+    """Return nominal alpha with its interval.
+
+    Parameters
+    ----------
+    said : ndarray of int, shape (units, outcomes)
+        How many annotators said each outcome of each unit; units with fewer than two are left out.
+    clusters : ndarray of int, shape (units,)
+        Units of one cluster may depend on each other.
+    level : float
+        Error level of the interval.
+    """
+    check_alpha(level)
+    pairable = said.sum(1) > 1
+    said, clusters = said[pairable], clusters[pairable]
+    names, at = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(names), 1 + said.shape[1]))
+    np.add.at(sums, at, np.column_stack([_disagreeing(said), said]))
+    observed, expected = (float(value) for value in _disagreements(sums.sum(0)))
+    low, high = _interval(sums, level) if expected > 0 else (None, None)
+    return Agreement(
+        alpha=1 - observed / expected if expected > 0 else None,
+        low=low,
+        high=high,
+        observed=observed if len(said) else None,
+        expected=expected if len(said) else None,
+        units=len(said),
+        votes=int(said.sum()),
+        clusters=len(names),
+    )
+
+
+def _disagreeing(said: IntArray) -> FloatArray:
+    """Return of each unit the pairs of votes that differ, as a share of a vote's pairs."""
+    votes = said.sum(1)
+    return (votes**2 - (said**2).sum(1)) / (votes - 1)
+
+
+def _disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return D_o and D_e of sums over units, shape (..., 1 + outcomes); 0 where there are none."""
+    counts = sums[..., 1:]
+    votes = counts.sum(-1)
+    some = votes > 1
+    observed = np.divide(sums[..., 0], votes, out=np.zeros_like(votes), where=some)
+    differing = votes**2 - (counts**2).sum(-1)
+    expected = np.divide(differing, votes * (votes - 1), out=np.zeros_like(votes), where=some)
+    return observed, expected
+
+
+def _interval(sums: FloatArray, level: float) -> tuple[float | None, float | None]:
+    """Return the interval of sums over clusters; None where these determine none."""
+    n = len(sums)
+    observed, expected = _disagreements(sums.sum(0))
+    if not observed:
+        # They never differ, however one looks. That none of n clusters has a disagreement leaves a
+        # share of 1 - (level / 2) ** (1 / n) possible, in each of which at worst all disagree.
+        return float(1 - (1 - (level / 2) ** (1 / n)) / expected), 1.0
+    without, by_chance = _disagreements(sums.sum(0) - sums)
+    if n < 2 or not by_chance.all():
+        return None, None
+    alphas = 1 - without / by_chance
+    error = np.sqrt((n - 1) / n * ((alphas - alphas.mean()) ** 2).sum())
+    if not error:
+        return None, None
+    ratio, reach = float(observed / expected), float(critical_value(level, n - 1) * error)
+    # Where few disagree the ratio's law is skew: alpha may lie as far below as its logarithm says.
+    worst = min(float(observed) * math.exp(min(reach / ratio, _STEEPEST)), 1.0)
+    return 1 - worst / float(expected), min(1 - ratio + reach, 1.0)

@@ -1,0 +1,233 @@
+"""Do rank-sets keep their promise to somebody who looks again and again? Against a known truth.
+
+Votes come one after the other. At each look all votes so far are ranked; the promise is broken
+where at any look a rank-set lacks a position that its model truly has: whoever stops at the first
+separation would then believe what is not so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.progress import Track
+from coupled_arena.stats.ranking.next_pair import Pairing, pair_chances, unsettled
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
+from coupled_arena.stats.simulation.coverage import RANKINGS, SimulationPlan, estimate_drawn
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
+from coupled_arena.stats.simulation.rankings import Rankings
+from coupled_arena.stats.simulation.truths import Design
+
+
+@dataclass(frozen=True)
+class WatchPlan:
+    """What to simulate, and how often somebody looks.
+
+    Attributes
+    ----------
+    simulation : SimulationPlan
+        The votes of its truth are all that come; the verdicts alone are there at the first look.
+    every : int
+        Votes from one look to the next.
+    pairing : Pairing
+        Whose turn it is; the others take the place of the truth's design.
+
+    Raises
+    ------
+    ValueError
+        Nobody ever looks, or votes that share prompts are to be spent one by one.
+    """
+
+    simulation: SimulationPlan
+    every: int
+    pairing: Pairing = Pairing.UNIFORM
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.every <= self.simulation.truth.human:
+            raise ValueError(
+                f"Of {self.simulation.truth.human} votes one can look after each 1 to "
+                f"{self.simulation.truth.human}, not after each {self.every}."
+            )
+        apart = self.simulation.truth.design not in (Design.CLUSTERED, Design.VOTERS)
+        if self.pairing is not Pairing.UNIFORM and not apart:
+            raise ValueError("Pairs are chosen by what they settle where votes share no prompts.")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """How one cut-off fared.
+
+    Attributes
+    ----------
+    coverage : float
+        Share of repeats where at every look all rank-sets contain the true positions.
+    coverage_error : float
+        Its binomial standard error.
+    coverage_at_last : float
+        The same at the last look alone.
+    separated : float
+        Share of repeats where the best model was ever separated from all others.
+    votes : float
+        Median votes at the first look where it was; NaN if in most repeats it never was.
+    settled : float
+        Share of repeats where the rank-sets of all models ever were their true positions.
+    settled_votes : float
+        Median votes at the first look where they were; likewise.
+    size : float
+        Positions in a rank-set at the last look, mean over models and repeats.
+    """
+
+    ranking: Ranking
+    cutoff: Cutoff
+    coverage: float
+    coverage_error: float
+    coverage_at_last: float
+    separated: float
+    votes: float
+    settled: float
+    settled_votes: float
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """The outcome, with its settings.
+
+    Attributes
+    ----------
+    plan : WatchPlan
+    repeats : int
+        Those that were finished.
+    cutoffs : tuple of Watched
+        One for each ranking (human, ppr) and cut-off.
+    """
+
+    plan: WatchPlan
+    repeats: int
+    cutoffs: tuple[Watched, ...]
+
+
+def watch(plan: WatchPlan, track: Track = iter) -> Watch:
+    """Draw votes from a known truth one after the other, and look at the rank-sets as they come.
+
+    Parameters
+    ----------
+    plan : WatchPlan
+    track : callable
+        As in `coupled_arena.stats.simulation.resampling.resample`.
+
+    Raises
+    ------
+    ValueError
+        `track` passed no repeat on.
+    """
+    bounds = [_repeat(plan, repeat) for repeat in track(range(plan.simulation.repeats))]
+    if not bounds:
+        raise ValueError("No repeat was finished.")
+    found = tuple(
+        _watched(plan, ranking, cutoff, np.stack([one[:, i, j] for one in bounds]))
+        for i, ranking in enumerate(RANKINGS)
+        for j, cutoff in enumerate(plan.simulation.cutoffs)
+    )
+    return Watch(plan, len(bounds), found)
+
+
+def _repeat(plan: WatchPlan, repeat: int) -> NDArray[np.int64]:
+    """Return the rank-sets at all looks, shape (looks, rankings, cutoffs, 2, k)."""
+    rng = np.random.default_rng([plan.simulation.seed, repeat])
+    grown = _drawn if plan.pairing is Pairing.UNIFORM else _spent
+    return np.stack([_look(plan.simulation, seen) for seen in grown(plan, rng)])
+
+
+def _drawn(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts | Rankings]:
+    """Yield what there is at each look, of votes that come in any order."""
+    drawn = plan.simulation.truth.draw(rng)
+    rows = Rankings.apart(drawn) if isinstance(drawn, JudgedCounts) else drawn
+    votes = rng.permutation(np.flatnonzero(rows.shown))
+    come = np.full(len(rows.shown), -1)
+    come[votes] = np.arange(len(votes))
+    for n in range(plan.every, len(votes) + 1, plan.every):
+        seen = _so_far(rows, come, n)
+        yield seen if isinstance(drawn, Rankings) else seen.counts()
+
+
+def _spent(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts]:
+    """Yield what there is at each look, of votes on pairs that looked undecided at the last one."""
+    truth = plan.simulation.truth
+    k = len(truth.models)
+    one, other = np.triu_indices(k, 1)
+    chances, none = np.full(len(one), 1 / len(one)), np.zeros((k, k), dtype=np.int64)
+    alone = none.copy()
+    alone[one, other] = rng.multinomial(truth.judge_only, chances)
+    labelled, unlabelled = truth.compare(rng, none), truth.compare(rng, alone).sum(2)
+    for _ in range(plan.every, truth.human + 1, plan.every):
+        met = none.copy()
+        met[one, other] = rng.multinomial(plan.every, chances)
+        first = rng.binomial(met, 0.5)
+        labelled = labelled + truth.compare(rng, first + (met - first).T)
+        seen = JudgedCounts(truth.models, labelled, unlabelled)
+        yield seen
+        chances = _chances(plan, seen)[one, other]
+
+
+def _chances(plan: WatchPlan, seen: JudgedCounts) -> NDArray[np.float64]:
+    how = plan.simulation
+    found = estimate_drawn(seen, Ranking.HUMAN, how.weighting, how.covariance)
+    rank_sets = Separation(found, how.draws).rank_sets(how.alpha, Cutoff.ANY_TIME)
+    wanted = np.ones((len(seen.models),) * 2, dtype=np.bool_)  # of a model without votes all
+    at = [seen.models.index(model) for model in found.models]
+    wanted[np.ix_(at, at)] = unsettled(rank_sets, plan.pairing)
+    return pair_chances(seen.votes, wanted)
+
+
+def _so_far(rows: Rankings, come: NDArray[np.int64], votes: int) -> Rankings:
+    there = come < votes
+    fields = ("prompt", "first", "second", "vote", "verdict", "shown")
+    return replace(rows, **{name: getattr(rows, name)[there] for name in fields})
+
+
+def _look(plan: SimulationPlan, seen: JudgedCounts | Rankings) -> NDArray[np.int64]:
+    models = plan.truth.models
+    found: list[list[NDArray[np.int64]]] = []
+    for ranking in RANKINGS:
+        one = estimate_drawn(seen, ranking, plan.weighting, plan.covariance)
+        separation = Separation(one, plan.draws)
+        found.append(
+            [rank_bounds(separation, one.models, models, plan.alpha, c) for c in plan.cutoffs]
+        )
+    return np.array(found)
+
+
+def _watched(
+    plan: WatchPlan, ranking: Ranking, cutoff: Cutoff, bounds: NDArray[np.int64]
+) -> Watched:
+    """Sum up rank-sets of shape (repeats, looks, 2, k)."""
+    low, high = plan.simulation.truth.ranks
+    held = ((bounds[:, :, 0] <= low) & (high <= bounds[:, :, 1])).all(axis=2)
+    coverage = float(held.all(axis=1).mean())
+    first = (bounds[:, :, 1] == 1).any(axis=2)
+    exact = ((bounds[:, :, 0] == low) & (bounds[:, :, 1] == high)).all(axis=2)
+    last = bounds[:, -1]
+    return Watched(
+        ranking=ranking,
+        cutoff=cutoff,
+        coverage=coverage,
+        coverage_error=binomial_error(coverage, len(bounds)),
+        coverage_at_last=float(held[:, -1].mean()),
+        separated=float(first.any(axis=1).mean()),
+        votes=_median_votes(plan, first),
+        settled=float(exact.any(axis=1).mean()),
+        settled_votes=_median_votes(plan, exact),
+        size=float((last[:, 1] - last[:, 0] + 1).mean()),
+    )
+
+
+def _median_votes(plan: WatchPlan, there: NDArray[np.bool_]) -> float:
+    """Return the median votes at the first look where something was there, of (repeats, looks)."""
+    votes = np.where(there.any(axis=1), plan.every * (1.0 + there.argmax(axis=1)), np.inf)
+    median = float(np.quantile(votes, 0.5, method="inverted_cdf"))
+    return median if np.isfinite(median) else float("nan")

@@ -1,0 +1,77 @@
+"""How many battles lie behind numbers that follow from replies: a count for each list of them.
+
+All functions work on a cursor that somebody else opened; in one transaction they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from coupled_arena.core.records import Mode
+from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+def of_pairs(
+    cursor: Cursor,
+    metric: str,
+    models: Sequence[str],
+    hidden: Hidden,
+    *,
+    category: str | None = None,
+    temperature: float | None = None,
+) -> dict[tuple[str, str, Mode], int]:
+    """Return how many battles with scores each pair of models has in each mode.
+
+    A pair's names stand in both orders. Only battles that may be shown count, see `Hidden`.
+    """
+    rows = cursor.execute(
+        f"""
+        with placed as (
+            select battle, mode, unnest(list_distinct(models)) as model
+            from battles
+            where ({VISIBLE[hidden]})
+                and battle in (select battle from scores where metric = $metric)
+                and ($temperature is null or temperature = $temperature)
+                and ($category is null or battle in (
+                    select battle from turns where turn = 0 and category = $category
+                ))
+        )
+        select one.model, other.model, one.mode, count(*)
+        from placed as one
+        join placed as other using (battle)
+        where one.model <> other.model
+            and list_contains($models, one.model) and list_contains($models, other.model)
+        group by all
+        """,
+        {
+            "metric": metric,
+            "models": list(models),
+            "category": category,
+            "temperature": temperature,
+        },
+    ).fetchall()
+    return {(one, other, Mode(mode)): n for one, other, mode, n in rows}
+
+
+def of_models(
+    cursor: Cursor, models: Sequence[str], hidden: Hidden, mode: Mode | None = None
+) -> dict[str, int]:
+    """Return how many battles each model has, in one mode or all; see `of_pairs`."""
+    rows = cursor.execute(
+        f"""
+        select model, count(*)
+        from (
+            select unnest(list_distinct(models)) as model
+            from battles
+            where ({VISIBLE[hidden]}) and ($mode is null or mode = $mode)
+        )
+        where list_contains($models, model)
+        group by model
+        """,
+        {"models": list(models), "mode": mode and mode.value},
+    ).fetchall()
+    return dict(rows)

@@ -1,0 +1,126 @@
+"""All that was said of one battle: votes, verdicts, scores.
+
+All functions work on a cursor that somebody else opened; in one transaction they agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from coupled_arena.core.rationales import Criterion
+from coupled_arena.core.records import Outcome, Source
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class StoredVote:
+    """A vote on a battle; `current` until its voter votes again; with its reasons, if given."""
+
+    vote: str
+    voter: str
+    ranks: tuple[int, ...]
+    both_bad: bool
+    source: Source
+    early: bool
+    cast_at: datetime
+    current: bool
+    criteria: tuple[Criterion, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class StoredVerdict:
+    """What a judge said of the answers at two places, in the order in which it was shown them."""
+
+    judge: str
+    first_place: int
+    second_place: int
+    outcome: Outcome | None
+    raw: str
+    probability: float | None
+    judged_at: datetime
+
+
+@dataclass(frozen=True)
+class StoredScore:
+    """A number on one reply; `answer` is what a benchmark read in it."""
+
+    turn: int
+    place: int
+    metric: str
+    score: float
+    answer: str | None
+
+
+@dataclass(frozen=True)
+class Said:
+    """All that was said of one battle, in the order in which it was."""
+
+    votes: tuple[StoredVote, ...]
+    verdicts: tuple[StoredVerdict, ...]
+    scores: tuple[StoredScore, ...]
+
+
+def said_of(cursor: Cursor, battle: str) -> Said:
+    """Return what people, judges and benchmarks said of a battle."""
+    return Said(
+        votes=tuple(_vote(*row) for row in _rows(cursor, _VOTES, battle)),
+        verdicts=tuple(
+            StoredVerdict(judge, first, second, said and Outcome(said), raw, p, _utc(at))
+            for judge, first, second, said, raw, p, at in _rows(cursor, _VERDICTS, battle)
+        ),
+        scores=tuple(StoredScore(*row) for row in _rows(cursor, _SCORES, battle)),
+    )
+
+
+# `at time zone` hands over plain timestamps: aware ones would need pytz.
+_VOTES = """
+select
+    vote, voter, ranks, both_bad, source, early, cast_at at time zone 'UTC',
+    row_number() over (partition by voter order by votes.seq desc) = 1,
+    coalesce(criteria, []), coalesce(comment, '')
+from votes
+left join (
+    -- Not from the view, which would look at those of all votes first.
+    select vote, criteria, comment
+    from rationales
+    where vote in (select vote from votes where battle = $battle)
+    qualify row_number() over (partition by vote order by given_at desc, seq desc) = 1
+) using (vote)
+where battle = $battle
+order by votes.seq
+"""
+_VERDICTS = """
+select
+    judge, first_place, second_place, outcome, raw, probability, judged_at at time zone 'UTC'
+from verdicts
+where battle = $battle
+order by judge, seq
+"""
+_SCORES = """
+select turn, place, metric, score, answer
+from scores
+where battle = $battle
+order by turn, place, metric
+"""
+
+
+def _rows(cursor: Cursor, query: str, battle: str) -> list[tuple[Any, ...]]:
+    return cursor.execute(query, {"battle": battle}).fetchall()
+
+
+def _vote(*row: Any) -> StoredVote:
+    vote, voter, ranks, bad, source, early, at, current, criteria, comment = row
+    said = tuple(map(Criterion, criteria)), comment
+    return StoredVote(
+        vote, voter, tuple(ranks), bad, Source(source), early, _utc(at), current, *said
+    )
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC)

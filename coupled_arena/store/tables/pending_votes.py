@@ -1,0 +1,77 @@
+"""Votes that can still be undone, on a cursor that somebody else opened.
+
+They are stored as they are cast, so that none is lost, and count for nothing until `promote`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+import duckdb
+
+from coupled_arena.core.errors import VoteError
+from coupled_arena.core.records import Source, Vote
+from coupled_arena.store.tables import rationales, upkeep, votes
+
+
+def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+    """Write a vote that can be undone.
+
+    Raises
+    ------
+    VoteError
+        It would be refused as a vote, or its voter has one on this battle that can be undone.
+    """
+    votes.check(cursor, vote)
+    if cursor.execute(
+        "select 1 from pending_votes where battle = ? and voter = ?", [vote.battle, vote.voter]
+    ).fetchone():
+        raise VoteError("You have voted on this battle: undo that vote first.")
+    cursor.execute(
+        "insert into pending_votes values (?, ?, ?, ?, ?, ?, ?, ?)", votes.values_of(vote)
+    )
+
+
+def withdraw(cursor: duckdb.DuckDBPyConnection, vote: str) -> bool:
+    """Delete a vote that can be undone, and why; return whether there was one of this id."""
+    rationales.drop(cursor, vote)
+    deleted = cursor.execute("delete from pending_votes where vote = ? returning 1", [vote])
+    return deleted.fetchone() is not None
+
+
+def promote(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+    """Make a vote count, and its battle revealed to its voter; see `Store.cast`.
+
+    Raises
+    ------
+    VoteError
+        It was undone, or is refused as a vote.
+    """
+    rationales.count(cursor, vote.id)
+    if not withdraw(cursor, vote.id) and not votes.is_stored(cursor, vote):
+        raise VoteError("This vote was undone.")
+    votes.cast(cursor, vote, reveal=True)
+    upkeep.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+
+
+def held(cursor: duckdb.DuckDBPyConnection) -> list[Vote]:
+    """Return all votes that can be undone, in the order in which they were cast."""
+    # `at time zone` hands over plain timestamps: aware ones would need pytz.
+    rows = cursor.execute(
+        """
+        select vote, battle, voter, ranks, both_bad, source, early, cast_at at time zone 'UTC'
+        from pending_votes
+        order by cast_at, vote
+        """
+    ).fetchall()
+    return [
+        Vote(
+            *row[:3],
+            ranks=tuple(row[3]),
+            both_bad=row[4],
+            source=Source(row[5]),
+            early=row[6],
+            cast_at=row[7].replace(tzinfo=UTC),
+        )
+        for row in rows
+    ]

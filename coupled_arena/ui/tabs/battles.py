@@ -1,0 +1,194 @@
+"""The battles tab: those behind a number, and each of them with all that was said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.analysis.battles import read_battle, read_battles
+from coupled_arena.analysis.models.read import LiveModels
+from coupled_arena.battles.again import Again
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import N_, _
+from coupled_arena.core.records import Battle, Mode
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import comparisons, replies
+from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
+from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.tables import scores
+from coupled_arena.ui.parts.events import FREE, sent
+from coupled_arena.ui.parts.panel import panel
+from coupled_arena.ui.parts.parting import parted
+from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.views.addresses import Address, read_address
+from coupled_arena.views.battle_pages import battle_page, list_page
+from coupled_arena.views.model_pages import model_page
+from coupled_arena.views.words.replay import replay_words
+
+_LONGEST = 300  # characters of a message
+_SCRIPTS = "patch", "remembered", "reading", "parting", "model", "battles"
+_SOME = 5  # battles of a model's page
+_NO_MODELS = N_("No models are loaded here: run the command above where they are.")
+_WORDS = {Word.PEOPLE: N_("people"), Word.JUDGE: N_("the judge")}
+_ENDINGS = {
+    Ending.TIE: N_("a tie"),
+    Ending.BOTH_BAD: N_("both bad"),
+    Ending.IDENTICAL: N_("equal replies, nobody was asked"),
+    Ending.EVEN: N_("no winner, for whatever reason"),
+    Ending.ASKED: N_("somebody was asked"),
+}
+_JUDGED = {
+    Judged.DIFFERS: N_("differs from people"),
+    Judged.AGREES: N_("agrees with people"),
+    Judged.BOTH: N_("has a vote beside it"),
+    Judged.ALONE: N_("has no vote beside it"),
+}
+
+
+class BattlesTab:
+    """Components and handlers of the tab.
+
+    Parameters
+    ----------
+    store : Store
+    hidden : {"nothing", "rounds", "stored"}
+        What is not shown, as in the Data tab.
+    again : Again or None
+        Decodes a battle again; None where no models are.
+    """
+
+    def __init__(self, store: Store, hidden: Hidden, again: Again | None) -> None:
+        self._store = store
+        self._hidden: Hidden = hidden
+        self._again = again
+        self._models = LiveModels(store, hidden)
+
+    def build(self) -> None:
+        """Lay out the tab inside the current Blocks."""
+        shown = panel("battles", *_SCRIPTS)
+        # Where one follows another at once, the page waits for the answer to the last.
+        shown.look(self._search, None, shown, trigger_mode="multiple", **FREE)
+        shown.replay(self._replay, None, shown, **FREE)
+        shown.part(self._part, None, shown, trigger_mode="multiple", **FREE)
+
+    def _search(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
+        """Return what an address asks for, and which address and question of the page it was."""
+        query = _text(event, "query")
+        return {"query": query, "number": _number(event), **self._found(query, visitor(request))}
+
+    def _found(self, query: str, reader: str) -> dict[str, Any]:
+        try:
+            asked = read_address(query)
+            if asked.battle is not None:
+                return self._battle(asked.battle)
+            if asked.model is not None:
+                return self._model(asked.model)
+            return self._list(asked, reader)
+        except ArenaError as error:
+            return {"error": str(error)[:_LONGEST]}
+
+    async def _replay(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
+        query = _text(event, "query")
+        try:
+            battle = read_address(query).battle or ""
+            said = await self._said(battle, visitor(request))
+            return {"query": query, **self._battle(battle), "replayed": said}
+        except ArenaError as error:
+            return {"query": query, "error": str(error)[:_LONGEST]}
+
+    async def _said(self, battle: str, reader: str) -> str:
+        if self._again is None:
+            return _(_NO_MODELS)
+        try:
+            result = await self._again.replay(reader, self._opened(battle))
+        except ArenaError as error:
+            return str(error)[:_LONGEST]
+        return _("Decoded again: {said}.").format(said=replay_words(result))
+
+    async def _part(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
+        """Say why answers parted, or why that cannot be said."""
+        battle = _text(event, "of")
+        return await parted(self._again, visitor(request), lambda: self._opened(battle), event)
+
+    def _opened(self, battle: str) -> Battle:
+        return read_battle(self._store, battle, self._hidden).battle
+
+    def _battle(self, battle: str) -> dict[str, Any]:
+        return {"battle": battle_page(read_battle(self._store, battle, self._hidden))}
+
+    def _model(self, model: str) -> dict[str, Any]:
+        found = self._models.get(model)
+        some = read_battles(self._store, BattleFilter(model=model), self._hidden, size=_SOME)
+        return {"model": model_page(found, some)}
+
+    def _list(self, asked: Address, reader: str) -> dict[str, Any]:
+        wanted = replace(asked.wanted, voter=reader) if asked.mine else asked.wanted
+        found = read_battles(self._store, wanted, self._hidden, reader=reader)
+        return {"list": list_page(found, mine=asked.mine), "fields": self._fields(asked)}
+
+    def _fields(self, asked: Address) -> list[dict[str, Any]]:
+        """Return the filter as the fields of a form, by their names in addresses."""
+        wanted = asked.wanted
+        with self._store.cursor() as cursor:
+            models = replies.models(cursor, revealed_only=True)
+            judges = comparisons.judges(cursor)
+            categories = comparisons.categories(cursor)
+            languages = comparisons.languages(cursor)
+            benchmarks = scores.benchmarks(cursor)
+        modes = {mode: mode.value for mode in Mode}
+        return [
+            _field("a", _("Model"), wanted.model, models),
+            _field("b", _("Against"), wanted.other, models),
+            _field("mode", _("Noise"), wanted.mode, modes),
+            _field("source", _("Whose word"), wanted.word, _WORDS),
+            _field("winner", _("Winner"), wanted.winner, models),
+            _field("judge", _("Judge"), wanted.judge, judges),
+            _written("text", _("Words in question or answers"), wanted.text),
+            _field("ending", _("Or the end"), wanted.ending, _ENDINGS),
+            _field("judged", _("The judge"), wanted.judged, _JUDGED),
+            _field("category", _("Category"), wanted.category, categories),
+            _field("language", _("Language"), wanted.language, languages),
+            _field("benchmark", _("Benchmark"), wanted.benchmark, benchmarks),
+            _written("temperature", _("Temperature"), _shown(wanted.temperature)),
+            _written("voter", _("Voter"), wanted.voter),
+            _ticked("mine", _("My votes only"), asked.mine),
+            _ticked("decided", _("Without ties"), wanted.decided),
+        ]
+
+
+def _field(
+    name: str, label: str, value: str | None, choices: dict[Any, str] | list[str]
+) -> dict[str, Any]:
+    """Return a choice; what an address asks for is one, even if there is nothing of it."""
+    known = choices.items() if isinstance(choices, dict) else zip(choices, choices, strict=True)
+    offered = [
+        ["", _("any")],
+        *([str(key), _(text) if isinstance(choices, dict) else text] for key, text in known),
+    ]
+    if value and value not in [key for key, __ in offered]:
+        offered.append([value, value])
+    return {"name": name, "label": label, "value": value or "", "choices": offered}
+
+
+def _shown(number: float | None) -> str | None:
+    return None if number is None else f"{number:g}"
+
+
+def _written(name: str, label: str, value: str | None) -> dict[str, Any]:
+    return {"name": name, "label": label, "value": value or ""}
+
+
+def _ticked(name: str, label: str, value: bool) -> dict[str, Any]:
+    return {"name": name, "label": label, "value": value}
+
+
+def _number(event: gr.EventData) -> int:
+    number = sent(event, "number")
+    return number if isinstance(number, int) else 0
+
+
+def _text(event: gr.EventData, name: str) -> str:
+    value = sent(event, name)
+    return value if isinstance(value, str) else ""

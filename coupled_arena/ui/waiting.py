@@ -1,0 +1,121 @@
+"""What the port answers while the arena gets ready: models take a while to load."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.settings import Settings
+from coupled_arena.generation import loading
+
+_BACKLOG = 2048  # connections that wait to be taken, as uvicorn has it
+_LAST_ANSWERS = 1  # seconds that open connections get once the arena is ready
+_POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+_HEADERS = {"Retry-After": "2", "Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
+_METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
+_PAGE = Markup("""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Coupled Arena gets ready</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<noscript><meta http-equiv="refresh" content="3"></noscript>
+<style>
+:root {{ color-scheme: light dark; font: 1.1rem/1.5 system-ui, sans-serif; }}
+body {{ min-height: 90vh; display: grid; place-content: center; padding: 0 1rem; }}
+h1 {{ font-size: 1.6rem; margin: 0; }}
+</style></head><body><main>
+<h1>Coupled Arena</h1>
+<p role="status">{}</p>
+<p>The page opens by itself as soon as it is ready.</p>
+</main><script>
+const said = document.querySelector("[role=status]");
+const look = async () => {{
+  try {{
+    const answer = await fetch("healthz", {{ cache: "no-store" }});
+    const {{ doing }} = await answer.json();
+    if (doing === undefined) {{ window.location.reload(); return; }}
+    if (said.textContent !== doing) said.textContent = doing;
+  }} catch {{ /* it stops, or it changes over */ }}
+  setTimeout(look, 1000);
+}};
+setTimeout(look, 1000);
+</script></body></html>""")
+
+
+class _Said(logging.Handler):
+    """Remembers which model the log says is being loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.line = "The arena gets ready."
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = record.getMessage()
+        if line.startswith(loading.BEGINS):  # other lines may name files and servers of the host
+            self.line = f"{line}."
+
+
+@contextmanager
+def holding(listening: socket.socket) -> Iterator[None]:
+    """Answer everybody how far the loading of models has come, until the block is left."""
+    said, log = _Said(), logging.getLogger(loading.__name__)
+    config = uvicorn.Config(
+        _application(said), log_level="warning", timeout_graceful_shutdown=_LAST_ANSWERS
+    )
+    server = uvicorn.Server(config)
+    # uvicorn closes the sockets it was given; this one goes on to listen.
+    own = [listening.dup()]
+    thread = threading.Thread(target=server.run, args=(own,), name="waiting-page", daemon=True)
+    log.addHandler(said)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+        log.removeHandler(said)
+
+
+def _application(said: _Said) -> Starlette:
+    def health(_: Request) -> Response:
+        status = {"status": "unavailable", "ailing": ["engine"], "doing": said.line}
+        return JSONResponse(status, 503, _HEADERS)
+
+    def page(_: Request) -> Response:
+        return HTMLResponse(_PAGE.format(said.line), 503, _HEADERS)
+
+    return Starlette(
+        routes=[Route("/healthz", health), Route("/{path:path}", page, methods=_METHODS)]
+    )
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Return a socket that listens where the settings say.
+
+    Raises
+    ------
+    SettingsError
+        The port is taken.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # Of sockets that do not name their protocol asyncio holds back small answers, for 40 ms each.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise SettingsError(
+            f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."
+        ) from error
+    return listening

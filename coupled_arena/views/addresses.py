@@ -1,0 +1,246 @@
+"""Addresses of the page: which battles lie behind a number, in the words of a query string.
+
+An address is relative, so that it holds wherever the page is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+from coupled_arena.analysis.audit.result import Audit, ModelAudit
+from coupled_arena.analysis.coupling.read import StoredScores
+from coupled_arena.analysis.leaderboard.read import BoardSource
+from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
+from coupled_arena.store.queries.comparisons import Selection
+
+E = TypeVar("E", bound=StrEnum)
+COUNTED = {"battles_coupled": Mode.COUPLED, "battles_independent": Mode.INDEPENDENT}
+"""Columns of battles behind scores."""
+_LONGEST = 300  # characters of a value
+_NAMES = {
+    "model": "a",
+    "other": "b",
+    "word": "source",
+    "judge": "judge",
+    "winner": "winner",
+    "ending": "ending",
+    "judged": "judged",
+    "mode": "mode",
+    "category": "category",
+    "language": "language",
+    "voter": "voter",
+    "benchmark": "benchmark",
+    "temperature": "temperature",
+    "text": "text",
+    "before": "before",
+}
+_CHOICES: dict[str, type[StrEnum]] = {
+    "word": Word,
+    "ending": Ending,
+    "judged": Judged,
+    "mode": Mode,
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """What a query string asks to see.
+
+    Attributes
+    ----------
+    battle, model : str or None
+        The battle to open, or the model whose page; else the filter's battles are listed.
+    mine : bool
+        Only the reader's own votes.
+    """
+
+    wanted: BattleFilter
+    battle: str | None
+    mine: bool
+    model: str | None = None
+
+
+def list_address(wanted: BattleFilter, *, mine: bool = False) -> str:
+    """Return the address of a list of battles; `mine` stands for the filter's voter."""
+    pairs = [("tab", "battles")]
+    for field, name in _NAMES.items():
+        value = getattr(wanted, field)
+        if value is not None and not (mine and field == "voter"):
+            pairs.append((name, str(value)))
+    pairs += [("decided", "1")] * wanted.decided + [("mine", "1")] * mine
+    return f"?{urlencode(pairs)}"
+
+
+def battle_address(battle: str) -> str:
+    """Return the address of one battle."""
+    return f"?{urlencode([('battle', battle)])}"
+
+
+def model_address(model: str) -> str:
+    """Return the address of a model's page."""
+    return f"?{urlencode([('model', model)])}"
+
+
+def read_address(query: str) -> Address:
+    """Read a query string; what it says beyond battles is left alone.
+
+    Raises
+    ------
+    ArenaError
+        It asks for what there cannot be.
+    """
+    try:
+        given = dict(parse_qsl(query.removeprefix("?"), max_num_fields=40))
+    except ValueError as error:
+        raise ArenaError("This address asks for too much at once.") from error
+    if any(len(value) > _LONGEST for value in given.values()):
+        raise ArenaError(f"A part of this address is longer than {_LONGEST} characters.")
+    values = {field: given.get(name) for field, name in _NAMES.items()}
+    chosen = {field: _choice(kind, values[field]) for field, kind in _CHOICES.items()}
+    drawn = {"temperature": _number(values["temperature"])}
+    wanted = BattleFilter(**{**values, **chosen, **drawn}, decided=given.get("decided") == "1")
+    opened = given.get("battle") or None, given.get("mine") == "1", given.get("model") or None
+    return Address(wanted, *opened)
+
+
+def _choice(kind: type[E], value: str | None) -> E | None:
+    if value is None:
+        return None
+    try:
+        return kind(value)
+    except ValueError as error:
+        known = ", ".join(kind)
+        raise ArenaError(f"A part of this address is none of {known}.") from error
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError as error:
+        raise ArenaError("A part of this address is not a number.") from error
+
+
+class BoardAddresses:
+    """Where the numbers of a board lead: to the comparisons that each of them counts.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    mine : bool
+        The board is of the reader's own votes.
+    """
+
+    def __init__(self, board: Leaderboard, *, mine: bool = False) -> None:
+        selection = board.estimates.selection
+        self._mine = mine
+        self._judge = selection.judge
+        self._base = _selected(selection)
+        judged = board.source is BoardSource.JUDGE
+        self._counted = (
+            replace(self._base, word=Word.JUDGE, judge=self._judge)
+            if judged
+            else replace(self._base, word=Word.PEOPLE)
+        )
+
+    def standing(self, row: Standing, column: str) -> str | None:
+        """Return where a cell of the standings leads; nowhere where nothing was counted."""
+        if column == "model":
+            return model_address(row.model)
+        if getattr(row, column, None) == 0:
+            return None
+        people = replace(self._base, word=Word.PEOPLE, model=row.model)
+        cells: dict[str, BattleFilter] = {
+            "win_rate": replace(self._counted, model=row.model),
+            "human_votes": replace(people, ending=Ending.ASKED),
+            "wins": replace(people, winner=row.model),
+            "ties": replace(people, ending=Ending.TIE),
+            "both_bad": replace(people, ending=Ending.BOTH_BAD),
+            "identical": replace(people, ending=Ending.IDENTICAL),
+        }
+        if self._judge is not None:
+            cells["judge_verdicts"] = replace(
+                self._base, word=Word.JUDGE, judge=self._judge, model=row.model
+            )
+        return self._to(cells[column]) if column in cells else None
+
+    def model(self, model: str) -> str:
+        """Return where a model's interval leads."""
+        return self._to(replace(self._counted, model=model))
+
+    def pair(self, model: str, opponent: str) -> str:
+        """Return where a pair's cell leads."""
+        return self._to(replace(self._counted, model=model, other=opponent))
+
+    def _to(self, wanted: BattleFilter) -> str:
+        return list_address(wanted, mine=self._mine)
+
+
+def audit_addresses(audit: Audit) -> Callable[[ModelAudit, str], str | None]:
+    """Return where the cells of an audit lead; nowhere where a benchmark is the truth."""
+    estimates = audit.estimates
+    base = replace(_selected(estimates.selection), judge=audit.judge)
+    kept = replace(base, decided=estimates.ties is Ties.DROP)
+
+    def cell(row: ModelAudit, column: str) -> str | None:
+        if column == "model":
+            return model_address(row.model)
+        if estimates.benchmark is not None or getattr(row, column, None) == 0:
+            return None
+        both = replace(kept, word=Word.PEOPLE, judged=Judged.BOTH, model=row.model)
+        cells = {
+            "n": both,
+            "judge_only": replace(base, word=Word.JUDGE, judged=Judged.ALONE, model=row.model),
+            "b": replace(both, winner=row.model),
+            "p": replace(both, winner=row.model, judged=Judged.AGREES),
+            "agreement": replace(both, judged=Judged.AGREES),
+            "judge_bias": replace(both, judged=Judged.DIFFERS),
+        }
+        return list_address(cells[column]) if column in cells else None
+
+    return cell
+
+
+def _selected(selection: Selection) -> BattleFilter:
+    return BattleFilter(
+        mode=selection.mode,
+        category=selection.category,
+        language=selection.language,
+        voter=selection.voter,
+    )
+
+
+def coupling_addresses(
+    scores: StoredScores, counts: Mapping[tuple[str, str, Mode], int]
+) -> Callable[[PairSavings, str], str | None]:
+    """Return where the counts of `tables.coupling.with_battles` lead."""
+
+    def cell(row: PairSavings, column: str) -> str | None:
+        mode = COUNTED.get(column)
+        if mode is None or not counts.get((row.model_a, row.model_b, mode)):
+            return None
+        return list_address(
+            BattleFilter(
+                model=row.model_a,
+                other=row.model_b,
+                mode=mode,
+                benchmark=scores.metric,
+                category=scores.category,
+                temperature=scores.temperature,
+            )
+        )
+
+    return cell
+
+
+def replies_address(model: str, mode: Mode | None) -> str:
+    """Return where a model's replies are."""
+    return list_address(BattleFilter(model=model, mode=mode))

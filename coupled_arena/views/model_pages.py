@@ -1,0 +1,179 @@
+"""A model's own page as plain values: how strong it is, where, against whom, and how it is made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+from itertools import groupby
+from typing import Any
+
+from coupled_arena.analysis.battles import FoundBattles
+from coupled_arena.analysis.models.read import ModelSummary, Strength
+from coupled_arena.core.records import Sampling
+from coupled_arena.store.queries.battle_filter import BattleFilter, Word
+from coupled_arena.store.queries.model_votes import Day
+from coupled_arena.views.addresses import list_address, model_address
+from coupled_arena.views.battle_pages import list_page
+from coupled_arena.views.paths import nameless
+
+FEW = 20
+"""Comparisons below which a row says so."""
+
+_BARS = 40  # of the figure; more days than these are taken together
+
+
+def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
+    """Return a model's page.
+
+    Parameters
+    ----------
+    battles : FoundBattles
+        Some of its battles.
+    """
+    counted = BattleFilter(model=found.model, word=Word.PEOPLE)
+    listed = list_page(battles, mine=False)
+    return {
+        "model": found.model,
+        "headline": headline(found),
+        "votes": list_address(counted) if found.overall else None,
+        "categories": {
+            "note": category_words(found),
+            "heads": ["Category", "Win rate", _level(found.alpha), "Votes", ""],
+            "rows": [_category(each, found) for each in found.categories],
+        },
+        "opponents": {
+            "note": opponent_words(found),
+            "heads": ["Against", "Win rate", _level(found.alpha), "Won, of how many", ""],
+            "rows": [_opponent(each, found.model) for each in found.opponents],
+        },
+        "history": history(found.days),
+        "facts": _facts(found),
+        "battles": listed["rows"],
+        "all": {
+            "text": f"{listed['count'].removesuffix('.')}: see them all",
+            "href": list_address(BattleFilter(model=found.model)),
+        },
+    }
+
+
+def headline(found: ModelSummary) -> str:
+    """Return how often people prefer the model."""
+    if (overall := found.overall) is None:
+        return "Nobody has voted on this model yet."
+    few = " That is few." if overall.comparisons < FEW else ""
+    return (
+        f"Against all others alike, people would prefer it in {_rate(overall)} of comparisons "
+        f"({_interval(overall)}, {_level(found.alpha)}), by {_votes(overall.comparisons)}.{few}"
+    )
+
+
+def category_words(found: ModelSummary) -> str:
+    """Return which categories differ from the whole, and what the intervals allow for."""
+    if not found.categories or not found.overall:
+        return "No category has votes on this model."
+    apart = [each.name for each in found.categories if _place(each, found.overall) != "even"]
+    said = (
+        f"Other than overall, for the intervals do not meet: {', '.join(apart)}."
+        if apart
+        else "No category can be told from the overall win rate yet."
+    )
+    together = (
+        f" The {len(found.categories)} intervals hold together, so that none stands out by having "
+        "been looked for."
+    )
+    left = found.more_categories
+    more = f" {left} more with fewer votes {'is' if left == 1 else 'are'} left out." if left else ""
+    return said + together * (len(found.categories) > 1) + more
+
+
+def opponent_words(found: ModelSummary) -> str:
+    """Return what the intervals of the opponents allow for."""
+    if not found.opponents:
+        return "It has met nobody under people's eyes."
+    if len(found.opponents) == 1:
+        return "A tie is a win for neither."
+    return f"The {len(found.opponents)} intervals hold together. A tie is a win for neither."
+
+
+def history(days: tuple[Day, ...]) -> dict[str, Any]:
+    """Return the votes over time as bars, each of as many days."""
+    if not days:
+        return {"bars": [], "note": ""}
+    first, last = days[0].day, days[-1].day
+    step = -(-((last - first).days + 1) // _BARS)
+    bars = [
+        {"from": str(first + timedelta(step * at)), "votes": 0, "wins": 0}
+        for at in range((last - first).days // step + 1)
+    ]
+    for at, group in groupby(days, lambda each: (each.day - first).days // step):
+        within = list(group)
+        bars[at]["votes"] = sum(each.comparisons for each in within)
+        bars[at]["wins"] = sum(each.wins for each in within)
+    each = "day" if step == 1 else f"{step} days"
+    return {
+        "bars": bars,
+        "note": f"Votes on pairs for each {each}, by when the battles were made (UTC): "
+        f"{first} to {last}. The dark part was won.",
+    }
+
+
+def _category(each: Strength, found: ModelSummary) -> list[dict[str, Any]]:
+    assert found.overall, "a category has votes"
+    to = BattleFilter(model=found.model, word=Word.PEOPLE, category=each.name)
+    place = _place(each, found.overall)
+    said = "cannot be told from overall" if place == "even" else f"{place} than overall"
+    return _cells(each.name, None, each, f"{each.comparisons:,}", to, said)
+
+
+def _opponent(each: Strength, model: str) -> list[dict[str, Any]]:
+    to = BattleFilter(model=model, other=each.name, word=Word.PEOPLE)
+    won = f"{each.wins:,}/{each.comparisons:,}"
+    return _cells(each.name, model_address(each.name), each, won, to, "")
+
+
+def _cells(
+    name: str, page: str | None, each: Strength, count: str, to: BattleFilter, said: str
+) -> list[dict[str, Any]]:
+    notes = [said] * bool(said) + ["few votes"] * (each.comparisons < FEW)
+    return [
+        {"text": name, "href": page},
+        {"text": _rate(each), "href": None},
+        {"text": _interval(each), "href": None},
+        {"text": count, "href": list_address(to)},
+        {"text": ", ".join(notes), "href": None},
+    ]
+
+
+def _place(each: Strength, overall: Strength) -> str:
+    if each.low > overall.high:
+        return "higher"
+    return "lower" if each.high < overall.low else "even"
+
+
+def _facts(found: ModelSummary) -> list[list[str]]:
+    facts = [
+        [name, " or ".join(nameless(each) if name == "source" else each for each in values)]
+        for name, values in found.facts.items()
+    ]
+    drawn = [f"{_sampled(sampling)} (battles: {n:,})" for sampling, n in found.samplings[:3]]
+    return [*facts, *[["Sampling", "; ".join(drawn)]] * bool(drawn)]
+
+
+def _sampled(sampling: Sampling) -> str:
+    return ", ".join(f"{name} {value}" for name, value in asdict(sampling).items())
+
+
+def _rate(each: Strength) -> str:
+    return f"{min(max(each.win_rate, 0.0), 1.0):.1%}"
+
+
+def _interval(each: Strength) -> str:
+    return f"{each.low:.1%} to {each.high:.1%}"
+
+
+def _level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):.4g}% interval"
+
+
+def _votes(n: int) -> str:
+    return f"{n:,} vote{'' if n == 1 else 's'} on pairs"

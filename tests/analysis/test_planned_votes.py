@@ -1,0 +1,71 @@
+"""A plan's promise, held against votes drawn from real ones with replacement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.planned_votes import keep
+from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
+from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
+from coupled_arena.stats.ranking.rank_sets import Cutoff
+from coupled_arena.stats.simulation.rank_set_runs import binomial_error
+from coupled_arena.store.queries.comparisons import Selection
+from tests.stats.real_votes import all_rows, golden, needs_real_votes
+
+MODELS = ("gpt-4", "claude-v1", "gpt-3.5-turbo", "vicuna-13b")
+WINNERS = np.array(["model_a", "model_b", "tie", "both_bad"])
+
+
+@pytest.fixture(scope="module")
+def board():
+    """All votes of people, with GPT-4's verdicts, between four models."""
+    rows, names = all_rows(), np.array(golden()["models"])
+    votes = pd.DataFrame(
+        {
+            "model_a": names[rows.a],
+            "model_b": names[rows.b],
+            "winner": WINNERS[rows.h],
+            JUDGE: WINNERS[rows.g],
+        }
+    )
+    between = votes.model_a.isin(MODELS) & votes.model_b.isin(MODELS)
+    with store_of_votes(votes[between]) as store:
+        return read_estimates(store, Selection(judge=JUDGE))
+
+
+@needs_real_votes
+@pytest.mark.parametrize(
+    ("cutoff", "source"),
+    [
+        (Cutoff.MAX_T, BoardSource.PPR),
+        (Cutoff.STEP_DOWN, BoardSource.HUMAN),
+        pytest.param(Cutoff.ANY_TIME, BoardSource.HUMAN, marks=pytest.mark.slow),
+    ],
+)
+def test_a_board_separates_two_models_as_often_as_was_planned(board, cutoff, source):
+    goal = PlanGoal("gpt-4", "gpt-3.5-turbo", power=0.8, cutoff=cutoff, verdicts_per_vote=4)
+    kept = keep(board, goal, source, repeats=100, most=50_000)
+    assert kept is not None
+    assert kept.share == pytest.approx(0.8, abs=3 * binomial_error(0.8, kept.repeats))
+    assert kept.fell_back < 0.05
+
+
+@needs_real_votes
+def test_a_step_down_plan_has_the_cut_off_that_so_many_votes_will_have(board):
+    """Of few votes, which tell few models apart, it is higher than of many."""
+    leads = (0.4, 0.1, 0.02)
+    goals = [PlanGoal(*MODELS[:2], lead=lead, cutoff=Cutoff.STEP_DOWN) for lead in leads]
+    plans = [plan_separation(board, goal) for goal in goals]
+    assert plans[0].needs.votes_alone < plans[0].votes_there < plans[2].needs.votes_alone
+    assert plans[0].critical_value > plans[1].critical_value >= plans[2].critical_value
+    once = plan_separation(board, PlanGoal(*MODELS[:2], lead=leads[2]))
+    assert plans[2].critical_value < once.critical_value
+
+
+@needs_real_votes
+def test_what_is_too_much_to_draw_is_left_out(board):
+    goal = PlanGoal("gpt-4", "claude-v1")
+    assert keep(board, goal, BoardSource.HUMAN, repeats=1, most=10) is None

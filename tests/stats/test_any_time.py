@@ -1,0 +1,144 @@
+"""The cut-off that holds at all looks together, against exact laws and other routes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta
+
+from coupled_arena.stats.counts import JudgedCounts, PairCounts
+from coupled_arena.stats.ranking import any_time
+from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, rank_sets
+from coupled_arena.stats.simulation.coverage import SimulationPlan, estimate_drawn
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
+from coupled_arena.stats.simulation.watching import WatchPlan, watch
+
+
+def two(wins, losses, ties=0):
+    rows = [("a", "b", "first", wins), ("b", "a", "first", losses), ("a", "b", "tie", ties)]
+    return estimate_from_votes(PairCounts.from_rows(rows))
+
+
+def apart(estimated, alpha=0.05):
+    found = rank_sets(estimated, alpha, Cutoff.ANY_TIME)
+    return bool((found.high < len(found.high)).any())
+
+
+@pytest.mark.parametrize(("models", "alpha"), [(2, 0.05), (5, 0.05), (12, 0.1)])
+def test_the_boundary_is_the_formula_and_narrowest_at_a_thousand(models, alpha):
+    kappa = 2 * np.log(models * (models - 1) / (2 * alpha))
+    x = np.linspace(kappa, kappa + 10, 2_000_001)
+    m = 1000 / x[np.argmin(np.abs(kappa + np.log1p(x) - x))]
+    for n in (10, 1000, 10_000_000):
+        square = (1 + m / n) * (np.log(1 + n / m) + kappa)
+        # the grid leaves x off by 5e-6 of about 10
+        assert any_time.boundary(n, models, alpha) == pytest.approx(np.sqrt(square), rel=1e-6)
+    looks = np.geomspace(100, 10_000, 401)
+    widths = [any_time.boundary(n, models, alpha) / np.sqrt(n) for n in looks]
+    assert widths == sorted(widths, reverse=True)
+    heights = [any_time.boundary(n, models, alpha) for n in looks]
+    assert looks[np.argmin(heights)] == pytest.approx(1000, rel=0.02)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 0), (7, 0), (30, 12), (200, 260)])
+def test_the_capital_is_the_mean_over_what_the_gambler_believes(wins, losses):
+    def bet(p):
+        return (2 * p) ** wins * (2 * (1 - p)) ** losses * beta.pdf(p, 10, 10)
+
+    mean, error = quad(bet, 0, 1, epsabs=0, epsrel=1e-10, limit=500)
+    assert np.exp(any_time.log_capital(wins, losses)) == pytest.approx(mean, rel=1e-8), error
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_two_models_are_separated_where_the_capital_suffices(alpha):
+    for votes in (20, 100, 700):
+        for wins in range(votes // 2, votes + 1):
+            enough = any_time.log_capital(wins, votes - wins) >= np.log(1 / alpha)
+            assert apart(two(wins, votes - wins, ties=13), alpha) == enough, (wins, votes)
+
+
+def test_equal_models_are_seldom_separated_at_any_time():
+    """Exactly, by the law of a fair coin: what is absorbed at the capital's limit."""
+    alive, looks = np.array([1.0]), 1000  # by wins
+    separated = 0.0
+    for n in range(1, looks + 1):
+        alive = (np.append(alive, 0) + np.append(0, alive)) / 2
+        capital = [any_time.log_capital(wins, n - wins) for wins in range(n + 1)]
+        over = np.array(capital) >= np.log(20)
+        separated += alive[over].sum()
+        alive[over] = 0
+    assert 0.01 < separated <= 0.05  # Ville's inequality; looks without end would come nearer
+
+
+def test_a_judge_or_shared_prompts_leave_two_models_to_the_normal_law():
+    votes = np.zeros((2, 2, 4, 4), int)
+    votes[0, 1, :2, :2] = [[120, 20], [30, 40]]
+    verdicts = np.zeros((2, 2, 4), int)
+    verdicts[0, 1, :2] = [600, 320]
+    powered = estimate(JudgedCounts(("a", "b"), votes, verdicts))
+    assert powered.power_tuning > 0
+    assert apart(powered)
+    distance = Separation(powered)._distance
+    assert any_time.distance(powered, distance, 0.05).tolist() == distance.tolist()
+
+
+def test_what_is_learnt_is_counted_in_prompts_where_votes_share_them():
+    truth = SimulatedTruth(evenly(3, 0), 600, 0, design=Design.VOTERS, voters=20)
+    rows = truth.draw(np.random.default_rng(1))
+    found = estimate_drawn(rows, Ranking.HUMAN)
+    assert found.human == 600
+    assert any_time.information(found) == pytest.approx(30)  # 3 pairs on 10 prompts
+    alone = replace(found, clusters=None)
+    assert any_time.information(alone) == 600
+
+
+def test_a_newcomer_is_apart_from_nobody_before_five_votes_for_each_opponent():
+    def board(votes):
+        old = [("a", "b", "first", 900), ("b", "a", "first", 100)]
+        new = [(x, "new", "first", votes) for x in ("a", "b")]
+        return estimate_from_votes(PairCounts.from_rows([*old, *new]))
+
+    for votes, highest in ((4, 3), (5, 2)):
+        found = rank_sets(board(votes), 0.05, Cutoff.ANY_TIME)
+        assert found.high[0] == (2 if votes == 4 else 1)
+        assert found.high[1] == 3 if votes == 4 else highest
+
+
+def test_who_watches_is_not_misled():
+    """Of equal models; a cut-off for one look misleads in .38 to .53 of boards."""
+    truth = SimulatedTruth(evenly(3, 0), 1000, 0, ties=0.3)
+    cutoffs = (Cutoff.BONFERRONI, Cutoff.ANY_TIME)
+    found = watch(WatchPlan(SimulationPlan(truth, 60, cutoffs=cutoffs), every=20))
+    by_cutoff = {one.cutoff: one for one in found.cutoffs if one.ranking is Ranking.HUMAN}
+    once, always = (by_cutoff[cutoff] for cutoff in cutoffs)
+    binomial = (0.05 * 0.95 / 60) ** 0.5
+    assert always.coverage >= 0.95 - 3 * binomial
+    assert once.coverage < 0.95 - 3 * binomial
+    assert once.coverage_at_last >= 0.95 - 3 * binomial
+
+
+def test_what_is_planned_suffices_on_a_board_that_is_watched():
+    """Votes drawn one by one, of models that differ as planned."""
+    truth, power, repeats = SimulatedTruth(evenly(3, 1.6), 6000, 0, ties=0.3), 0.8, 60
+    theta = truth.theta
+    counts = SimulatedTruth(evenly(3, 1.6), 600_000, 0, ties=0.3).draw(np.random.default_rng(0))
+    many = estimate_from_votes(counts.votes)
+    lead = theta[0] - theta[1]
+    spread = many.covariance[0, 0] + many.covariance[1, 1] - 2 * many.covariance[0, 1]
+    votes = any_time.stopping_votes(lead**2 / (spread * many.human), 3, 0.05, power)
+    truth = replace(truth, human=int(np.ceil(votes / 6) * 6))
+    plan = SimulationPlan(truth, repeats, cutoffs=(Cutoff.ANY_TIME,))
+    (found, _) = watch(WatchPlan(plan, every=6)).cutoffs
+    error = (power * (1 - power) / repeats) ** 0.5
+    assert found.separated == pytest.approx(power, abs=3 * error)
+
+
+def test_somebody_must_look():
+    truth = SimulatedTruth(evenly(3, 0), 100, 0)
+    with pytest.raises(ValueError, match="Of 100 votes one can look after each 1 to 100"):
+        WatchPlan(SimulationPlan(truth, 1), every=101)

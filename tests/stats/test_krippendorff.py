@@ -1,0 +1,118 @@
+"""Krippendorff's alpha: his own examples, another program's, and whether its interval covers."""
+
+from __future__ import annotations
+
+import krippendorff
+import numpy as np
+import pytest
+
+from coupled_arena.stats.krippendorff import agreement
+
+NOTHING = np.nan
+# Krippendorff (2011), example C: four observers, twelve units, five values; nominal alpha .743.
+FOUR_OBSERVERS = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NOTHING, NOTHING, NOTHING],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NOTHING, 3],
+        [NOTHING, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NOTHING],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NOTHING],
+    ]
+)
+
+
+def counts(said, values):
+    """Return how many observers gave each value to each unit."""
+    return np.stack([(said == value).sum(0) for value in values], axis=1)
+
+
+def nominal(said, level=0.05):
+    return agreement(np.asarray(said), np.arange(len(said)), level)
+
+
+def test_the_published_example():
+    """Its coincidences: 40 votes that can be paired; values 9, 13, 10, 5 and 3 times."""
+    found = nominal(counts(FOUR_OBSERVERS, range(1, 6)))
+    assert round(found.alpha, 3) == 0.743
+    assert (found.units, found.votes) == (11, 40)  # the last unit has one vote
+    # By hand: three units differ. 3 of 4 the same in two of them (2 of 4 * 3 ordered pairs are
+    # twice 3, over 4 - 1), and all four differ in one (12, over 3).
+    assert found.observed == pytest.approx((6 / 3 + 6 / 3 + 12 / 3) / 40)
+    assert found.expected == pytest.approx(1 - (9 * 8 + 13 * 12 + 10 * 9 + 5 * 4 + 3 * 2) / 1560)
+
+
+def test_two_observers_by_hand():
+    """Krippendorff (2011), example B: twelve units, four values; nominal alpha .692."""
+    said = np.array([list("aabbddcccedd"), list("babbbccceedd")])[:, :12]
+    values = sorted(set(said.ravel()))
+    same = (said[0] == said[1]).mean()
+    often = np.array([(said == value).sum() for value in values])
+    by_chance = (often * (often - 1)).sum() / (24 * 23)
+    found = nominal(counts(said, values))
+    assert found.alpha == pytest.approx((same - by_chance) / (1 - by_chance))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_another_program_says_the_same(seed):
+    rng = np.random.default_rng(seed)
+    said = rng.choice([0.0, 1.0, 2.0, NOTHING], size=(4, 60), p=[0.4, 0.2, 0.1, 0.3])
+    expected = krippendorff.alpha(reliability_data=said, level_of_measurement="nominal")
+    assert nominal(counts(said, range(3))).alpha == pytest.approx(expected, abs=1e-12)
+
+
+def drawn(rng, prompts, battles, people, share):
+    """Draw votes whose true alpha is the square of `share`.
+
+    Each prompt has one truth. Each vote is the truth with probability `share`, else drawn anew from
+    the law that truths have: two agree beyond chance where both are the truth.
+    """
+    law = [0.4, 0.35, 0.25]
+    truth = rng.choice(3, size=(prompts, 1, 1), p=law)
+    anew = rng.choice(3, size=(prompts, battles, people), p=law)
+    said = np.where(rng.random(anew.shape) < share, truth, anew)
+    shape = (prompts * battles, 3)
+    return np.stack([(said == value).sum(-1) for value in range(3)], -1).reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "battles", "people", "share"),
+    [(12, 4, 3, 0.7), (40, 1, 2, 0.8), (30, 3, 4, 0.5), (25, 2, 3, 0.95)],
+)
+def test_the_interval_covers(prompts, battles, people, share):
+    """A cautious one is no fault: at high agreement few prompts disagree at all."""
+    rng, repeats, level = np.random.default_rng(5), 600, 0.1
+    hits = 0
+    for _ in range(repeats):
+        said = drawn(rng, prompts, battles, people, share)
+        found = agreement(said, np.arange(prompts).repeat(battles), level)
+        hits += found.low <= share**2 <= found.high
+    error = (level * (1 - level) / repeats) ** 0.5
+    # Of so few prompts the quantiles hold to about a hundredth.
+    assert 1 - level - 3 * error - 0.01 < hits / repeats
+
+
+def test_battles_of_one_prompt_are_not_so_many_prompts():
+    """On some prompts all agree, on others nobody: what varies is from prompt to prompt."""
+    said = np.array([[3, 0, 0], [1, 1, 1], [0, 3, 0]] * 5).repeat(8, axis=0)
+    together = agreement(said, np.arange(15).repeat(8))
+    apart = agreement(said, np.arange(120))
+    assert together.alpha == apart.alpha
+    assert together.high - together.low > 2.5 * (apart.high - apart.low)  # the root of 8, and t
+
+
+def test_what_cannot_be_told():
+    none = nominal(np.zeros((0, 3), dtype=int))
+    assert (none.alpha, none.low, none.observed, none.units) == (None, None, None, 0)
+    alone = nominal([[1, 0, 0], [0, 1, 0]])  # one vote each
+    assert (alone.alpha, alone.units, alone.votes) == (None, 0, 0)
+    habit = nominal([[2, 0, 0], [3, 0, 0]])
+    assert (habit.alpha, habit.low, habit.observed, habit.expected) == (None, None, 0, 0)
+    one = nominal([[2, 1, 0]])
+    assert (round(one.alpha, 9), one.low, one.high) == (0, None, None)
+
+
+def test_that_nobody_ever_differed_is_no_certainty():
+    few, many = (nominal([[2, 0, 0], [0, 2, 0]] * n) for n in (3, 300))
+    assert few.alpha == many.alpha == few.high == many.high == 1
+    # Of six pairs .541 may differ that did not (.025 ** (1 / 6) is .459), of half by chance.
+    assert few.low == pytest.approx(1 - (1 - 0.025 ** (1 / 6)) / (6 / 11))
+    assert few.low < 0.2 < 0.98 < many.low < 1

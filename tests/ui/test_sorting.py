@@ -1,0 +1,153 @@
+"""Tables in Chromium: sorted, searched, the same after a redraw; and the pages of their models."""
+
+from __future__ import annotations
+
+import pytest
+
+from coupled_arena.store.database import Store
+from tests.batches import at_once
+from tests.store.conftest import make_battle, make_vote
+from tests.ui.raw_client import Visitor, speak
+from tests.ui.server import EQUAL_MODELS, serving
+from tests.ui.test_browser import open_tab
+
+HOSTILE = '<img src=x onerror="window.hacked=1">'
+FEW = "few"  # wins always, which may be chance
+WINS = {f"model-{number}": number for number in range(2, 13)} | {HOSTILE: 30, FEW: 3}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sorting")
+    with Store.open(folder / "arena.duckdb") as store, at_once(store) as batch:
+        for name, wins in WINS.items():
+            for number in range(wins + (name != FEW) * 2):
+                battle = make_battle(name, "left", replies=(), prompts=())
+                batch.add_battle(battle)
+                batch.cast(make_vote(battle, *((1, 2) if number < wins else (2, 1))))
+    with serving(folder, EQUAL_MODELS) as running:
+        yield running
+
+
+@pytest.fixture
+def board(served, visit):
+    page = visit(served.url, reloads=True)
+    open_tab(page, "Leaderboard")
+    page.wait_for_selector("#board .board .sort")
+    return page
+
+
+def heading(page, name):
+    return page.locator("#board").get_by_role("columnheader", name=name)
+
+
+def press(page, name):
+    """Press a heading as the keyboard does; return how the column is sorted then."""
+    heading(page, name).get_by_role("button").press("Enter")
+    return heading(page, name).get_attribute("aria-sort")
+
+
+def column(page, number, table="board"):
+    """Return what a column shows, all of one moment: rows are drawn into what rows there were."""
+    cells = f"#{table} tbody tr:not([hidden]) > :nth-child({number})"
+    return page.evaluate(
+        "cells => [...document.querySelectorAll(cells)].map(cell => cell.textContent)", cells
+    )
+
+
+def numbers(page, number):
+    return [int(text) for text in column(page, number)]
+
+
+def names(page, table="board"):
+    return column(page, 1, table)
+
+
+def test_a_heading_sorts_by_the_value_then_the_other_way_then_not_at_all(board):
+    before = names(board)
+    assert press(board, "Wins") == "descending"
+    wins = numbers(board, 6)
+    assert wins == sorted(wins, reverse=True)
+    assert len(set(wins)) > 9  # some have two digits, which texts would put before those of one
+    assert press(board, "Wins") == "ascending"
+    assert numbers(board, 6) == sorted(wins)
+    assert press(board, "Model") == "ascending"
+    assert names(board)[3:7] == ["model-2", "model-3", "model-4", "model-5"]
+    assert heading(board, "Wins").get_attribute("aria-sort") is None
+    assert press(board, "Model") == "descending"
+    assert press(board, "Model") is None
+    assert names(board) == before
+    assert board.evaluate("window.hacked === undefined")
+
+
+def test_an_interval_is_sorted_by_its_estimate(board):
+    press(board, "Win rate")
+    by_estimate = names(board)
+    press(board, "interval")
+    assert heading(board, "interval").get_attribute("aria-sort") == "descending"
+    assert heading(board, "Win rate").get_attribute("aria-sort") is None
+    assert names(board) == by_estimate
+    lows = column(board, 4)
+    assert lows != sorted(lows, key=lambda text: -float(text.split("%")[0]))
+
+
+def test_order_search_and_focus_stay_when_a_vote_redraws_the_board(served, board):
+    press(board, "Votes")
+    press(board, "Votes")
+    field = board.locator("#board").get_by_label("Find by model")
+    assert not board.locator("#board-pair-table .search").is_visible()
+    board.locator("#board-pair-table summary").press("Enter")
+    pairs = board.locator("#board-pair-table")
+    pairs.get_by_label("Find by model").fill("left")
+    pairs.get_by_role("columnheader", name="few").get_by_role("button").press("Enter")
+    field.fill("LEFT")
+    assert names(board) == ["left"]
+    assert board.locator("#board .search [role=status]").inner_text() == f"1 of {len(WINS) + 1}"
+    field.fill("e")
+    found = names(board)
+    votes = "[...document.querySelectorAll('#board tbody tr')]"
+    votes += ".reduce((sum, row) => sum + Number(row.cells[4].textContent), 0)"
+    for focused in (field, heading(board, "Votes").get_by_role("button")):
+        focused.focus()
+        cast = board.evaluate(votes)
+        elsewhere = Visitor(served.url)
+        elsewhere.ask(stop=speak)
+        assert elsewhere.vote([1, 1])  # of one model twice: the words may be the same
+        board.wait_for_function(f"{votes} > {cast}")
+        assert heading(board, "Votes").get_attribute("aria-sort") == "ascending"
+        counts = numbers(board, 5)
+        assert counts == sorted(counts)
+        assert names(board) == found
+        assert names(board, "board-pair-table") == ["left"]
+        assert pairs.get_by_role("columnheader", name="few").get_attribute("aria-sort")
+        assert field.input_value() == "e"
+        assert focused.evaluate("node => node === document.activeElement")
+    field.fill("")
+    assert len(names(board)) == len(WINS) + 2
+
+
+def test_a_name_leads_to_the_model_s_page_and_its_numbers_to_battles(board):
+    row = board.locator("#board tbody tr", has_text="<img src=x")
+    rate = row.locator("td", has_text="%").first.inner_text().strip()
+    row.locator("a").first.click()
+    board.wait_for_selector(".battles[aria-busy=false] h2")
+    assert board.locator(".battles h2").inner_text() == HOSTILE
+    said = board.locator(".battles .headline").inner_text()
+    assert f"people would prefer it in {rate} of comparisons (" in said
+    assert said.endswith("95% interval), by 32 votes on pairs.")
+    assert board.locator(".battles .history .days").count() == 1
+    won = board.locator(".battles .numbers a", has_text="30/32")
+    won.click()
+    board.locator(".battles .headline", has_text="32 votes on pairs, in 32 battles.").wait_for()
+    board.go_back()
+    board.locator(".battles .numbers").get_by_role("link", name="left").click()
+    board.locator(".battles h2", has_text="left").wait_for()
+    against = board.locator(".battles .numbers tbody tr", has_text="few")
+    assert "few votes" in against.first.inner_text()
+    board.reload()
+    board.locator(".battles h2", has_text="left").wait_for()
+    board.evaluate(
+        "window.dispatchEvent(new CustomEvent('arena:go', { detail: '?model=nobody%3Cb%3E' }))"
+    )
+    board.locator(".battles .broken", has_text="No battle here is of a model").wait_for()
+    assert board.evaluate("window.hacked === undefined")

@@ -1,0 +1,79 @@
+"""All figures and tables of a small store, in the language in force."""
+
+from __future__ import annotations
+
+import json
+
+from markupsafe import Markup
+
+import coupled_arena as ca
+from coupled_arena.api.figures import _drawers
+from coupled_arena.battles.parting import Option, Parting, Reason
+from coupled_arena.generation.draws import Candidate
+from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
+from coupled_arena.ui.tabs.experiments import _figures
+from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
+from coupled_arena.views.tables.leaderboard import pair_table
+from coupled_arena.views.tables.parting import parting_view
+from coupled_arena.views.tables.risk import risk_models
+from tests.stats.test_resampling import judged
+from tests.views import rubbish
+
+
+def results(path):
+    """Return what is found out about a store of `tests.views.rubbish`."""
+    store = ca.open(path)
+    return {
+        "board": ca.leaderboard(store),
+        "judged board": ca.leaderboard(store, judge=rubbish.JUDGE),
+        "rest": ca.leaderboard(store, mode="coupled", category="sums", language="en"),
+        "audit": ca.audit(store, judge=rubbish.JUDGE),
+        "graded": ca.audit(store, judge=rubbish.JUDGE, truth="benchmark"),
+        "coupling": ca.coupling(store),
+        "risk": ca.risk(store, bootstraps=50),
+    }
+
+
+def experiment():
+    """Return rankings of random subsets."""
+    return resample(judged(), ResamplingPlan(120, (30, 60), 4))
+
+
+def reason(coupled):
+    """Return why two answers parted."""
+    parting = Parting(0, 3, "", (1, 2))
+    seen = (Candidate(1, "so", "text", 0.7, 0.4), None)
+    options = (
+        Option("so", "text", seen, (True, False)),
+        Option("v", "text", seen[::-1], (False, True)),
+    )
+    return Reason(parting, ("u", "v"), coupled, options, (0.01, 0.0), (True, True))
+
+
+def figures(found, experiment):
+    """Return every figure by name, as a page gets it."""
+    drawn = {
+        f"{name}: {figure}": json.loads(draw(dark=False).to_json())
+        for name, result in found.items()
+        for figure, draw in _drawers(result, None, None).items()
+    }
+    for at, figure in enumerate(_figures(experiment, dark=False)[1::2]):
+        drawn[f"experiment: {at}"] = json.loads(figure.plot)
+    return drawn
+
+
+def tables(found):
+    """Return every table that a page shows, as markup."""
+    pairs = coupling_pairs(found["coupling"].analysis)
+    risk = found["risk"].analysis
+    partings = [parting_view(reason(coupled)) for coupled in (True, False)]
+    return {
+        "board": found["judged board"]._table(None).html(),
+        "audit": audit_models(found["audit"].analysis).html(),
+        "differences": audit_differences(found["audit"].analysis).html(),
+        "coupling": with_battles(pairs, {}).html(),
+        "risk": Markup().join(risk_models(risk, view).html() for view in risk.views),
+        "pairs": pair_table(found["board"].analysis, lambda *_: "/"),
+        "parting": json.dumps([[each["heads"], each["rows"]] for each in partings]),
+    }

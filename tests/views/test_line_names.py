@@ -1,0 +1,22 @@
+"""Names at the ends of lines: in order, apart, and under the figure's head."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from coupled_arena.views.figures.line_names import apart
+
+
+@pytest.mark.parametrize("wanted", [[99.0, 98, 97, 99, 96], [5.0, 100, 50, 100], [0.0]])
+def test_names_are_apart_in_order_and_below_the_ceiling(wanted):
+    placed = apart(wanted, 20, ceiling=100)
+    assert max(placed) <= 100
+    by_wish = [place for _, place in sorted(zip(wanted, placed, strict=True))]
+    assert all(above - below >= 20 - 1e-9 for below, above in pairwise(sorted(by_wish)))
+    assert by_wish == sorted(by_wish)
+
+
+def test_names_with_room_stay_where_their_lines_end():
+    assert apart([10.0, 60], 20, ceiling=100) == [10, 60]

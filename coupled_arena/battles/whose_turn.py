@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +21,12 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 
 _log = logging.getLogger(__name__)
-_PAUSE = 5.0  # seconds from one look at the board to the next
+_PAUSE = 5.0  # seconds from one look at the board to the next, at least
+_SHARE = 20  # and so many times as long as the last one took: a large board takes seconds
 
 
 class WhoseTurn:
-    """The chances of all pairs, from votes of some seconds ago at most.
+    """The chances of all pairs, from votes of some seconds ago.
 
     The board is ranked in a thread of its own, after a question that comes when there are new
     votes, so that no question waits for it. Until it has been, all pairs are alike.
@@ -40,10 +40,9 @@ class WhoseTurn:
     def __init__(self, store: Store, pairing: Pairing) -> None:
         self._store = store
         self._pairing = pairing
-        self._ranking = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whose-turn")
         self._lock = threading.Lock()
-        self._begun = -_PAUSE
-        self._looking: Future[None] | None = None
+        self._again = 0.0  # when to look next, by the clock that only goes on
+        self._looking: threading.Thread | None = None
         self._found: _Found | None = None
 
     def chances(self, models: tuple[str, ...]) -> FloatArray | None:
@@ -51,29 +50,31 @@ class WhoseTurn:
         if self._pairing is Pairing.UNIFORM:
             return None
         with self._lock:
-            busy = self._looking is not None and not self._looking.done()
-            if not busy and time.monotonic() - self._begun >= _PAUSE:
-                self._begun = time.monotonic()
-                self._looking = self._ranking.submit(self._look, models)
+            busy = self._looking is not None and self._looking.is_alive()
+            if not busy and time.monotonic() >= self._again:
+                self._looking = threading.Thread(
+                    target=self._look, args=(models,), name="whose-turn", daemon=True
+                )
+                self._looking.start()
         found = self._found
         return found.chances if found and found.models == models else None
 
     def close(self) -> None:
-        """Look no more."""
-        self._ranking.shutdown(cancel_futures=True)
+        """Wait for the look that is under way: it reads the store."""
+        if self._looking:
+            self._looking.join()
 
     def _look(self, models: tuple[str, ...]) -> None:
+        begun = time.monotonic()
         try:
-            version = self._store.version()
-            if self._found is None or (self._found.version, self._found.models) != (
-                version,
-                models,
-            ):
+            version, found = self._store.version(), self._found
+            if found is None or (found.version, found.models) != (version, models):
                 self._found = _Found(version, models, self._ranked(models))
         except ArenaError as error:
             _log.warning("Pairs are drawn as before: %s", error)
-        except Exception:  # noqa: BLE001 - nobody waits for this thread: the log must hear of it
-            _log.exception("Pairs are drawn as before")
+        finally:
+            now = time.monotonic()
+            self._again = now + max(_PAUSE, _SHARE * (now - begun))
 
     def _ranked(self, models: tuple[str, ...]) -> FloatArray | None:
         with self._store.cursor() as cursor:

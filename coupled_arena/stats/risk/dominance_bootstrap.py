@@ -5,14 +5,9 @@ drawn, so writing its scores that often is its quantiles without another sort. I
 are running sums. Pairs are compared on pieces of the quantiles that stay in the first cache, in
 loops that the compiler turns into vector instructions.
 
-The draws are SplitMix64 [1]_, a stream for each bootstrap sample, so that they depend on the seed
-alone and not on which thread is where. A prompt is drawn by the high half of a 64-bit product, so
-its probability is off by less than 2**-32.
-
-References
-----------
-.. [1] G. L. Steele, D. Lea & C. H. Flood, "Fast splittable pseudorandom number generators",
-   OOPSLA 2014.
+Each bootstrap sample has random numbers of its own, see `split_mix`, so that draws depend on the
+seed alone and not on which thread is where. A prompt is drawn by the high half of a 64-bit product,
+so its probability is off by less than 2**-32.
 """
 
 from __future__ import annotations
@@ -28,16 +23,12 @@ from numpy.typing import NDArray
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.dominance import compare, standardised
+from coupled_arena.stats.risk.split_mix import GAMMA, HALF, LOW, ODD, WORD, word_of
 
 _CHUNK = 100  # bootstrap samples that a thread takes at a time
 _PIECE = 256  # quantiles of all models that the first cache holds
 _TWICE = 4  # copies of a score that are written at once; more are rare
 _TINY = 1e-300  # keeps 0/0 at 0
-_WORD = np.uint64
-_GAMMA = _WORD(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = _WORD(0xBF58476D1CE4E5B9), _WORD(0x94D049BB133111EB)
-_THIRTY, _TWENTY_SEVEN, _THIRTY_ONE, _HALF = _WORD(30), _WORD(27), _WORD(31), _WORD(32)
-_LOW = _WORD(0xFFFFFFFF)
 # Sums in any order, so that they can be vectors; NaN and infinity cannot occur.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -142,7 +133,7 @@ def _fill(
         for model in range(k):
             start, end = starts[model], starts[model + 1]
             if model == 0 or not paired:
-                seed = seeds[b] + _WORD(model) * _FIRST
+                seed = seeds[b] + WORD(model) * ODD
                 _draw(seed, counts[: (end - start) // repetitions])
             row, sums = quantiles[model], integrals[model]
             _write(scores[start:end], prompts[start:end], counts, row, sums)
@@ -161,30 +152,28 @@ def _fill(
 @numba.njit(**_OPTIONS)
 def _draw(seed: Any, counts: Any) -> None:
     """Count how often each of n prompts is among n drawn with replacement."""
-    n = _WORD(len(counts))
+    n = WORD(len(counts))
     counts[:] = 0
     state = seed
     for number in range(0, len(counts), 2):
-        state += _GAMMA
-        word = (state ^ (state >> _THIRTY)) * _FIRST
-        word = (word ^ (word >> _TWENTY_SEVEN)) * _SECOND
-        word ^= word >> _THIRTY_ONE
-        counts[((word & _LOW) * n) >> _HALF] += 1
+        state += GAMMA
+        word = word_of(state)
+        counts[((word & LOW) * n) >> HALF] += 1
         if number + 1 < len(counts):
-            counts[((word >> _HALF) * n) >> _HALF] += 1
+            counts[((word >> HALF) * n) >> HALF] += 1
 
 
 @numba.njit(**_OPTIONS)
 def _write(scores: Any, prompts: Any, counts: Any, quantiles: Any, integrals: Any) -> None:
     """Write sorted scores as often as they were drawn, and their running sums."""
-    at = _WORD(0)  # without a sign, so that no index has to be looked at
+    at = WORD(0)  # without a sign, so that no index has to be looked at
     for rank in range(len(scores)):
         times = counts[prompts[rank]]
         for copy in range(_TWICE):  # usually too many; the next score writes over them
-            quantiles[at + _WORD(copy)] = scores[rank]
+            quantiles[at + WORD(copy)] = scores[rank]
         for copy in range(_TWICE, times):
-            quantiles[at + _WORD(copy)] = scores[rank]
-        at += _WORD(times)
+            quantiles[at + WORD(copy)] = scores[rank]
+        at += WORD(times)
     total = 0.0
     integrals[0] = 0.0
     for t in range(len(scores)):

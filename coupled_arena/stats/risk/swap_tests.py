@@ -25,11 +25,8 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.risk.dominance import ROUNDING, standardised
+from coupled_arena.stats.risk.split_mix import GAMMA, HALF, WORD, word_of
 
-_WORD = np.uint64
-_GAMMA = _WORD(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = _WORD(0xBF58476D1CE4E5B9), _WORD(0x94D049BB133111EB)
-_THIRTY, _TWENTY_SEVEN, _THIRTY_ONE, _HALF = _WORD(30), _WORD(27), _WORD(31), _WORD(32)
 
 
 def swap_p_values(
@@ -131,15 +128,13 @@ def _statistics(
 
 @numba.njit(nogil=True, cache=True)
 def _swap(swapped: Any, seed: Any, second: Any, paired: Any) -> None:
-    """Draw by SplitMix64 whose scores are swapped, or which prompts the other model gets."""
+    """Draw whose scores are swapped, or which prompts the other model gets."""
     state, left = seed, second
     for place in range(len(swapped)):
-        state += _GAMMA
-        word = (state ^ (state >> _THIRTY)) * _FIRST
-        word = (word ^ (word >> _TWENTY_SEVEN)) * _SECOND
-        word = (word ^ (word >> _THIRTY_ONE)) >> _HALF
+        state += GAMMA
+        word = word_of(state) >> HALF
         if paired:
-            swapped[place] = (word & _WORD(1)) == _WORD(1)
+            swapped[place] = (word & WORD(1)) == WORD(1)
         else:
-            swapped[place] = (word * _WORD(len(swapped) - place)) >> _HALF < _WORD(left)
+            swapped[place] = (word * WORD(len(swapped) - place)) >> HALF < WORD(left)
             left -= swapped[place]

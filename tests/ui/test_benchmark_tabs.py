@@ -11,7 +11,8 @@ from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
-from tests.ui.test_browser import open_tab, streams_of
+from tests.ui.streams import Streams
+from tests.ui.test_browser import open_tab
 
 TABLE = "Noise,left,right\n" + "".join(
     f"{noise},{a},{b}\n"
@@ -101,13 +102,12 @@ let answers = 0;
 window.unanswered = 0;
 window.fetch = async (...given) => {
   const path = String(given[0].url ?? given[0]);
-  const meanwhile = close;
   if (path.includes("/queue/join")) window.unanswered++;
   const response = await send(...given);
   if (path.includes("/queue/join")) {
     if (window.late === "join") await new Promise((go) => setTimeout(go, answers++ ? 2000 : 500));
     window.unanswered--;
-    if (meanwhile) setTimeout(meanwhile, 200);
+    if (close) setTimeout(close, 200);
   }
   if (!path.includes("/queue/data")) return response;
   const held = async (chunk, controller) => {
@@ -128,18 +128,14 @@ window.fetch = async (...given) => {
 
 def test_streams_end_once_every_event_has_and_not_before(site, visit):
     page = visit(script=LATE, url="about:blank")
-    opened, ended = streams_of(page)
+    streams = Streams(page)
     page.goto(site.url)
     open_tab(page, "Coupling")
     page.locator("#coupling-curve .js-plotly-plot").wait_for()
-
-    def over():
-        page.wait_for_timeout(50)  # the page's events come in meanwhile
-        return set(opened) <= set(ended)
-
+    streams.wait_for_tab()
     page.wait_for_function("!window.unanswered")
-    until(over)
-    assert opened
+    until(streams.over)
+    assert streams.opened
 
     page.evaluate("window.late = 'close'")
     for error, said in (

@@ -16,6 +16,7 @@ from tests.patience import until
 from tests.ui import hostile_app
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.server import serving_page
+from tests.ui.streams import Streams
 
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
@@ -306,40 +307,26 @@ def test_keys_write_while_one_is_typing(page):
     page.wait_for_selector(".reveal")
 
 
-def streams_of(page):
-    """Return the streams of events that a page opens from now on, and those that are over."""
-    opened, over = [], []
-    page.on("request", lambda request: "queue/data" in request.url and opened.append(request))
-    for end in ("requestfinished", "requestfailed"):  # either the server or the page hangs up first
-        page.on(end, lambda request: over.append(request))
-    return opened, over
-
-
 def compared(page, streams, mode, seed):
     """Compare two models; return note and texts when all has come."""
-    opened, ended = streams
-
-    def over():
-        page.wait_for_timeout(50)  # the page's events come in meanwhile
-        return set(opened) <= set(ended)
-
-    until(over)  # else its events might come on a stream that is open already
-    before = len(opened)
+    until(streams.over)  # else its events might come on a stream that is open already
+    before = len(streams.opened)
     page.locator("#compare-question textarea").fill(QUESTION)
     page.locator("#compare-seed").locator("input, textarea").fill(seed)
     page.get_by_role("radio", name=mode).and_(page.locator(":visible")).check()
     page.click("#compare")
     page.wait_for_function("document.querySelector('#comparison .text')?.textContent.length")
-    until(lambda: over() and len(opened) > before)
+    until(lambda: streams.over() and len(streams.opened) > before)
     answers = page.locator("#comparison .answer .text")
     return page.inner_text("#comparison .hint"), answers.all_inner_texts()
 
 
 def test_compare_repeats_a_seed_and_marks_the_first_difference(app, visit):
     page = visit("about:blank")
-    streams = streams_of(page)
+    streams = Streams(page)
     page.goto(app.url)
     open_tab(page, "Compare")
+    streams.wait_for_tab()
     note, first = compared(page, streams, "coupled", "0123456789abcdef")
     assert "0123456789abcdef" in note
     common = page.locator("#comparison .common").all_text_contents()

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from tests.ui.raw_client import Visitor, differ
-from tests.ui.test_browser import ask_until_open, compared, open_tab, revealed, streams_of
+from tests.ui.streams import Streams
+from tests.ui.test_browser import ask_until_open, compared, open_tab, revealed
 
 
 @pytest.fixture
@@ -60,9 +61,10 @@ def test_it_is_told_after_the_vote_and_to_nobody_else(app, visitor):
 
 def test_in_compare_it_is_told_of_what_is_on_show(app, visit):
     page = visit("about:blank")
-    streams = streams_of(page)
+    streams = Streams(page)
     page.goto(app.url)
     open_tab(page, "Compare")
+    streams.wait_for_tab()
     section = page.locator("#comparison").get_by_label("Why the answers parted")
     names = page.locator("#comparison .answer header")
     for mode, noises in [("coupled", 1), ("independent", 2)]:

@@ -36,7 +36,7 @@ from coupled_arena.stats.tie_scores import TieScore
 
 _PRIOR = 2.0  # standard deviation of strengths, in log-odds
 _STEPS, _TOLERANCE = 100, 1e-10
-# Variances of misfit where no pair tells them: of margins spread evenly over a range of 1.34, and of
+# Variances of misfit where no pair tells them: of margins spread evenly over a range of 1.34, of
 # shares of ties over .69, so that an error bar there says that next to nothing is known.
 _OF_MARGINS, _OF_TIES = 0.15, 0.04
 _FIRST, _SECOND = range(2)  # of OUTCOMES

@@ -28,7 +28,6 @@ from coupled_arena.stats.risk.dominance import ROUNDING, standardised
 from coupled_arena.stats.risk.split_mix import GAMMA, HALF, WORD, word_of
 
 
-
 def swap_p_values(
     samples: Sequence[FloatArray],
     pairs: Sequence[tuple[int, int]],

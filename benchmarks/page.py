@@ -14,10 +14,11 @@ from collections import defaultdict
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 QUESTION = "Which is larger, a whale or a lighthouse?"
-READY = "document.querySelector('.starters .chip') && document.querySelector('#ask')"
+# What is waited for is true, never an element: the browser keeps elements that it has handed over.
+READY = "!!(document.querySelector('.starters .chip') && document.querySelector('#ask'))"
 TICKS = 20_000  # bytes a second that a live board asks for, and more
 ROUND = "document.querySelector('#round .commitment')?.textContent"
-DECIDED = "document.querySelector('#round .reveal')"
+DECIDED = "!!document.querySelector('#round .reveal')"
 OPEN = """[...document.querySelectorAll('#round .ballot button')]
     .some((b) => b.textContent.startsWith('A is better') && b.ariaDisabled === 'false')"""
 

@@ -18,14 +18,10 @@ const asked = () => {
 };
 const go = (address) => window.dispatchEvent(new CustomEvent("arena:go", { detail: address }));
 
-const table = (el, key, { heads, rows }) => {
-  const cells = (row, at, tag) => row.map((text, n) => el(`${key} ${at} ${n}`, tag, "", text));
-  const body = rows.map((row, at) => el(`${key} row ${at}`, "tr", "", cells(row, at, "td")));
-  return el(`${key} scroll`, "div", "scroll", [el(`${key} table`, "table", "said", [
-    el(`${key} head`, "thead", "", [el(`${key} heads`, "tr", "", cells(heads, "head", "th"))]),
-    el(`${key} body`, "tbody", "", body),
-  ])]);
-};
+const table = (el, key, { heads, rows }) => tableNode(el, key, "said", heads, rows.map((row, at) => el(
+  `${key} row ${at}`, "tr", "",
+  row.map(({ text, value }, n) => cellNode(el, `${key} ${at} ${n}`, text, { value })),
+)));
 
 // What is typed stays; what an address says replaces it.
 const fill = (node, value) => {

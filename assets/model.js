@@ -17,16 +17,12 @@ const foundRows = (el, rows) => rows.map((row) => el(`row ${row.href}`, "li", ""
 ]));
 
 const linked = (el, key, { heads, rows }) => {
-  const name = (text, at) => el(`${key} head ${at}`, "th", "", text);
   const content = (id, { text, href }) => (href ? [link(el, `${id} to`, href, text)] : text);
   const body = rows.map((row, at) => el(`${key} row ${at} ${row[0].text}`, "tr", "", row.map((cell, n) => {
     const id = `${key} ${at} ${n} ${cell.text} ${cell.href ?? ""}`;
-    return el(id, n ? "td" : "th", "", content(id, cell));
+    return cellNode(el, id, content(id, cell), { names: n === 0, value: cell.value });
   })));
-  return el(`${key} scroll`, "div", "scroll", [el(`${key} table`, "table", "said numbers", [
-    el(`${key} head`, "thead", "", [el(`${key} heads`, "tr", "", heads.map(name))]),
-    el(`${key} body`, "tbody", "", body),
-  ])]);
+  return tableNode(el, key, "said numbers", heads, body);
 };
 
 const overTime = (el, { bars, note }) => {

@@ -13,27 +13,21 @@ const part = (name, of, turn) => {
   setTimeout(() => { if (awaited.delete(name)) redraw(); }, PATIENT);
 };
 
+// Shares are sorted as numbers, and so is noise; what is below all shares told comes last.
 const reasonTable = (el, name, reason) => {
-  const head = reason.heads.map((text, at) => {
-    const cell = el(`${name} head ${at}`, "th", "", text);
-    cell.scope = "col";
-    return cell;
-  });
   const rows = reason.rows.map((row, line) => {
     const cells = row.map((text, at) => {
       const share = reason.shares[line][at - 1];
       const kind = `${share === undefined ? "" : "share"} ${reason.chosen[line][at - 1] ? "chosen" : ""}`;
-      const cell = el(`${name} ${line} ${at}`, at ? "td" : "th", kind.trim(), text);
-      if (!at) cell.scope = "row";
+      const number = share === undefined ? Number(text) : share;
+      const value = at ? (Number.isNaN(number) ? null : number) : undefined;
+      const cell = cellNode(el, `${name} ${line} ${at}`, text, { className: kind.trim(), names: !at, value });
       if (share !== undefined) cell.style.setProperty("--share", share ?? 0);
       return cell;
     });
     return el(`${name} ${line}`, "tr", "", cells);
   });
-  return el(`${name} scroll`, "div", "scroll", [el(`${name} table`, "table", "board parting", [
-    el(`${name} thead`, "thead", "", [el(`${name} heads`, "tr", "", head)]),
-    el(`${name} tbody`, "tbody", "", rows),
-  ])]);
+  return tableNode(el, name, "parting", reason.heads, rows);
 };
 
 const reasonNode = (el, name, reason) => {

@@ -1,18 +1,22 @@
-// Tables are sorted by their headings, and long ones searched by their rows' names. What redraws a
-// table draws the rows in their own order, without these: what somebody chose is set again at once.
+// Tables are sorted by their headings, and long ones searched by their rows' names where these have
+// any. What redraws a table draws the rows in their own order, without these: what somebody chose is
+// set again at once.
+// A table that is drawn in place (tables.js) keeps its headings; its rows come in their own order.
 (() => {
   const LONG = 10; // rows; a longer table has a search
   const FLIPPED = { ascending: "descending", descending: "ascending" };
   const byName = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const tables = document.getElementsByClassName("board");
   const chosen = new Map(); // by table, or where it is drawn again by its place
+  const prepared = new WeakMap(); // what was chosen, by table
   const unfolded = new Map();
   let focused = null;
 
+  const isDrawn = (table) => table.classList.contains("drawn");
   const blockOf = (node) => node.closest(".block[id]");
 
   const keyOf = (table) => {
-    const block = blockOf(table);
+    const block = isDrawn(table) ? null : blockOf(table);
     return block ? `${block.id} ${[...block.getElementsByClassName("board")].indexOf(table)}` : table;
   };
 
@@ -49,6 +53,9 @@
     });
   };
 
+  const isSame = (rows, others) => rows.length === others.length
+    && others.every((row, at) => row === rows[at]);
+
   const show = (table, state) => {
     const heads = [...table.tHead.rows[0].cells];
     const at = state.names.indexOf(state.column);
@@ -56,7 +63,8 @@
       if (place === at && state.direction) head.setAttribute("aria-sort", state.direction);
       else head.removeAttribute("aria-sort");
     });
-    table.tBodies[0].append(...inOrder(state.rows, at, state.direction));
+    state.shown = inOrder(state.rows, at, state.direction);
+    if (!isSame(table.tBodies[0].rows, state.shown)) table.tBodies[0].append(...state.shown);
     const words = state.search?.value.trim().toLowerCase() ?? "";
     const named = (row) => row.cells[0].textContent.toLowerCase().includes(words);
     for (const row of state.rows) row.hidden = !named(row);
@@ -100,7 +108,7 @@
     label.append(`${words} `, field, told);
     label.hidden = table.closest("details")?.open === false;
     // What draws the block anew draws inside of its first element.
-    const block = blockOf(table);
+    const block = isDrawn(table) ? null : blockOf(table);
     const place = block && [...block.children].find((child) => child.contains(table));
     (place ?? table.closest(".scroll") ?? table).before(label);
     Object.assign(state, { label, search: field, told });
@@ -109,13 +117,17 @@
   const prepare = (table) => {
     const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
     const rows = [...(table.tBodies[0]?.rows ?? [])];
-    if (rows.length < 2 || heads.some((head) => head.querySelector("button.sort"))) return;
+    const known = heads.some((head) => head.querySelector("button.sort"));
+    if (known ? isSame(rows, prepared.get(table).shown) : rows.length < 2) return;
     const key = keyOf(table);
     const state = chosen.get(key) ?? {};
     chosen.set(key, state);
+    prepared.set(table, state);
     Object.assign(state, { key, table, rows, names: namesOf(heads) });
-    const made = heads.map((head, at) => head.textContent.trim() && button(table, state, head, at));
-    if (rows.length <= LONG) forget(state);
+    const made = known ? [] : heads.map(
+      (head, at) => head.textContent.trim() && button(table, state, head, at),
+    );
+    if (rows.length <= LONG || rows[0].cells[0].tagName !== "TH") forget(state);
     else if (!state.label?.isConnected) search(table, state);
     show(table, state);
     if (focused?.key === key && document.activeElement === document.body) {
@@ -130,7 +142,11 @@
 
   const look = () => {
     [...tables].forEach((table) => { if (table.tagName === "TABLE") prepare(table); });
-    for (const state of chosen.values()) if (!state.table.isConnected) forget(state);
+    for (const [key, state] of chosen) {
+      if (state.table.isConnected) continue;
+      forget(state);
+      if (key === state.table) chosen.delete(key); // what draws it next makes another table
+    }
     for (const [key, open] of unfolded) {
       const details = document.querySelector(`#${CSS.escape(key)} details.pair-table`);
       if (details && details.open !== open) details.open = open;

@@ -171,13 +171,13 @@ def cut_words(battle: Battle) -> str:
     return f"cut at {_several(limit, 'token')}" if limit else "cut at the limit"
 
 
-def _vote(battle: Battle, vote: StoredVote) -> list[str]:
+def _vote(battle: Battle, vote: StoredVote) -> list[dict[str, Any]]:
     how = ["equal replies, nobody was asked"] if vote.source is Source.IDENTICAL else []
     how += ["before the answers had ended"] if vote.early else []
     how += [] if vote.current else ["replaced by a later vote"]
     why = rationale_words(vote.criteria, vote.comment, vote.ranks, both_bad=vote.both_bad)
     who, said = vote.voter, _ranked(battle, vote)
-    return [_moment(vote.cast_at), who, said, _AND.join(how) or "a person", why]
+    return _cells(_moment(vote.cast_at), who, said, _AND.join(how) or "a person", why)
 
 
 def _ranked(battle: Battle, vote: StoredVote) -> str:
@@ -189,7 +189,7 @@ def _ranked(battle: Battle, vote: StoredVote) -> str:
     return ", ".join(f"{rank}. {_LETTERS[place]} {battle.models[place]}" for rank, place in order)
 
 
-def _verdict(battle: Battle, verdict: StoredVerdict) -> list[str]:
+def _verdict(battle: Battle, verdict: StoredVerdict) -> list[dict[str, Any]]:
     first, second = verdict.first_place, verdict.second_place
     said = {
         None: "nothing readable",
@@ -198,14 +198,17 @@ def _verdict(battle: Battle, verdict: StoredVerdict) -> list[str]:
         Outcome.TIE: "a tie",
         Outcome.BOTH_BAD: "both bad",
     }[verdict.outcome]
+    probability = "" if verdict.probability is None else f"{verdict.probability:.1%}"
     return [
-        verdict.judge,
-        f"{_LETTERS[first]} before {_LETTERS[second]}",
-        said,
-        "" if verdict.probability is None else f"{verdict.probability:.1%}",
-        _moment(verdict.judged_at),
-        verdict.raw,
+        *_cells(verdict.judge, f"{_LETTERS[first]} before {_LETTERS[second]}", said),
+        {"text": probability, "value": verdict.probability},
+        *_cells(_moment(verdict.judged_at), verdict.raw),
     ]
+
+
+def _cells(*texts: str) -> list[dict[str, Any]]:
+    """Return cells that are sorted by their texts."""
+    return [{"text": text} for text in texts]
 
 
 def _facts(battle: Battle) -> list[list[str]]:

@@ -43,7 +43,7 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
         },
         "opponents": {
             "note": opponent_words(found),
-            "heads": ["Against", "Win rate", _level(found.alpha), "Won, of how many", ""],
+            "heads": ["Opponent", "Win rate", _level(found.alpha), "Won, of how many", ""],
             "rows": [_opponent(each, found.model) for each in found.opponents],
         },
         "history": history(found.days),
@@ -137,9 +137,9 @@ def _cells(
     notes = [said] * bool(said) + ["few votes"] * (each.comparisons < FEW)
     return [
         {"text": name, "href": page},
-        {"text": _rate(each), "href": None},
-        {"text": _interval(each), "href": None},
-        {"text": count, "href": list_address(to)},
+        {"text": _rate(each), "href": None, "value": each.win_rate},
+        {"text": _interval(each), "href": None, "value": each.win_rate},
+        {"text": count, "href": list_address(to), "value": each.comparisons},
         {"text": ", ".join(notes), "href": None},
     ]
 

@@ -10,6 +10,12 @@ from tests.ui.raw_client import Visitor, differ
 from tests.ui.streams import Streams
 from tests.ui.test_browser import ask_until_open, compared, open_tab, revealed
 
+SORTED = """() => {
+    const cells = document.querySelectorAll(".why tbody td:last-child");
+    const noises = [...cells].map((cell) => Number(cell.textContent)).filter(Number.isFinite);
+    return noises.length > 1 && noises.every((noise, at) => at === 0 || noise <= noises[at - 1]);
+}"""
+
 
 @pytest.fixture
 def page(app, visit):
@@ -30,6 +36,14 @@ def test_the_draw_is_laid_open_after_the_vote_and_not_before(app, page):
     names = page.locator(".answer .name").all_inner_texts()
     assert section.locator("thead th").all_inner_texts()[1:3] == names
     assert section.locator("tbody .chosen").count() == 2
+    rows = section.locator("tbody th")
+    noise = section.locator("thead th").last
+    noise.get_by_role("button").click()
+    page.wait_for_function(SORTED)
+    sorted_so = rows.all_inner_texts()
+    page.get_by_label("Formatted texts").click()
+    assert rows.all_inner_texts() == sorted_so  # the panel has drawn its rows again
+    assert noise.get_attribute("aria-sort") == "descending"
     noises = len(section.locator("thead th").all_inner_texts()) - 3
     mode = app.wait_for("select mode from battles where battle = ?", told["Battle"])[0]
     assert noises == (1 if mode == "coupled" else 2)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from coupled_arena.core.records import Outcome, new_id
+from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
@@ -12,6 +14,7 @@ from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
 
 HOSTILE = '<img src=x onerror="window.hacked=1">'
+PROBABILITIES = {"gpt": 0.55, "bare": None, "claude": 0.085, "judy": 0.9}
 FEW = "few"  # wins always, which may be chance
 WINS = {f"model-{number}": number for number in range(2, 13)} | {HOSTILE: 30, FEW: 3}
 
@@ -25,6 +28,13 @@ def served(tmp_path_factory):
                 battle = make_battle(name, "left", replies=(), prompts=())
                 batch.add_battle(battle)
                 batch.cast(make_vote(battle, *((1, 2) if number < wins else (2, 1))))
+        battle = make_battle(FEW, "left", id="judged", replies=(), prompts=())
+        batch.add_battle(battle)
+        for voter in ("cy", "ann", "bob"):
+            batch.cast(make_vote(battle, 1, 1, voter=voter))
+        for judge, probability in PROBABILITIES.items():
+            verdict = Verdict(new_id(), battle.id, judge, 0, 1, Outcome.TIE, "", probability)
+            batch.verdicts.append(verdict)
     with serving(folder, EQUAL_MODELS) as running:
         yield running
 
@@ -151,3 +161,69 @@ def test_a_name_leads_to_the_model_s_page_and_its_numbers_to_battles(board):
     )
     board.locator(".battles .broken", has_text="No battle here is of a model").wait_for()
     assert board.evaluate("window.hacked === undefined")
+
+
+def opponents(page):
+    """Return how the table of a model's opponents is shown, all of one moment."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll(".battles .numbers")].at(-1)
+            .querySelectorAll("tbody tr:not([hidden])").values()
+            .map((row) => [...row.cells].slice(0, 4).map((cell) => cell.textContent)).toArray()"""
+    )
+
+
+def of_how_many(row):
+    return int(row[3].split("/")[1])
+
+
+@pytest.fixture
+def strong(served, visit):
+    """The page of a model that has met thirteen others."""
+    page = visit(f"{served.url}/?model=left", reloads=True)
+    page.wait_for_selector(".battles .numbers .sort")
+    return page
+
+
+def test_the_table_of_a_model_s_page_is_sorted_and_searched_however_often_it_is_drawn(strong):
+    table = strong.locator(".battles .numbers").last
+    before = opponents(strong)
+    head = table.get_by_role("columnheader", name="Won, of how many")
+    for direction in ("descending", "ascending"):
+        head.get_by_role("button").press("Enter")
+        assert head.get_attribute("aria-sort") == direction
+    shown = opponents(strong)
+    assert shown == sorted(before, key=of_how_many)
+    assert shown != before
+    field = strong.get_by_label("Find by opponent")
+    field.fill("model-1")
+    found = [row for row in shown if "model-1" in row[0]]
+    assert opponents(strong) == found
+    assert len(found) == 3
+    strong.evaluate("window.dispatchEvent(new Event('arena:address'))")  # draws the page again
+    strong.wait_for_function("document.activeElement?.type === 'search'")
+    assert opponents(strong) == found
+    assert field.input_value() == "model-1"
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert head.inner_text().startswith("Won, of how many")
+    field.fill("")
+    rates = table.get_by_role("columnheader", name="Win rate")
+    rates.get_by_role("button").press("Enter")
+    shares = [float(row[1].rstrip("%")) for row in opponents(strong)]
+    assert shares == sorted(shares, reverse=True)
+    for _ in range(2):
+        rates.get_by_role("button").press("Enter")
+    assert rates.get_attribute("aria-sort") is None
+    assert opponents(strong) == before
+
+
+def test_the_tables_of_a_battle_are_sorted(served, visit):
+    page = visit(f"{served.url}/?battle=judged")
+    votes, verdicts = (page.locator(".battles .said").nth(at) for at in range(2))
+    verdicts.locator(".sort").first.wait_for()
+    who = votes.locator("tbody td:nth-child(2)")
+    votes.get_by_role("columnheader", name="Who").get_by_role("button").click()
+    assert who.all_inner_texts() == ["ann", "bob", "cy"]
+    judges = verdicts.locator("tbody td:first-child")
+    verdicts.get_by_role("columnheader", name="Probability").get_by_role("button").click()
+    assert judges.all_inner_texts() == ["judy", "gpt", "claude", "bare"]  # what is unknown is last
+    assert page.locator(".battles .search").count() == 0

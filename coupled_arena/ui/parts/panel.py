@@ -38,5 +38,5 @@ def panel(name: str, *scripts: str, value: dict[str, Any] | None = None) -> gr.H
 
 def comparison_panel(value: dict[str, Any] | None = None) -> gr.HTML:
     """Return the panel that draws named answers side by side."""
-    scripts = "patch", "remembered", "reading", "parting", "judged", "compare"
+    scripts = "patch", "remembered", "reading", "tables", "parting", "judged", "compare"
     return panel("comparison", *scripts, value=value)

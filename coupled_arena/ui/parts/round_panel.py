@@ -20,7 +20,7 @@ from coupled_arena.views.standings import standing_view
 
 _SCRIPTS = (
     *("patch", "remembered", "reading", "follow", "ballot", "recorded", "rationale", "keys"),
-    *("bar", "parting", "standing", "judged", "judging", "round"),
+    *("bar", "tables", "parting", "standing", "judged", "judging", "round"),
 )
 
 

@@ -28,7 +28,7 @@ from coupled_arena.views.model_pages import model_page
 from coupled_arena.views.words.replay import replay_words
 
 _LONGEST = 300  # characters of a message
-_SCRIPTS = "patch", "remembered", "reading", "parting", "model", "battles"
+_SCRIPTS = "patch", "remembered", "reading", "tables", "parting", "model", "battles"
 _SOME = 5  # battles of a model's page
 _NO_MODELS = N_("No models are loaded here: run the command above where they are.")
 _WORDS = {Word.PEOPLE: N_("people"), Word.JUDGE: N_("the judge")}

@@ -221,9 +221,12 @@ def _selected(selection: Selection) -> BattleFilter:
 def coupling_addresses(
     scores: StoredScores, counts: Mapping[tuple[str, str, Mode], int]
 ) -> Callable[[PairSavings, str], str | None]:
-    """Return where the counts of `tables.coupling.with_battles` lead."""
+    """Return where names and counts of `tables.coupling.with_battles` lead."""
 
     def cell(row: PairSavings, column: str) -> str | None:
+        if column in ("model_a", "model_b"):
+            met = any(counts.get((row.model_a, row.model_b, mode)) for mode in COUNTED.values())
+            return model_address(getattr(row, column)) if met else None
         mode = COUNTED.get(column)
         if mode is None or not counts.get((row.model_a, row.model_b, mode)):
             return None

@@ -11,6 +11,7 @@ import pytest
 from coupled_arena.analysis.battles import battles_of_models, read_battles
 from coupled_arena.analysis.coupling.read import battles_of_pairs, read_protocol_scores
 from coupled_arena.analysis.coupling.result import coupling
+from coupled_arena.analysis.models.read import read_model
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply, Sampling, Score
 from coupled_arena.store.database import Store
@@ -73,6 +74,14 @@ def test_counts_of_pairs_lead_to_as_many_battles(store, hidden, category, temper
     assert set(rows) == set(combinations(MODELS, 2))
     for pair in found.pairs:
         assert to(pair, "savings") is None
+        met = any(rows[pair.model_a, pair.model_b][column] for column in MODES)
+        for name in ("model_a", "model_b"):
+            address = to(pair, name)
+            assert (address is not None) == met
+            if address is not None:
+                model = read_address(address).model
+                assert model == getattr(pair, name)
+                assert read_model(store, model, hidden).model == model
         for column, mode in MODES.items():
             shown = rows[pair.model_a, pair.model_b][column]
             if shown is None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from coupled_arena.views.tables.dictionary import RESULTS
-from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
 
 
 class Kind(StrEnum):
@@ -157,3 +157,16 @@ def test_every_column_of_every_result_is_explained_and_named_once(name):
     assert len(set(names)) == len(names)
     assert all(re.fullmatch("[a-z][a-z0-9_]*", each) for each in names)
     assert all(column.meaning for column in RESULTS[name])
+
+
+def test_names_that_stand_together_lead_each_to_its_own_place():
+    names = ("name", "kind")
+    pair = Column(*("name", str, "", None, "Both"), names=names)
+    fruit = Fruit("<pear>", Kind.GOOD, 1, 1.0, True)
+    table = table_of([pair], [fruit])
+    led = table.html(address=lambda row, column: f"/{column}/{row.count}")
+    name, kind = '<a href="/name/1">&lt;pear&gt;</a>', '<a href="/kind/1">good</a>'
+    assert f'<th scope="row">{name}{BETWEEN}{kind}</th>' in led
+    half = table.html(address=lambda _, column: None if column == "name" else "/")
+    assert f'&lt;pear&gt;{BETWEEN}<a href="/">good</a>' in half
+    assert f"&lt;pear&gt;{BETWEEN}good" in table.html()

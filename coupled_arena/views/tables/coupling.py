@@ -11,7 +11,7 @@ from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.addresses import COUNTED
-from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.coupling import coupling_warnings
 
 _Row = dict[str, Any]
@@ -99,7 +99,8 @@ PAIRS: tuple[Column[PairSavings], ...] = (
         str,
         "Name of model a",
         heading=N_("Pair"),
-        text=lambda row: f"{row.model_a} | {row.model_b}",
+        text=lambda row: f"{row.model_a}{BETWEEN}{row.model_b}",
+        names=("model_a", "model_b"),
     ),
     Column("model_b", str, "Name of model b"),
     Column("prompts", int, "Prompts that both answered", lambda row: len(row.covariances)),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 _UNKNOWN = "\N{EN DASH}"
 Address = Callable[[Row, str], str | None]
+BETWEEN = " | "  # names that stand together
 LEVEL = N_("{level} interval")  # heading of an interval
 _WIDEST = 100_000  # characters of a line: what is too wide for a terminal, the terminal breaks
 _DTYPES = {int: "Int64", float: "float64", bool: "boolean", str: "str"}
@@ -48,6 +49,9 @@ class Column(Generic[Row]):
         How people read it: a format of the value, or a function of the row.
     strong : bool
         Whether it stands out in a page.
+    names : tuple of str
+        Attributes of a row whose texts `text` has joined by `BETWEEN`: each leads in a page where
+        the column of its name does.
     by : str
         The column whose values a page sorts it by: an interval, say, by its estimate.
     """
@@ -59,6 +63,7 @@ class Column(Generic[Row]):
     heading: str = ""
     text: str | Callable[[Row], str] = ""
     strong: bool = False
+    names: tuple[str, ...] = ()
     by: str = ""
 
     def of(self, row: Row) -> Any:
@@ -247,8 +252,17 @@ def span(low: Any, high: Any, form: str) -> str:
 def _cell(
     column: Column[Row], row: Row, address: Address[Row] | None, by: Column[Row]
 ) -> Markup | Cell:
+    if column.names:
+        names = ((getattr(row, name), name) for name in column.names)
+        return Markup(BETWEEN).join(
+            _linked(broken(text), row, name, address) for text, name in names
+        )
     text = column.read(row)
     shown = bold(text) if column.strong else broken(text)
-    to = address(row, column.name) if address else None
-    shown = shown if to is None else link(to, shown)
+    shown = _linked(shown, row, column.name, address)
     return Cell(shown, by.of(row)) if by.kind in (int, float, bool) else shown
+
+
+def _linked(shown: Markup, row: Row, name: str, address: Address[Row] | None) -> Markup:
+    to = address(row, name) if address else None
+    return shown if to is None else link(to, shown)

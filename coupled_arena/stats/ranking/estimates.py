@@ -28,6 +28,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.means import weighted_mean
@@ -266,7 +267,8 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     absent = [model for model in counts.models if model not in voted.models]
     if not absent:
         return counts, ()
-    return voted, (f"Without a vote, and so without a place: {', '.join(absent)}.",)
+    said = _("Without a vote, and so without a place: {models}.")
+    return voted, (said.format(models=", ".join(absent)),)
 
 
 def _weighting_in_force(
@@ -276,19 +278,19 @@ def _weighting_in_force(
     if weighting is Weighting.COUNT:
         return weighting, ()
     if kind is Covariance.PUBLISHED:
-        warning = "The published covariance belongs to count weighting, which is used here."
+        warning = _("The published covariance belongs to count weighting, which is used here.")
         return Weighting.COUNT, (warning,)
     short = shortage(cells, prompts, weighting)
     if short and weighting is Weighting.STRATIFIED and len(cells.n) > 2:
-        warning = (
-            f"{short}: what is missing is filled in as all votes together predict (Bradley-Terry), "
+        warning = _(
+            "{short}: what is missing is filled in as all votes together predict (Bradley-Terry), "
             "and error bars allow for that."
-        )
+        ).format(short=short)
         return weighting, tuple(said for said in (warning, apart(cells)) if said)
     if short:
-        warning = (
-            f"{short}: until then each comparison weighs the same, which favours models that met "
+        warning = _(
+            "{short}: until then each comparison weighs the same, which favours models that met "
             "weak opponents more often."
-        )
+        ).format(short=short)
         return Weighting.COUNT, (warning,)
     return weighting, ()

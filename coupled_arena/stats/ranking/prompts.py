@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.influence import PairProducts
 
@@ -70,15 +71,20 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
         return ()
     order = np.argsort(on[first, second], kind="stable")[:_NAMED]
     named = ", ".join(
-        f"{prompts.models[i]}\N{EN DASH}{prompts.models[j]} on {on[i, j]:.0f}"
+        _("{pair} on {n:.0f}").format(
+            pair=f"{prompts.models[i]}\N{EN DASH}{prompts.models[j]}", n=on[i, j]
+        )
         for i, j in zip(first[order], second[order], strict=True)
     )
     more = ", …" if len(first) > _NAMED else ""
-    pairs = "1 pair was" if len(first) == 1 else f"{len(first)} pairs were"
-    return (
-        f"{pairs} compared on fewer than {FEW_PROMPTS} prompts ({named}{more}): others may rank "
-        "the models otherwise. Ask more prompts; more voters on the same ones do not help.",
+    said = ngettext(
+        "{n} pair was compared on fewer than {few} prompts ({pairs}): others may rank the models "
+        "otherwise. Ask more prompts; more voters on the same ones do not help.",
+        "{n} pairs were compared on fewer than {few} prompts ({pairs}): others may rank the models "
+        "otherwise. Ask more prompts; more voters on the same ones do not help.",
+        len(first),
     )
+    return (said.format(n=len(first), few=FEW_PROMPTS, pairs=f"{named}{more}"),)
 
 
 def degrees_of_freedom(products: PairProducts, free: FloatArray) -> FloatArray:

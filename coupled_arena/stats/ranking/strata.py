@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coupled_arena.core.language import ngettext
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.tie_scores import TieScore
@@ -114,15 +115,40 @@ def shortage(cells: StratumCells, prompts: PairPrompts | None, weighting: Weight
     """Say how many pairs lack comparisons for a weighting; nothing if none does."""
     strata = Strata.of(cells, prompts, weighting)
     others = ~np.eye(len(cells.n), dtype=np.bool_)
-    for size, what in (
-        (strata.sums.n, f"fewer than {MINIMUM_PER_PAIR} human comparisons"),
-        (strata.votes, f"fewer than {MINIMUM_PER_PAIR} prompts"),
-    ):
+    by_position = weighting is Weighting.POSITION
+    for size, said in ((strata.sums.n, _few_comparisons), (strata.votes, _few_prompts)):
         pairs = int(((size < MINIMUM_PER_PAIR).any(2) & others).sum()) // 2
         if pairs:
-            order = " in each order" if weighting is Weighting.POSITION else ""
-            return f"{pairs} pair{'s have' if pairs > 1 else ' has'} {what}{order}"
+            return said(pairs, by_position=by_position).format(n=pairs, least=MINIMUM_PER_PAIR)
     return ""
+
+
+def _few_comparisons(pairs: int, *, by_position: bool) -> str:
+    if by_position:
+        return ngettext(
+            "{n} pair has fewer than {least} human comparisons in each order",
+            "{n} pairs have fewer than {least} human comparisons in each order",
+            pairs,
+        )
+    return ngettext(
+        "{n} pair has fewer than {least} human comparisons",
+        "{n} pairs have fewer than {least} human comparisons",
+        pairs,
+    )
+
+
+def _few_prompts(pairs: int, *, by_position: bool) -> str:
+    if by_position:
+        return ngettext(
+            "{n} pair has fewer than {least} prompts in each order",
+            "{n} pairs have fewer than {least} prompts in each order",
+            pairs,
+        )
+    return ngettext(
+        "{n} pair has fewer than {least} prompts",
+        "{n} pairs have fewer than {least} prompts",
+        pairs,
+    )
 
 
 def degrees_by_pair(

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.prompts import degrees_of_freedom
@@ -148,13 +149,13 @@ def thin_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> ThinPairs
 
 def apart(cells: StratumCells) -> str:
     """Say that no votes join some models with others; nothing if they do."""
-    groups, _ = connected_components(cells.n.sum(axis=2) > 0, directed=False)
+    groups, _labels = connected_components(cells.n.sum(axis=2) > 0, directed=False)
     if groups < 2:
         return ""
-    return (
-        f"No votes join {groups} groups of models: how models of one compare with those of another "
-        "is unknown, and their error bars say so."
-    )
+    return _(
+        "No votes join {n} groups of models: how models of one compare with those of another is "
+        "unknown, and their error bars say so."
+    ).format(n=groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +181,7 @@ def _fit(n: FloatArray, wins: FloatArray) -> _Fit:
     k = len(n)
     decisive, prior = wins + wins.T, np.eye(k) / _PRIOR**2
     strength: FloatArray = np.zeros(k)
-    for _ in range(_STEPS):
+    for _step in range(_STEPS):
         chance, information = _at(strength, decisive)
         gradient = (wins - decisive * chance).sum(axis=1) - strength / _PRIOR**2
         step: FloatArray = np.asarray(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.result import Leaderboard
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import _
 from coupled_arena.stats.coupling.modes import stars
 from coupled_arena.views.figures.caption import mode_caption, mode_method
 from coupled_arena.views.figures.row_labels import FigureRow, italic
 from coupled_arena.views.figures.rows import bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
 from coupled_arena.views.tables.modes import mode_models
+from coupled_arena.views.words.names import without_both
 
 
 def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -59,4 +60,4 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         numbers=mode_models(modes),
         method=mode_method(board),
     )
-    return row_figure(traces, labels, theme, head, rate_axis(theme), N_("enough votes in both"))
+    return row_figure(traces, labels, theme, head, rate_axis(theme), without_both)

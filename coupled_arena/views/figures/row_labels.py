@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 from typing import Any
 
-from coupled_arena.core.language import _
 from coupled_arena.views.figures.theme import Theme, shortened
-from coupled_arena.views.words.names import without_data
 
+Lacking = Callable[[Sequence[str]], str]  # says which models are lacking something
 _LINE = 50  # characters of a line above a figure
 
 
@@ -50,9 +49,9 @@ def split_idle(rows: Sequence[FigureRow]) -> tuple[Sequence[FigureRow], Sequence
     return rows[: last + 1], rows[last + 1 :]
 
 
-def idle_lines(rows: Sequence[FigureRow], what: str) -> list[str]:
+def idle_lines(rows: Sequence[FigureRow], lacking: Lacking) -> list[str]:
     """Return what stands above a figure in the place of rows of which nothing is known."""
     if not rows:
         return []
-    said = without_data([row.model for row in rows], _(what))
+    said = lacking([row.model for row in rows])
     return [escape(line, quote=False) for line in wrap(said, _LINE)]

@@ -15,11 +15,12 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import _
 from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.views.figures.caption import board_method, caption
 from coupled_arena.views.figures.row_labels import (
     FigureRow,
+    Lacking,
     idle_lines,
     italic,
     row_label,
@@ -28,6 +29,7 @@ from coupled_arena.views.figures.row_labels import (
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, theme_for
 from coupled_arena.views.tables.leaderboard import rank_range, rank_set_sizes, standings
 from coupled_arena.views.tables.table import Table
+from coupled_arena.views.words.names import without_data
 
 DASH = "\N{EN DASH}"
 _ROW = 48  # pixels: a line of text, and the mark under it
@@ -45,8 +47,7 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     known = _known(board.standings)
     dots = interval_dots(
-        [(row, place.likely_rate, place.low, place.high) for row, _, place in known],
-        theme,
+        [(row, place.likely_rate, place.low, place.high) for row, _, place in known], theme
     )
     dots["hovertext"] = [_describe(standing, place) for _, standing, place in known]
     level = f"{100 * (1 - board.alpha):.4g}%"
@@ -158,7 +159,7 @@ def row_figure(
     theme: Theme,
     head: Head,
     axis: dict[str, Any],
-    lacking: str = N_("data"),
+    lacking: Lacking = without_data,
 ) -> go.Figure:
     """Return a figure of traces whose y is the number of a row, from above.
 

@@ -7,44 +7,41 @@ import math
 from markupsafe import Markup
 
 from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.coupling.row_blocks import other_blocks
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.views.markup import listed
+from coupled_arena.views.markup import bold, listed, paragraph
+from coupled_arena.views.words.names import level, pair_named
 
 
 def coupling_words(found: Coupling, pair: PairSavings) -> tuple[str, ...]:
     """Return what one pair's scores say, the most useful first."""
-    error = pair.identity_gap_error
-    chance = "as chance allows" if abs(pair.identity_gap) <= 3 * error else "more than chance"
-    return (
-        _savings(pair, found.alpha),
-        f"Their scores differ by {pair.difference_coupled:+.4f} ± "
-        f"{pair.difference_error_coupled:.4f} coupled and {pair.difference_independent:+.4f} ± "
-        f"{pair.difference_error_independent:.4f} independent (standard errors, clustered by "
-        "prompt).",
-        "Proposition 1, with the covariance taken within prompts: the independent variance less "
-        f"the coupled one less twice the covariance is {pair.identity_gap:+.4f} ± {error:.4f}, "
-        f"{chance}.",
-    )
+    return _savings(pair, found.alpha), _differences(pair), _identity(pair)
 
 
 def coupling_warnings(found: Coupling) -> tuple[str, ...]:
     """Return what was left out, and what these scores cannot say."""
     warnings: list[str] = []
     if n := found.left_out:
-        warnings.append(f"Left out, for they lack repetitions: {n:,} prompt{'s' * (n != 1)}.")
+        left_out = ngettext(
+            "Left out, for they lack repetitions: {n:,} prompt.",
+            "Left out, for they lack repetitions: {n:,} prompts.",
+            n,
+        )
+        warnings.append(left_out.format(n=n))
     if other_blocks(found.scores.table):
-        seeds = found.scores.table.coupled.shape[1]
-        warnings.append(
-            f"The scores change at other places than every {seeds} rows, as if a prompt had more "
+        elsewhere = _(
+            "The scores change at other places than every {seeds} rows, as if a prompt had more "
             "repetitions, or fewer: check their number (--seeds), for all of this depends on it."
         )
-    still = [pair for pair in found.pairs if not math.isfinite(pair.savings)]
-    if unclear := [f"{pair.model_a} and {pair.model_b}" for pair in still]:
-        warnings.append(
-            f"The scores of {'; '.join(unclear)} never differed under independent generation, so "
-            "that there is nothing to save."
+        warnings.append(elsewhere.format(seeds=found.scores.table.coupled.shape[1]))
+    if still := [pair for pair in found.pairs if not math.isfinite(pair.savings)]:
+        unclear = _(
+            "The scores of {pairs} never differed under independent generation, so that there is "
+            "nothing to save."
         )
+        names = [pair_named(pair.model_a, pair.model_b) for pair in still]
+        warnings.append(unclear.format(pairs="; ".join(names)))
     return tuple(warnings)
 
 
@@ -68,33 +65,100 @@ def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha
         A number is out of range.
     """
     coupled, independent = prompts_needed(pair, error, repetitions, alpha)
-    unknown = pair.savings_low <= 0 <= pair.savings_high
-    share = (
-        " by the estimates: too early to say whether coupling takes fewer"
-        if unknown
-        else f", {1 - coupled / independent:.0%} fewer by the estimates"
-        if 0 < coupled < independent
-        else ""
+    said = Markup(_calculated(pair, coupled, independent, repetitions)).format(
+        level=level(alpha),
+        error=error,
+        n=repetitions,
+        coupled=bold(f"{coupled:,}"),
+        independent=bold(f"{independent:,}"),
+        share=1 - coupled / independent if independent else 0,
     )
-    level = f"{100 * (1 - alpha):.4g}%"
-    return Markup(
-        f"<p>A {level} interval of ± {error:g} for the difference, with {repetitions} "
-        f"answer{'s' * (repetitions > 1)} to each prompt, takes <b>{coupled:,}</b> prompts coupled "
-        f"and <b>{independent:,}</b> independent{share}.</p>"
+    return paragraph(said)
+
+
+def _calculated(pair: PairSavings, coupled: int, independent: int, repetitions: int) -> str:
+    """Return the sentence that fits: whether fewer prompts are claimed depends on the interval."""
+    if pair.savings_low <= 0 <= pair.savings_high:
+        return ngettext(
+            "A {level} interval of ± {error:g} for the difference, with {n} answer to each prompt, "
+            "takes {coupled} prompts coupled and {independent} independent by the estimates: too "
+            "early to say whether coupling takes fewer.",
+            "A {level} interval of ± {error:g} for the difference, with {n} answers to each "
+            "prompt, takes {coupled} prompts coupled and {independent} independent by the "
+            "estimates: too early to say whether coupling takes fewer.",
+            repetitions,
+        )
+    if 0 < coupled < independent:
+        return ngettext(
+            "A {level} interval of ± {error:g} for the difference, with {n} answer to each prompt, "
+            "takes {coupled} prompts coupled and {independent} independent, {share:.0%} fewer by "
+            "the estimates.",
+            "A {level} interval of ± {error:g} for the difference, with {n} answers to each "
+            "prompt, takes {coupled} prompts coupled and {independent} independent, {share:.0%} "
+            "fewer by the estimates.",
+            repetitions,
+        )
+    return ngettext(
+        "A {level} interval of ± {error:g} for the difference, with {n} answer to each prompt, "
+        "takes {coupled} prompts coupled and {independent} independent.",
+        "A {level} interval of ± {error:g} for the difference, with {n} answers to each prompt, "
+        "takes {coupled} prompts coupled and {independent} independent.",
+        repetitions,
     )
 
 
 def _savings(pair: PairSavings, alpha: float) -> str:
-    names = f"{pair.model_a} and {pair.model_b}"
     if not math.isfinite(pair.savings):
-        return f"{names}: the independent difference never varies, so nothing can be saved."
-    level = f"{100 * (1 - alpha):.4g}% interval"
-    found = f"{pair.savings:.1%} of the samples"
-    bounds = f"{pair.savings_low:.1%} to {pair.savings_high:.1%}, {level}"
-    if pair.savings_low > 0:
-        return f"To compare {names}, coupling saves {found} ({bounds})."
-    if pair.savings_high < 0:
-        return f"To compare {names}, coupling costs samples: it saves {found} ({bounds})."
-    return (
-        f"Too early to say whether coupling saves samples to compare {names}: {found} ({bounds})."
+        said = _("{names}: the independent difference never varies, so nothing can be saved.")
+    elif pair.savings_low > 0:
+        said = _(
+            "To compare {names}, coupling saves {share:.1%} of the samples ({low:.1%} to "
+            "{high:.1%}, {level} interval)."
+        )
+    elif pair.savings_high < 0:
+        said = _(
+            "To compare {names}, coupling costs samples: it saves {share:.1%} of the samples "
+            "({low:.1%} to {high:.1%}, {level} interval)."
+        )
+    else:
+        said = _(
+            "Too early to say whether coupling saves samples to compare {names}: {share:.1%} of "
+            "the samples ({low:.1%} to {high:.1%}, {level} interval)."
+        )
+    return said.format(
+        names=pair_named(pair.model_a, pair.model_b),
+        share=pair.savings,
+        low=pair.savings_low,
+        high=pair.savings_high,
+        level=level(alpha),
     )
+
+
+def _differences(pair: PairSavings) -> str:
+    return _(
+        "Their scores differ by {coupled:+.4f} ± {coupled_error:.4f} coupled and "
+        "{independent:+.4f} ± {independent_error:.4f} independent (standard errors, clustered by "
+        "prompt)."
+    ).format(
+        coupled=pair.difference_coupled,
+        coupled_error=pair.difference_error_coupled,
+        independent=pair.difference_independent,
+        independent_error=pair.difference_error_independent,
+    )
+
+
+def _identity(pair: PairSavings) -> str:
+    gap, error = pair.identity_gap, pair.identity_gap_error
+    if abs(gap) <= 3 * error:
+        said = _(
+            "Proposition 1, with the covariance taken within prompts: the independent variance "
+            "less the coupled one less twice the covariance is {gap:+.4f} ± {error:.4f}, as chance "
+            "allows."
+        )
+    else:
+        said = _(
+            "Proposition 1, with the covariance taken within prompts: the independent variance "
+            "less the coupled one less twice the covariance is {gap:+.4f} ± {error:.4f}, more than "
+            "chance."
+        )
+    return said.format(gap=gap, error=error)

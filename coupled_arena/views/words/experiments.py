@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality
 from coupled_arena.stats.simulation.resampling import Resampling
+from coupled_arena.views.words.names import level
 
 _ALPHA = 0.05
 _FEWEST = 10  # repeats from which a spread can be told
@@ -14,22 +16,43 @@ _FEWEST = 10  # repeats from which a spread can be told
 
 def resampling_verdict(result: Resampling, judge: str) -> str:
     """Return whether a judge sharpens a ranking by few votes, as far as the repeats allow."""
-    votes, total = result.plan.human[0], result.plan.total
+    votes = result.plan.human[0]
     few, both = (_quality(result, ranking, votes) for ranking in (Ranking.HUMAN, Ranking.PPR))
     gain, error = few.size - both.size, math.hypot(few.size_error, both.size_error)
     half = float(critical_value(_ALPHA)) * error
-    left = f"{few.size:.2f} ranks left to a model without them, {both.size:.2f} with them"
-    if result.repeats < _FEWEST or not math.isfinite(half) or abs(gain) <= half:
-        return (
-            f"Too early to say whether the verdicts of {judge} sharpen a ranking by {votes} of "
-            f"{total} votes: {left}."
+    unknown = result.repeats < _FEWEST or not math.isfinite(half) or abs(gain) <= half
+    return _said(gain, unknown=unknown).format(
+        judge=judge,
+        votes=votes,
+        total=result.plan.total,
+        without=few.size,
+        left=both.size,
+        low=abs(gain) - half,
+        high=abs(gain) + half,
+        level=level(_ALPHA),
+        share=both.intersection,
+        repeats=result.repeats,
+    )
+
+
+def _said(gain: float, *, unknown: bool) -> str:
+    if unknown:
+        return _(
+            "Too early to say whether the verdicts of {judge} sharpen a ranking by {votes} of "
+            "{total} votes: {without:.2f} ranks left to a model without them, {left:.2f} with "
+            "them."
         )
-    how = "narrow" if gain > 0 else "widen"
-    agree = f"agree with those of all votes in {both.intersection:.0%} of {result.repeats} repeats"
-    return (
-        f"The verdicts of {judge} {how} a ranking by {votes} of {total} votes: {left} "
-        f"({abs(gain) - half:.2f} to {abs(gain) + half:.2f} {'fewer' if gain > 0 else 'more'}, "
-        f"{100 * (1 - _ALPHA):.4g}% interval), which {agree}."
+    if gain > 0:
+        return _(
+            "The verdicts of {judge} narrow a ranking by {votes} of {total} votes: {without:.2f} "
+            "ranks left to a model without them, {left:.2f} with them ({low:.2f} to {high:.2f} "
+            "fewer, {level} interval), which agree with those of all votes in {share:.0%} of "
+            "{repeats} repeats."
+        )
+    return _(
+        "The verdicts of {judge} widen a ranking by {votes} of {total} votes: {without:.2f} ranks "
+        "left to a model without them, {left:.2f} with them ({low:.2f} to {high:.2f} more, {level} "
+        "interval), which agree with those of all votes in {share:.0%} of {repeats} repeats."
     )
 
 

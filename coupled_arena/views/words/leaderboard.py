@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import fmean
 
 import numpy as np
@@ -9,31 +10,33 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.views.markup import bold, joined, listed, paragraph
+from coupled_arena.views.words.names import level, modes_named, named
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
 _WISHES = 5  # pairs that are named as short of votes, likewise
+_BOLD = {"bold": Markup("<b>"), "end": Markup("</b>")}  # around what a translation has there
 
 
 def board_warnings(board: Leaderboard) -> tuple[str, ...]:
     """Return sentences on what this board cannot say yet, and what would help."""
     own = board.estimate.warnings if board.estimate else ()
-    judge = board.estimates.selection.judge
     if board.source is not BoardSource.HUMAN and board.estimate is None:
-        own = (f"{judge} has no verdict here that this board could use.",)
-    label = "verdicts" if board.source is BoardSource.JUDGE else "votes"
+        judge = board.estimates.selection.judge
+        own = (_("{judge} has no verdict here that this board could use.").format(judge=judge),)
     return (
         *_meaning(board),
         *_mixture(board.estimates.mixed),
         *_left_out(board.estimates.left_out),
         *own,
         *_wishes(board.missing),
-        *([f"No {label} yet: {_some(board.idle)}."] if board.idle else []),
+        *_idle(board),
     )
 
 
@@ -44,11 +47,18 @@ def judge_words(board: Leaderboard) -> Markup:
         return Markup("")
     tuning = board.estimates.by_source[BoardSource.PPR].power_tuning
     before, after = (fmean(of.values()) for of in (human, powered))
-    return Markup(
-        f"<p>With this judge a model keeps <b>{after:.1f}</b> possible ranks on average, instead "
-        f"of <b>{before:.1f}</b> by people alone. Its verdicts weigh "
-        f"<b>\N{GREEK SMALL LETTER LAMDA} = {tuning:.2f}</b>: 0 ignores the judge, 1 takes it as "
-        f"seriously as people. {_saved(board.estimates)}</p>"
+    said = _(
+        "With this judge a model keeps {after} possible ranks on average, instead of {before} by "
+        "people alone. Its verdicts weigh {weight}: 0 ignores the judge, 1 takes it as seriously "
+        "as people. {saved}"
+    )
+    return paragraph(
+        Markup(said).format(
+            after=bold(f"{after:.1f}"),
+            before=bold(f"{before:.1f}"),
+            weight=bold(f"\N{GREEK SMALL LETTER LAMDA} = {tuning:.2f}"),
+            saved=_saved(board.estimates),
+        )
     )
 
 
@@ -58,71 +68,88 @@ def mode_words(board: Leaderboard) -> Markup:
     if modes is None:
         return Markup("")
     flips = _ordered_flips(modes)
-    lines: list[str] = [
-        Markup(f"{bold(a)} is above {bold(b)} in coupled battles and below it in independent ones")
-        for a, b in flips[:_MOST_FLIPS]
-    ]
-    if len(flips) > _MOST_FLIPS:
-        lines.append(f"{len(flips) - _MOST_FLIPS} more pairs change their order")
-    compared = int(np.isfinite(modes.averages.difference).sum())
-    if flips:
-        order = "By the estimates alone, which chance may turn around, rankings flip:"
-    elif compared < 2:
-        order = f"Rankings need pairs with {MINIMUM_PER_PAIR} votes in both."
-    else:
-        order = "By the estimates alone, both rank the models in the same order."
-    return joined(
-        [paragraph(Markup(f"{_ties(modes, board.alpha)} {order}")), listed(lines, "hint")]
-    )
+    said = Markup("{ties} {order}").format(ties=_ties(modes, board.alpha), order=_order(modes))
+    return joined([paragraph(said), listed(_flips(flips), "hint")])
 
 
 def nothing_counted(board: Leaderboard) -> str:
     """Say why a board has nothing to draw."""
     selection = board.estimates.selection
     if board.source is BoardSource.PPR and board.estimates.judged.verdicts.comparisons.any():
-        return "This board needs battles that have both a vote and a verdict."
+        return _("This board needs battles that have both a vote and a verdict.")
     if selection.voter:
-        return "You have not voted on anything that this board shows."
+        return _("You have not voted on anything that this board shows.")
     if selection.category or selection.language or selection.mode:
-        return "Nothing fits this selection yet."
+        return _("Nothing fits this selection yet.")
     if board.source is not BoardSource.HUMAN:
-        return "No verdicts that this board could use."
-    return "No votes yet. Cast the first one in the Battle tab."
+        return _("No verdicts that this board could use.")
+    return _("No votes yet. Cast the first one in the Battle tab.")
 
 
-def _saved(estimates: BoardEstimates) -> str:
+def _saved(estimates: BoardEstimates) -> Markup:
     saved = estimates.votes_saved
     if saved is None:
-        return ""
+        return Markup("")
     if saved < 0.5:
-        return "It saves no votes here."
-    human = estimates.by_source[BoardSource.HUMAN].human
-    return (
-        f"To be as certain without it, <b>{saved:,.0f} more votes</b> would have to be added to "
-        f"the {human:,} there are."
+        return Markup(_("It saves no votes here."))
+    said = _(
+        "To be as certain without it, {bold}{saved:,.0f} more votes{end} would have to be added to "
+        "the {human:,} there are."
     )
+    human = estimates.by_source[BoardSource.HUMAN].human
+    return Markup(said).format(saved=saved, human=human, **_BOLD)
 
 
-def _ties(modes: ModeComparison, alpha: float) -> str:
+def _ties(modes: ModeComparison, alpha: float) -> Markup:
     if np.isnan(modes.tie_change):
-        return "Neither protocol has ties."
+        return Markup(_("Neither protocol has ties."))
     if np.isinf(modes.tie_change):
-        return "Only coupled battles ended in ties: too few to say how frequent they are."
+        return Markup(
+            _("Only coupled battles ended in ties: too few to say how frequent they are.")
+        )
     if modes.tie_change == -1:
-        return (
-            "Only independent battles ended in ties so far: too few to say how frequent they are."
+        return Markup(
+            _(
+                "Only independent battles ended in ties so far: too few to say how frequent they "
+                "are."
+            )
         )
     low, high = modes.tie_interval(alpha)
-    most = f"{high:+.0%}" if np.isfinite(high) else "any"
-    bounds = f"({low:+.0%} to {most}, {100 * (1 - alpha):.4g}% interval)"
+    change = modes.tie_change
     if low <= 0 <= high:
-        return (
+        said = _(
             "Too early to say whether ties are more or less frequent in coupled battles: "
-            f"{modes.tie_change:+.0%} {bounds}."
+            "{change:+.0%} ({interval})."
         )
-    how = "more" if modes.tie_change > 0 else "less"
-    frequent = f"<b>{abs(modes.tie_change):.0%} {how} frequent</b>"
-    return f"Ties are {frequent} in coupled battles {bounds}."
+    elif change > 0:
+        said = _("Ties are {bold}{change:.0%} more frequent{end} in coupled battles ({interval}).")
+    else:
+        change = -change
+        said = _("Ties are {bold}{change:.0%} less frequent{end} in coupled battles ({interval}).")
+    interval = _("{low:+.0%} to any, {level} interval")
+    if np.isfinite(high):
+        interval = _("{low:+.0%} to {high:+.0%}, {level} interval")
+    interval = interval.format(low=low, high=high, level=level(alpha))
+    return Markup(said).format(change=change, interval=interval, **_BOLD)
+
+
+def _order(modes: ModeComparison) -> str:
+    if modes.flips:
+        return _("By the estimates alone, which chance may turn around, rankings flip:")
+    if np.isfinite(modes.averages.difference).sum() < 2:
+        return _("Rankings need pairs with {n} votes in both.").format(n=MINIMUM_PER_PAIR)
+    return _("By the estimates alone, both rank the models in the same order.")
+
+
+def _flips(flips: list[tuple[str, str]]) -> Iterator[str]:
+    for above, below in flips[:_MOST_FLIPS]:
+        said = _("{above} is above {below} in coupled battles and below it in independent ones")
+        yield Markup(said).format(above=bold(above), below=bold(below))
+    if (others := len(flips) - _MOST_FLIPS) > 0:
+        said = ngettext(
+            "{n} more pairs change their order", "{n} more pairs change their order", others
+        )
+        yield said.format(n=others)
 
 
 def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
@@ -131,53 +158,54 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
     return [(a, b) if rate[a] > rate[b] else (b, a) for a, b in modes.flips]
 
 
-def _meaning(board: Leaderboard) -> tuple[str, ...]:
+def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
-    half = (
-        "A tie counts as half a win for both: these win rates are another quantity than those of "
-        "a board where it is a win for neither."
-    )
-    marginal = (
-        f"Each rank-set holds at {100 * (1 - board.alpha):.4g}% for its model alone, if that was "
-        "chosen before looking; all together they hold less often."
-    )
-    return (
-        *([half] if board.estimates.method.ties is TieScore.HALF else []),
-        *([marginal] if board.scope is Scope.MARGINAL else []),
-    )
+    if board.estimates.method.ties is TieScore.HALF:
+        yield _(
+            "A tie counts as half a win for both: these win rates are another quantity than those "
+            "of a board where it is a win for neither."
+        )
+    if board.scope is Scope.MARGINAL:
+        said = _(
+            "Each rank-set holds at {level} for its model alone, if that was chosen before "
+            "looking; all together they hold less often."
+        )
+        yield said.format(level=level(board.alpha))
 
 
-def _mixture(modes: tuple[Mode, ...]) -> tuple[str, ...]:
-    if len(modes) < 2:
-        return ()
-    return (f"This board mixes battles of different modes: {', '.join(modes)}.",)
+def _mixture(modes: tuple[Mode, ...]) -> Iterator[str]:
+    if len(modes) > 1:
+        said = _("This board mixes battles of different modes: {modes}.")
+        yield said.format(modes=modes_named(modes))
 
 
-def _left_out(comparisons: int) -> tuple[str, ...]:
-    if not comparisons:
-        return ()
-    are = "comparison is" if comparisons == 1 else "comparisons are"
-    why = "a vote that prefers one of two equal answers says nothing"
-    return (f"{comparisons:,} {are} left out: {why}.",)
+def _left_out(comparisons: int) -> Iterator[str]:
+    if comparisons:
+        said = ngettext(
+            "{n:,} comparison is left out: a vote that prefers one of two equal answers says "
+            "nothing.",
+            "{n:,} comparisons are left out: a vote that prefers one of two equal answers says "
+            "nothing.",
+            comparisons,
+        )
+        yield said.format(n=comparisons)
 
 
-def _wishes(missing: tuple[MissingVotes, ...]) -> tuple[str, ...]:
-    others = len(missing) - _WISHES
-    return (
-        *(_wish(pair) for pair in missing[:_WISHES]),
-        *([f"{others} more {_plural('pair', others)} without enough votes"] if others > 0 else []),
-    )
+def _wishes(missing: tuple[MissingVotes, ...]) -> Iterator[str]:
+    for pair in missing[:_WISHES]:
+        said = ngettext("{n} more vote in {pair}", "{n} more votes in {pair}", pair.votes)
+        yield said.format(n=pair.votes, pair=f"{pair.first}\N{EN DASH}{pair.second}")
+    if (others := len(missing) - _WISHES) > 0:
+        said = ngettext(
+            "{n} more pair without enough votes", "{n} more pairs without enough votes", others
+        )
+        yield said.format(n=others)
 
 
-def _wish(pair: MissingVotes) -> str:
-    votes = f"{pair.votes} more {_plural('vote', pair.votes)}"
-    return f"{votes} in {pair.first}\N{EN DASH}{pair.second}"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    others = len(names) - _WISHES
-    return ", ".join(names[:_WISHES]) + (f" and {others} more" if others > 0 else "")
-
-
-def _plural(noun: str, n: int) -> str:
-    return noun if n == 1 else f"{noun}s"
+def _idle(board: Leaderboard) -> Iterator[str]:
+    names = board.idle
+    if not names:
+        return
+    judged = board.source is BoardSource.JUDGE
+    said = _("No verdicts yet: {models}.") if judged else _("No votes yet: {models}.")
+    yield said.format(models=named(names, _WISHES) if len(names) > _WISHES else ", ".join(names))

@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.core.records import Mode
 
 MOST = 3
 """Names that are said; of others only how many they are."""
 
+_MODES = {
+    Mode.COUPLED: N_("coupled"),
+    Mode.INDEPENDENT: N_("independent"),
+    Mode.UNKNOWN: N_("unknown"),
+}
+
 
 def named(names: Sequence[str], most: int = MOST) -> str:
     """Return names as people list them, those beyond the first few only counted."""
-    shown, others = names[:most], len(names) - most
+    others = len(names) - most
     if others > 0:
-        return f"{', '.join(shown)} and {others} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        said = ngettext("{names} and {n} more", "{names} and {n} more", others)
+        return said.format(names=", ".join(names[:most]), n=others)
+    if len(names) == 1:
+        return names[0]
+    return _("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
-def without_data(names: Sequence[str], what: str = "data") -> str:
+def pair_named(one: str, other: str) -> str:
+    """Return two names as people list them."""
+    return _("{one} and {other}").format(one=one, other=other)
+
+
+def modes_named(modes: Iterable[Mode]) -> str:
+    """Return the modes of battles as people list them."""
+    return ", ".join(_(_MODES[mode]) for mode in modes)
+
+
+def without_data(names: Sequence[str]) -> str:
     """Return a line for all models of which nothing is known."""
-    models = "model" if len(names) == 1 else "models"
-    return f"{len(names)} {models} without {what}: {named(names)}."
+    said = ngettext(
+        "{n} model without data: {names}.", "{n} models without data: {names}.", len(names)
+    )
+    return said.format(n=len(names), names=named(names))
+
+
+def without_both(names: Sequence[str]) -> str:
+    """Return a line for all models that have too few votes in one mode, or in both."""
+    said = ngettext(
+        "{n} model without enough votes in both: {names}.",
+        "{n} models without enough votes in both: {names}.",
+        len(names),
+    )
+    return said.format(n=len(names), names=named(names))
+
+
+def votes_counted(n: int) -> str:
+    """Return so many votes."""
+    return ngettext("{n:,} vote", "{n:,} votes", n).format(n=n)
+
+
+def verdicts_counted(n: int) -> str:
+    """Return so many verdicts."""
+    return ngettext("{n:,} verdict", "{n:,} verdicts", n).format(n=n)
+
+
+def level(alpha: float) -> str:
+    """Return how sure something is at an error level, in percent."""
+    return f"{100 * (1 - alpha):.4g}%"
 
 
 def rounded(number: float) -> int:

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from coupled_arena.battles.parting import Option, Reason
+from coupled_arena.core.language import N_, _, ngettext
+
+# What a model's odds say for its own choice, what the noise does, and which weighs more.
+_AS_AND_AGREES = N_("{model} finds {option} {times:.3g} times as likely, and the noise agrees.")
+_LESS_AND_NEITHER = N_(
+    "{model} finds {option} {times:.3g} times less likely, and the noise does not favour it either."
+)
+_AS_OUTWEIGHS = N_(
+    "{model} finds {option} {times:.3g} times as likely, which outweighs it ({more:.2f} against "
+    "{less:.2f})."
+)
+_AS_NOT_ENOUGH = N_(
+    "{model} finds {option} {times:.3g} times as likely, which does not outweigh it ({more:.2f} "
+    "against {less:.2f})."
+)
+_LESS_OUTWEIGHED = N_(
+    "{model} finds {option} {times:.3g} times less likely, which the noise outweighs ({more:.2f} "
+    "against {less:.2f})."
+)
+_LESS_NOT_ENOUGH = N_(
+    "{model} finds {option} {times:.3g} times less likely, which the noise does not outweigh "
+    "({more:.2f} against {less:.2f})."
+)
 
 
 def option_words(option: Option) -> str:
     """Return what an outcome is called: its characters in quotes, or what it does."""
     if option.kind == "end":
-        return "the end of the answer"
+        return _("the end of the answer")
     if option.kind == "control":
-        return "a control token"
+        return _("a control token")
     shown = option.text.replace("\n", "\\n").replace("\t", "\\t")
-    return f"\N{LEFT DOUBLE QUOTATION MARK}{shown}\N{RIGHT DOUBLE QUOTATION MARK}"
+    return _("“{text}”").format(text=shown)
 
 
 def parting_words(reason: Reason) -> tuple[str, ...]:
@@ -23,34 +47,50 @@ def parting_words(reason: Reason) -> tuple[str, ...]:
 
 
 def _where(reason: Reason) -> str:
-    count = reason.parting.position
-    tokens = f"{count:,} tokens" if count != 1 else "1 token"
-    beginning = f"After {tokens} in common" if count else "From the first token on"
     parts = [
-        f"{model} has {option_words(option)}"
+        _("{model} has {option}").format(model=model, option=option_words(option))
         for place, model in enumerate(reason.models)
         for option in reason.options
         if option.chosen[place]
     ]
-    return f"{beginning} the answers differ: {', '.join(parts)}." if parts else f"{beginning}."
+    n = reason.parting.position
+    said = _differ(n) if parts else _begin(n)
+    return said.format(n=n, parts=", ".join(parts))
 
 
-def _why(reason: Reason) -> list[str]:
+def _differ(n: int) -> str:
+    if not n:
+        return _("From the first token on the answers differ: {parts}.")
+    return ngettext(
+        "After {n:,} token in common the answers differ: {parts}.",
+        "After {n:,} tokens in common the answers differ: {parts}.",
+        n,
+    )
+
+
+def _begin(n: int) -> str:
+    if not n:
+        return _("From the first token on.")
+    return ngettext("After {n:,} token in common.", "After {n:,} tokens in common.", n)
+
+
+def _why(reason: Reason) -> Iterator[str]:
     if not reason.coupled:
-        return ["The models had noise of their own: they may part where they agree on the odds."]
+        yield _("The models had noise of their own: they may part where they agree on the odds.")
+        return
     pair = _pair(reason)
     if pair is None:
-        return []
+        return
     noises = [_noise(option) for option in pair]
     if None in noises:
-        return ["At temperature 0 each model takes what it finds likeliest: there is no noise."]
+        yield _("At temperature 0 each model takes what it finds likeliest: there is no noise.")
+        return
     favour = (noises[0] or 0.0) - (noises[1] or 0.0)
     lucky = pair[0] if favour > 0 else pair[1]
-    return [
-        f"The noise, the same for both, favours {option_words(lucky)} by {abs(favour):.2f}.",
-        _weighed(reason, 0, pair, favour),
-        _weighed(reason, 1, pair, -favour),
-    ]
+    said = _("The noise, the same for both, favours {option} by {favour:.2f}.")
+    yield said.format(option=option_words(lucky), favour=abs(favour))
+    yield _weighed(reason, 0, pair, favour)
+    yield _weighed(reason, 1, pair, -favour)
 
 
 def _pair(reason: Reason) -> tuple[Option, Option] | None:
@@ -72,32 +112,43 @@ def _weighed(reason: Reason, place: int, pair: tuple[Option, Option], luck: floa
     model, own, other = reason.models[place], pair[place], pair[1 - place]
     ours, theirs = own.seen[place], other.seen[place]
     if ours is None:
-        return f"{model} does not find {option_words(own)} among the likeliest any more."
-    if theirs is None and reason.least[place] == 0:
-        return f"{model} cannot draw {option_words(other)}: top-k or top-p cuts it off."
+        said = _("{model} does not find {option} among the likeliest any more.")
+        return said.format(model=model, option=option_words(own))
     if theirs is None:
-        return f"{model} does not find {option_words(other)} among the likeliest."
+        cut = _("{model} cannot draw {option}: top-k or top-p cuts it off.")
+        rare = _("{model} does not find {option} among the likeliest.")
+        said = cut if reason.least[place] == 0 else rare
+        return said.format(model=model, option=option_words(other))
     odds = math.log(ours.probability / theirs.probability)
-    times = f"{math.exp(abs(odds)):.3g} times {'as' if odds > 0 else 'less'} likely"
-    said = f"{model} finds {option_words(own)} {times}"
+    more, less = (odds, -luck) if odds > 0 else (luck, -odds)
+    return _(_balance(odds, luck)).format(
+        model=model,
+        option=option_words(own),
+        times=math.exp(abs(odds)),
+        more=more,
+        less=less,
+    )
+
+
+def _balance(odds: float, luck: float) -> str:
     if (odds > 0) == (luck > 0):
-        return f"{said}, and the noise {'agrees' if luck > 0 else 'does not favour it either'}."
+        return _AS_AND_AGREES if luck > 0 else _LESS_AND_NEITHER
     # A model that is drawn again may choose otherwise, and then its own choice weighs less.
-    weighs = "outweighs" if odds + luck > 0 else "does not outweigh"
+    enough = odds + luck > 0
     if odds > 0:
-        return f"{said}, which {weighs} it ({odds:.2f} against {-luck:.2f})."
-    return f"{said}, which the noise {weighs} ({luck:.2f} against {-odds:.2f})."
+        return _AS_OUTWEIGHS if enough else _AS_NOT_ENOUGH
+    return _LESS_OUTWEIGHED if enough else _LESS_NOT_ENOUGH
 
 
-def _doubts(reason: Reason) -> list[str]:
+def _doubts(reason: Reason) -> Iterator[str]:
     served = [m for m, least in zip(reason.models, reason.least, strict=True) if least is None]
     other = [m for m, again in zip(reason.models, reason.again, strict=True) if again is False]
-    said = []
     if served:
-        said.append(f"{', '.join(served)}: on a server, which keeps its probabilities to itself.")
+        said = _("{models}: on a server, which keeps its probabilities to itself.")
+        yield said.format(models=", ".join(served))
     if other:
-        said.append(
-            f"{', '.join(other)}: drawn again, another token wins. The sums are as close as the "
-            "rounding of another batch shape, or the model is not the one of then."
+        said = _(
+            "{models}: drawn again, another token wins. The sums are as close as the rounding of "
+            "another batch shape, or the model is not the one of then."
         )
-    return said
+        yield said.format(models=", ".join(other))

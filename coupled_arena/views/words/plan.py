@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from coupled_arena.analysis.audit.plan import VotePlan
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.views.markup import joined, paragraph
+from coupled_arena.views.words.names import level, verdicts_counted, votes_counted
 
 
 def plan_words(plan: VotePlan) -> tuple[str, ...]:
@@ -22,45 +24,102 @@ def plan_findings(plan: VotePlan) -> Markup:
     return joined(paragraph(sentence) for sentence in plan_words(plan))
 
 
-def _aim(plan: VotePlan) -> str:
-    goal = plan.question
-    if plan.lead is None:
-        level = f"{100 * (1 - goal.alpha):.4g}%"
-        return f"A {level} interval of width {goal.width:g} for {goal.model}'s win-rate"
-    watched = ", and at all looks" if goal.cutoff is Cutoff.ANY_TIME else ""
-    return (
-        f"To separate {goal.model} and {goal.other}, {100 * abs(plan.lead):.2g} points apart, on "
-        f"the leaderboard of {plan.board_models} models (alpha {goal.alpha:g} for all of them at "
-        f"once{watched}: {plan.critical_value:.2f} standard deviations) with probability "
-        f"{goal.power:g}"
-    )
-
-
 def _plan(plan: VotePlan) -> Iterator[str]:
-    needs, judge = plan.needs, plan.judge
-    limit = f"{10 * needs.tau_max:.1f}" if math.isfinite(needs.tau_max) else "any number"
-    yield (
-        f"{_aim(plan)} takes {_count(needs.votes_alone, 'vote')} by people alone, or "
-        f"{needs.votes:,} with {judge} and {needs.verdicts_per_vote:.3g} verdicts on other "
-        f"comparisons for each vote: 10 votes are then worth {10 * needs.tau:.1f}, and with "
-        f"verdicts without end {limit}."
-    )
-    there = (
-        f"There are {_count(plan.votes_there, 'vote')} and {_count(plan.verdicts_there, 'verdict')}"
-    )
+    yield _needed(plan)
+    there = {
+        "votes": votes_counted(plan.votes_there),
+        "verdicts": verdicts_counted(plan.verdicts_there),
+    }
     if not plan.votes_to_cast_alone:
-        yield f"{there}: enough without the judge."
+        yield _("There are {votes} and {verdicts}: enough without the judge.").format(**there)
         return
-    yield (
-        f"{there}. Still needed: {_count(plan.votes_to_cast_alone, 'vote')} without the judge; "
-        f"with it {_count(plan.votes_to_cast, 'vote')} and "
-        f"{_count(plan.verdicts_to_buy, 'verdict')}."
+    yield _(
+        "There are {votes} and {verdicts}. Still needed: {alone} without the judge; with it "
+        "{votes_more} and {verdicts_more}."
+    ).format(
+        **there,
+        alone=votes_counted(plan.votes_to_cast_alone),
+        votes_more=votes_counted(plan.votes_to_cast),
+        verdicts_more=verdicts_counted(plan.verdicts_to_buy),
     )
+    yield from _cost(plan)
+
+
+def _needed(plan: VotePlan) -> str:
+    goal, needs = plan.question, plan.needs
+    return _aim(plan).format(
+        level=level(goal.alpha),
+        width=goal.width,
+        model=goal.model,
+        other=goal.other,
+        points=f"{100 * abs(plan.lead):.2g}" if plan.lead is not None else "",
+        k=plan.board_models,
+        alpha=goal.alpha,
+        deviations=plan.critical_value,
+        power=goal.power,
+        n=needs.votes_alone,
+        votes=needs.votes,
+        judge=plan.judge,
+        verdicts=needs.verdicts_per_vote,
+        worth=_worth(plan),
+    )
+
+
+def _aim(plan: VotePlan) -> str:
+    n = plan.needs.votes_alone
+    if plan.lead is None:
+        return ngettext(
+            "A {level} interval of width {width:g} for {model}'s win-rate takes {n:,} vote by "
+            "people alone, or {votes:,} with {judge} and {verdicts:.3g} verdicts on other "
+            "comparisons for each vote: {worth}",
+            "A {level} interval of width {width:g} for {model}'s win-rate takes {n:,} votes by "
+            "people alone, or {votes:,} with {judge} and {verdicts:.3g} verdicts on other "
+            "comparisons for each vote: {worth}",
+            n,
+        )
+    if plan.question.cutoff is Cutoff.ANY_TIME:
+        return ngettext(
+            "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} "
+            "models (alpha {alpha:g} for all of them at once, and at all looks: {deviations:.2f} "
+            "standard deviations) with probability {power:g} takes {n:,} vote by people alone, or "
+            "{votes:,} with {judge} and {verdicts:.3g} verdicts on other comparisons for each "
+            "vote: {worth}",
+            "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} "
+            "models (alpha {alpha:g} for all of them at once, and at all looks: {deviations:.2f} "
+            "standard deviations) with probability {power:g} takes {n:,} votes by people alone, or "
+            "{votes:,} with {judge} and {verdicts:.3g} verdicts on other comparisons for each "
+            "vote: {worth}",
+            n,
+        )
+    return ngettext(
+        "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} models "
+        "(alpha {alpha:g} for all of them at once: {deviations:.2f} standard deviations) with "
+        "probability {power:g} takes {n:,} vote by people alone, or {votes:,} with {judge} and "
+        "{verdicts:.3g} verdicts on other comparisons for each vote: {worth}",
+        "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} models "
+        "(alpha {alpha:g} for all of them at once: {deviations:.2f} standard deviations) with "
+        "probability {power:g} takes {n:,} votes by people alone, or {votes:,} with {judge} and "
+        "{verdicts:.3g} verdicts on other comparisons for each vote: {worth}",
+        n,
+    )
+
+
+def _worth(plan: VotePlan) -> str:
+    """Return what ten votes are then worth: a sentence of its own, which follows a colon."""
+    needs = plan.needs
+    if math.isfinite(needs.tau_max):
+        said = _("10 votes are then worth {worth:.1f}, and with verdicts without end {limit:.1f}.")
+    else:
+        said = _("10 votes are then worth {worth:.1f}, and with verdicts without end any number.")
+    return said.format(worth=10 * needs.tau, limit=10 * needs.tau_max)
+
+
+def _cost(plan: VotePlan) -> Iterator[str]:
+    if plan.cost is None:
+        return
     saved = plan.votes_to_cast_alone - plan.votes_to_cast
-    if plan.cost is not None:
-        each = f", {plan.cost / saved:,.2f} for each vote saved" if saved else ""
-        yield f"These verdicts cost {plan.cost:,.2f}{each}."
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    if saved:
+        said = _("These verdicts cost {cost:,.2f}, {each:,.2f} for each vote saved.")
+        yield said.format(cost=plan.cost, each=plan.cost / saved)
+    else:
+        yield _("These verdicts cost {cost:,.2f}.").format(cost=plan.cost)

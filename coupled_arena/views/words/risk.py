@@ -9,6 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
+from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.risk.corrections import Correction
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps, samples_needed
@@ -16,12 +17,25 @@ from coupled_arena.stats.risk.dominance_tests import PValues
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.words.names import named, rounded
+from coupled_arena.views.words.names import level, named, pair_named, rounded
 
 _FEW = 30  # prompts from which a bootstrap tells little
 _THIN = 5  # scores in a tail, likewise
 _GAP = 0.1  # of violation ratios: .45 against .55
 _POWER = 0.95
+_DOUBTS = {
+    PValues.PERCENTILE: N_(
+        "Percentile p-values alone tell equal models apart too often where few prompts have heavy "
+        "tails: swap p-values do not."
+    ),
+    PValues.APPROXIMATE: N_(
+        "Normal p-values are approximate: nearly equal models are told apart too often."
+    ),
+    PValues.PUBLISHED: N_(
+        "The published p-values reject half of the time at the boundary; they are here to "
+        "reproduce the paper."
+    ),
+}
 
 
 def risk_words(report: RiskReport, view: RiskView) -> tuple[str, ...]:
@@ -51,53 +65,85 @@ def risk_findings(report: RiskReport, view: RiskView) -> Markup:
 
 def _leader(report: RiskReport, view: RiskView) -> str:
     if len(view.models) == 1:
-        return f"Only {view.models[0]} has scores: there is nobody to rank it against."
-    wins, sure = view.dominance[Order.SECOND].relative.wins, _sure(report)
-    ahead, others = wins.sum(axis=1), len(view.models) - 1
+        said = _("Only {model} has scores: there is nobody to rank it against.")
+        return said.format(model=view.models[0])
+    ahead, others = view.dominance[Order.SECOND].relative.wins.sum(axis=1), len(view.models) - 1
     best = view.models[int(ahead.argmax())]
-    ranked = "ranks ahead of every other model"
     if unjudged := _unjudged(report, view):
-        said = f"{best} {ranked}" if ahead.max() == others else _open(view, "be first")
-        return f"{unjudged}: {said}, {sure}."
+        ranked = _("{model} ranks ahead of every other model").format(model=best)
+        said = ranked if ahead.max() == others else _open(view, judged=False)
+        lowest = [name for name in unjudged if name in report.scores.lower_is_better]
+        highest = [name for name in unjudged if name not in report.scores.lower_is_better]
+        return _by_no_merit(lowest, highest).format(
+            lowest=_all(lowest), highest=_all(highest), said=said, sure=_sure(report)
+        )
     if ahead.max() == others:
-        return f"{best} fails least badly: it {ranked}, {sure}."
-    return f"Cannot tell yet which model fails least badly: {_open(view, 'do so')}, {sure}."
+        said = _("{model} fails least badly: it ranks ahead of every other model, {sure}.")
+        return said.format(model=best, sure=_sure(report))
+    said = _("Cannot tell yet which model fails least badly: {said}, {sure}.")
+    return said.format(said=_open(view, judged=True), sure=_sure(report))
 
 
-def _open(view: RiskView, first: str) -> str:
+def _open(view: RiskView, *, judged: bool) -> str:
     """Say who may come first where nobody is ahead of all others, and who is ahead of some."""
     wins = view.dominance[Order.SECOND].relative.wins
     if not wins.any():
-        return "no two models can be told apart"
+        return _("no two models can be told apart")
     unbeaten = [view.models[at] for at in np.flatnonzero(~wins.any(axis=0))]
     ahead, others = wins.sum(axis=1), len(view.models) - 1
     at = int(ahead.argmax())
-    each = "each " if len(unbeaten) > 1 else ""
-    may = f"{named(unbeaten)} may {each}{first}, and " if unbeaten else ""
-    return f"{may}{view.models[at]} ranks ahead of {ahead[at]} of {others} others"
+    return _possible(len(unbeaten), judged=judged).format(
+        names=named(unbeaten) if unbeaten else "",
+        model=view.models[at],
+        n=ahead[at],
+        others=others,
+    )
+
+
+def _possible(unbeaten: int, *, judged: bool) -> str:
+    """Return the clause for so many that nobody is ahead of."""
+    if not unbeaten:
+        return _("{model} ranks ahead of {n} of {others} others")
+    if judged:
+        return ngettext(
+            "{names} may do so, and {model} ranks ahead of {n} of {others} others",
+            "{names} may each do so, and {model} ranks ahead of {n} of {others} others",
+            unbeaten,
+        )
+    return ngettext(
+        "{names} may be first, and {model} ranks ahead of {n} of {others} others",
+        "{names} may each be first, and {model} ranks ahead of {n} of {others} others",
+        unbeaten,
+    )
 
 
 def _sure(report: RiskReport) -> str:
-    level = f"at {100 * (1 - report.settings.alpha):.4g}%"
-    correction = report.settings.correction
+    """Return how sure a sentence is: what stands at its end."""
+    alpha, correction = report.settings.alpha, report.settings.correction
     if correction is Correction.NONE:
-        return f"{level} for each pair by itself"
+        return _("at {level} for each pair by itself").format(level=level(alpha))
     if correction is Correction.FDR:
-        return f"where {100 * report.settings.alpha:.4g}% of such orders may be wrong"
-    return f"{level} for all pairs at once"
+        wrong = _("where {share} of such orders may be wrong")
+        return wrong.format(share=f"{100 * alpha:.4g}%")
+    return _("at {level} for all pairs at once").format(level=level(alpha))
 
 
-def _unjudged(report: RiskReport, view: RiskView) -> str:
-    """Return the beginning of a sentence that is about no merit; nothing where it is."""
-    scores = report.scores
-    names = scores.metrics if view.name == PORTFOLIO else (view.name,)
-    unjudged = [name for name in names if name in scores.unjudged]
-    ends = {
-        "lowest": [name for name in unjudged if name in scores.lower_is_better],
-        "highest": [name for name in unjudged if name not in scores.lower_is_better],
-    }
-    first = [f"the {end} {named(these, len(these))}" for end, these in ends.items() if these]
-    return f"With {' and '.join(first)} first" if first else ""
+def _unjudged(report: RiskReport, view: RiskView) -> list[str]:
+    """Return the metrics of which nobody has said whether less or more is better."""
+    names = report.scores.metrics if view.name == PORTFOLIO else (view.name,)
+    return [name for name in names if name in report.scores.unjudged]
+
+
+def _all(names: list[str]) -> str:
+    return named(names, len(names)) if names else ""
+
+
+def _by_no_merit(lowest: list[str], highest: list[str]) -> str:
+    if not highest:
+        return _("With the lowest {lowest} first: {said}, {sure}.")
+    if not lowest:
+        return _("With the highest {highest} first: {said}, {sure}.")
+    return _("With the lowest {lowest} and the highest {highest} first: {said}, {sure}.")
 
 
 def _misplaced(view: RiskView) -> Iterator[str]:
@@ -108,10 +154,16 @@ def _misplaced(view: RiskView) -> Iterator[str]:
     if abs(away[worst]) < 2:
         return
     each = view.mean_risks[worst]
-    yield (
-        f"{view.models[worst]} is number {by_rate[worst]} by mean win rate and "
-        f"{by_order[worst] + 1} by the second order: its mean is {each.mean:.3g}, and that of its "
-        f"worst {100 * each.tail_p:.3g} % of scores {-each.risks[Risk.TAIL]:.3g}."
+    yield _(
+        "{model} is number {rate} by mean win rate and {order} by the second order: its mean is "
+        "{mean:.3g}, and that of its worst {share:.3g} % of scores {tail:.3g}."
+    ).format(
+        model=view.models[worst],
+        rate=by_rate[worst],
+        order=by_order[worst] + 1,
+        mean=each.mean,
+        share=100 * each.tail_p,
+        tail=-each.risks[Risk.TAIL],
     )
 
 
@@ -124,7 +176,7 @@ def risk_warnings(report: RiskReport) -> tuple[str, ...]:
                 *_of_directions(report),
                 *_of_settings(report),
                 *_of_scores(report),
-                *(_sentence(text) for view in report.views for text in _of_view(view, report)),
+                *(_sentence(text) for view in report.views for text in _named_of(view, report)),
             ]
         )
     )
@@ -133,10 +185,11 @@ def risk_warnings(report: RiskReport) -> tuple[str, ...]:
 def _of_directions(report: RiskReport) -> Iterator[str]:
     names = [name for name in report.scores.metrics if name in report.scores.unjudged]
     if names:
-        yield (
-            f"Nobody has said whether less or more {', '.join(names)} is better, so that the first "
-            "place is no merit: say so by the choice of what is better when lower, or higher."
+        said = _(
+            "Nobody has said whether less or more {metrics} is better, so that the first place is "
+            "no merit: say so by the choice of what is better when lower, or higher."
         )
+        yield said.format(metrics=", ".join(names))
 
 
 def _sentence(text: str) -> str:
@@ -148,69 +201,71 @@ def _of_settings(report: RiskReport) -> Iterator[str]:
     least = fewest_bootstraps(k, report.plan)
     counted = settings.p_values in (PValues.SWAP, PValues.PERCENTILE)
     if counted and settings.bootstraps < least:
-        yield (
-            f"{settings.bootstraps:,} bootstrap samples cannot reject anything for {k} models at "
-            f"alpha {settings.alpha:g}: take {least:,} or more."
+        said = _(
+            "{n:,} bootstrap samples cannot reject anything for {k} models at alpha {alpha:g}: "
+            "take {least:,} or more."
         )
-    if settings.p_values is PValues.PERCENTILE:
-        yield (
-            "Percentile p-values alone tell equal models apart too often where few prompts have "
-            "heavy tails: swap p-values do not."
-        )
-    if settings.p_values is PValues.APPROXIMATE:
-        yield "Normal p-values are approximate: nearly equal models are told apart too often."
-    if settings.p_values is PValues.PUBLISHED:
-        yield (
-            "The published p-values reject half of the time at the boundary; they are here to "
-            "reproduce the paper."
-        )
+        yield said.format(n=settings.bootstraps, k=k, alpha=settings.alpha, least=least)
+    if settings.p_values in _DOUBTS:
+        yield _(_DOUBTS[settings.p_values])
     if settings.copula is Copula.EMPIRICAL and settings.weights is not None:
-        yield "The empirical copula has no weights: they change nothing."
+        yield _("The empirical copula has no weights: they change nothing.")
     if not report.paired and report.scores.paired:
-        yield (
-            "The models have the same prompts but are compared as independent samples, which "
-            "hides most small differences."
+        yield _(
+            "The models have the same prompts but are compared as independent samples, which hides "
+            "most small differences."
         )
 
 
 def _of_scores(report: RiskReport) -> Iterator[str]:
     size = report.scores.size
     if size < _FEW:
-        yield f"There are {size} prompts only: a bootstrap of so few promises little."
-    tail = size * report.settings.tail_p
-    if tail < _THIN:
-        yield (
-            f"The worst {100 * report.settings.tail_p:.3g} % of {size:,} prompts are {tail:.2g}: "
-            "the tail risks are uncertain."
+        few = ngettext(
+            "There are {n} prompts only: a bootstrap of so few promises little.",
+            "There are {n} prompts only: a bootstrap of so few promises little.",
+            size,
         )
+        yield few.format(n=size)
+    share, tail = 100 * report.settings.tail_p, size * report.settings.tail_p
+    if tail < _THIN:
+        thin = _(
+            "The worst {share:.3g} % of {n:,} prompts are {tail:.2g}: the tail risks are uncertain."
+        )
+        yield thin.format(share=share, n=size, tail=tail)
+
+
+def _named_of(view: RiskView, report: RiskReport) -> Iterator[str]:
+    """Return what there is to say of a view, under its name where there are several."""
+    for text in _of_view(view, report):
+        yield text if len(report.views) == 1 else f"{view.name}: {text}"
 
 
 def _of_view(view: RiskView, report: RiskReport) -> Iterator[str]:
-    whose = "" if len(report.views) == 1 else f"{view.name}: "
     constant = [
         model
         for model, sample in zip(view.models, view.samples, strict=True)
         if sample.min() == sample.max()
     ]
     if constant:
-        yield f"{whose}all scores are the same of {', '.join(constant)}."
+        yield _("all scores are the same of {models}.").format(models=", ".join(constant))
     same = [
-        f"{view.models[i]} and {view.models[j]}"
+        pair_named(view.models[i], view.models[j])
         for i, j in combinations(range(len(view.models)), 2)
         if np.array_equal(view.samples[i], view.samples[j])
     ]
     if same:
-        yield f"{whose}the scores are identical of {', '.join(same)}; neither can win."
+        said = _("the scores are identical of {pairs}; neither can win.")
+        yield said.format(pairs=", ".join(same))
     nothing = np.mean([(sample == 0).mean() for sample in view.samples])
     if view.name == PORTFOLIO and report.settings.copula is Copula.EMPIRICAL and nothing > 0.5:
-        yield (
-            f"{whose}{nothing:.0%} of replies have no other reply below them in every metric, so "
-            "they all count as 0: take fewer metrics or the independent copula."
-        )
-    yield from _undecided(view, report, whose)
+        yield _(
+            "{share:.0%} of replies have no other reply below them in every metric, so they all "
+            "count as 0: take fewer metrics or the independent copula."
+        ).format(share=nothing)
+    yield from _undecided(view, report)
 
 
-def _undecided(view: RiskView, report: RiskReport, whose: str) -> Iterator[str]:
+def _undecided(view: RiskView, report: RiskReport) -> Iterator[str]:
     """Say where n is too small for the second order to decide."""
     tests = view.dominance[Order.SECOND].relative
     pairs = np.triu(~(tests.wins | tests.wins.T), 1)
@@ -222,9 +277,16 @@ def _undecided(view: RiskView, report: RiskReport, whose: str) -> Iterator[str]:
     needed = samples_needed(tests, size, report.plan, _GAP, _POWER)[open_pairs]
     if needed.max() <= size:
         return
-    total = len(view.models) * (len(view.models) - 1) // 2
-    yield (
-        f"{whose}second order leaves {int(open_pairs.sum())} of {total} pairs undecided with "
-        f"{size:,} prompts; to tell violation ratios of {0.5 - _GAP / 2:g} from "
-        f"{0.5 + _GAP / 2:g} with probability {_POWER:g} takes about {rounded(needed.max()):,}."
+    yield _(
+        "second order leaves {n} of {total} pairs undecided with {prompts:,} prompts; to tell "
+        "violation ratios of {low:g} from {high:g} with probability {power:g} takes about "
+        "{needed:,}."
+    ).format(
+        n=int(open_pairs.sum()),
+        total=len(view.models) * (len(view.models) - 1) // 2,
+        prompts=size,
+        low=0.5 - _GAP / 2,
+        high=0.5 + _GAP / 2,
+        power=_POWER,
+        needed=rounded(needed.max()),
     )

@@ -8,10 +8,11 @@ from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
 from coupled_arena.views.words.leaderboard import nothing_counted
-from coupled_arena.views.words.names import MOST, named, rounded
+from coupled_arena.views.words.names import MOST, level, named, rounded
 
 _MOST_VOTES = 1_000_000  # beyond which a plan says only that it takes more
 
@@ -22,65 +23,87 @@ def board_verdict(board: Leaderboard) -> str:
     if board.estimate is None or not places:
         return nothing_counted(board)
     if len(places) == 1:
-        return f"Only {places[0][0]} has anything that counts: there is nobody to rank it against."
+        said = _("Only {model} has anything that counts: there is nobody to rank it against.")
+        return said.format(model=places[0][0])
     if board.scope is Scope.MARGINAL:
         return _each_alone(board, places)
     first = [model for model, place in places if place.rank_low == 1]
-    sure = f"at {100 * (1 - board.alpha):.4g}%{_watched(board)}{_too_narrow(board)}"
     if len(first) == 1:
-        leads = _leads(first[0], dict(places)[first[0]])
-        return f"{leads} of {len(places)}{_with_votes(board)}, {sure}."
-    return (
-        f"Cannot tell yet which model is best: {_candidates(first, len(places))} be first, "
-        f"{sure}{_wish(board, first)}."
-    )
+        said = _leads(board, dict(places)[first[0]])
+        return said.format(model=first[0], k=len(places), sure=_sure(board))
+    return _open(board, first, len(places))
 
 
 def _each_alone(board: Leaderboard, places: list[tuple[str, Place]]) -> str:
     """Say how much is known of places, and nothing of who is best: that would be a choice."""
-    ranks = fmean(place.rank_high - place.rank_low + 1 for _, place in places)
-    sure = f"at {100 * (1 - board.alpha):.4g}%{_watched(board)}{_too_narrow(board)}"
-    return (
-        f"A model that was chosen before looking may have {ranks:.1f} of {len(places)} places on "
-        f"average, {sure}."
-    )
+    ranks = fmean(place.rank_high - place.rank_low + 1 for _model, place in places)
+    return _(
+        "A model that was chosen before looking may have {ranks:.1f} of {k} places on average, "
+        "{sure}."
+    ).format(ranks=ranks, k=len(places), sure=_sure(board))
 
 
-def _leads(model: str, place: Place) -> str:
-    return f"{model} is first" if place.rank_high == 1 else f"Only {model} may be first"
+def _leads(board: Leaderboard, place: Place) -> str:
+    alone = place.rank_high == 1
+    if not board.idle:
+        is_first = _("{model} is first of {k}, {sure}.")
+        may_be = _("Only {model} may be first of {k}, {sure}.")
+    elif board.source is BoardSource.JUDGE:
+        is_first = _("{model} is first of {k} that have verdicts, {sure}.")
+        may_be = _("Only {model} may be first of {k} that have verdicts, {sure}.")
+    else:
+        is_first = _("{model} is first of {k} that have votes, {sure}.")
+        may_be = _("Only {model} may be first of {k} that have votes, {sure}.")
+    return is_first if alone else may_be
 
 
-def _candidates(first: list[str], k: int) -> str:
+def _open(board: Leaderboard, first: list[str], k: int) -> str:
+    """Say who may be first, and what would tell: no more than the planner has an answer for."""
+    wish = _wish(board, first)
     if len(first) == k > MOST:
-        return f"any of the {k} may"
-    return f"{named(first)} may each"
+        said = _("Cannot tell yet which model is best: any of the {k} may be first, {sure}.")
+        more = _(
+            "Cannot tell yet which model is best: any of the {k} may be first, {sure}; {wish}."
+        )
+    else:
+        said = _("Cannot tell yet which model is best: {names} may each be first, {sure}.")
+        more = _("Cannot tell yet which model is best: {names} may each be first, {sure}; {wish}.")
+    return (more if wish else said).format(k=k, names=named(first), sure=_sure(board), wish=wish)
 
 
-def _with_votes(board: Leaderboard) -> str:
-    what = "verdicts" if board.source is BoardSource.JUDGE else "votes"
-    return f" that have {what}" if board.idle else ""
-
-
-def _watched(board: Leaderboard) -> str:
-    return ", whenever one looks" if board.cutoff is Cutoff.ANY_TIME else ""
-
-
-def _too_narrow(board: Leaderboard) -> str:
-    published = board.estimate and board.estimate.kind is Covariance.PUBLISHED
-    return " by the published covariance, which is too narrow" if published else ""
+def _sure(board: Leaderboard) -> str:
+    """Return how sure a sentence is: what stands at its end."""
+    watched = board.cutoff is Cutoff.ANY_TIME
+    if board.estimate and board.estimate.kind is Covariance.PUBLISHED:
+        narrow = _("at {level} by the published covariance, which is too narrow")
+        looking = _(
+            "at {level}, whenever one looks by the published covariance, which is too narrow"
+        )
+    else:
+        narrow, looking = _("at {level}"), _("at {level}, whenever one looks")
+    return (looking if watched else narrow).format(level=level(board.alpha))
 
 
 def _wish(board: Leaderboard, first: list[str]) -> str:
-    """Say what would tell the first two apart; nothing where the planner has no answer."""
+    """Return what would tell the first two apart; nothing where the planner has no answer."""
     votes = _missing_votes(board, first)
     if not votes:
         return ""
-    many = f"about {rounded(votes):,}" if votes <= _MOST_VOTES else f"more than {_MOST_VOTES:,}"
     one, other = first[:2]
-    return (
-        f"; if {one} and {other} differ as much as it looks, {many} more "
-        f"{'vote' if votes == 1 else 'votes'} on them would probably tell"
+    if votes > _MOST_VOTES:
+        said = _(
+            "if {one} and {other} differ as much as it looks, more than {n:,} more votes on them "
+            "would probably tell"
+        )
+        return said.format(one=one, other=other, n=_MOST_VOTES)
+    said = ngettext(
+        "if {one} and {other} differ as much as it looks, about {n:,} more vote on them would "
+        "probably tell",
+        "if {one} and {other} differ as much as it looks, about {n:,} more votes on them would "
+        "probably tell",
+        votes,
     )
+    return said.format(one=one, other=other, n=rounded(votes))
 
 
 def _missing_votes(board: Leaderboard, first: list[str]) -> int:

@@ -1,0 +1,141 @@
+"""What an audit's sentences say, by what the judge is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coupled_arena.analysis.audit.read import Truth
+from coupled_arena.analysis.audit.result import Audit
+from coupled_arena.core.language import N_, _, ngettext
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Sentences on the truth and its labels; each field says one thing of either truth."""
+
+    worthless: str
+    worth: str
+    worth_unbounded: str
+    frontier: str
+    more: str
+    less: str
+    safe: str
+    unsafe: str
+    agreement: str
+    constant: str
+
+
+_TEXTS = {
+    Truth.VOTES: _Texts(
+        worthless=N_(
+            "Too early to say what the verdicts of {judge} are worth: nothing in these {n:,} "
+            "comparisons can be told from chance."
+        ),
+        worth=N_(
+            "10 human votes with {judge} are worth {worth} at most ({low} to {high}, medians of "
+            "the models' {level} intervals)."
+        ),
+        worth_unbounded=N_(
+            "10 human votes with {judge} are worth {worth} at most, with nothing known of how sure "
+            "that is."
+        ),
+        frontier=N_(
+            "{models}: the judge agrees with people at most as often as people prefer the model, "
+            "so that no number of verdicts can double the worth of a vote."
+        ),
+        more=N_(
+            "Its largest bias is on {model}: it prefers this model {points:.1f} points more often "
+            "than people do ({low:+.1f} to {high:+.1f}, {level} interval)."
+        ),
+        less=N_(
+            "Its largest bias is on {model}: it prefers this model {points:.1f} points less often "
+            "than people do ({low:+.1f} to {high:+.1f}, {level} interval)."
+        ),
+        safe=N_(
+            "By the estimates alone it would rank the models as people do by itself: the two "
+            "closest models are {gap} points apart, more than twice that."
+        ),
+        unsafe=N_(
+            "By itself it could rank models in another order than people: the two closest models "
+            "are {gap} points apart."
+        ),
+        agreement=N_(
+            "Judge and people say the same of {share:.1%} of the {n:,} comparisons that have both."
+        ),
+        constant=N_(
+            "The judge, or people, always said the same of {models}: no correlation can be told "
+            "from that."
+        ),
+    ),
+    Truth.BENCHMARK: _Texts(
+        worthless=N_(
+            "Too early to say what the verdicts of {judge} are worth: nothing in these {n:,} "
+            "answers can be told from chance."
+        ),
+        worth=N_(
+            "10 checked answers with {judge} are worth {worth} at most ({low} to {high}, medians "
+            "of the models' {level} intervals)."
+        ),
+        worth_unbounded=N_(
+            "10 checked answers with {judge} are worth {worth} at most, with nothing known of how "
+            "sure that is."
+        ),
+        frontier=N_(
+            "{models}: the judge knows what is right no more often than the model does, so that no "
+            "number of its grades can double the worth of a checked answer."
+        ),
+        more=N_(
+            "Its largest bias is on {model}: it calls this model's answers right {points:.1f} "
+            "points more often than the benchmark does ({low:+.1f} to {high:+.1f}, {level} "
+            "interval)."
+        ),
+        less=N_(
+            "Its largest bias is on {model}: it calls this model's answers right {points:.1f} "
+            "points less often than the benchmark does ({low:+.1f} to {high:+.1f}, {level} "
+            "interval)."
+        ),
+        safe=N_(
+            "By the estimates alone it would rank the models as the benchmark does by itself: the "
+            "two closest models are {gap} points apart, more than twice that."
+        ),
+        unsafe=N_(
+            "By itself it could rank models in another order than the benchmark: the two closest "
+            "models are {gap} points apart."
+        ),
+        agreement=N_(
+            "Judge and the benchmark say the same of {share:.1%} of the {n:,} answers that have "
+            "both."
+        ),
+        constant=N_(
+            "The judge, or the benchmark, always said the same of {models}: no correlation can be "
+            "told from that."
+        ),
+    ),
+}
+
+
+def said(audit: Audit, name: str, **values: object) -> str:
+    """Return a sentence of an audit, in the language in force."""
+    text: str = getattr(_TEXTS[audit.estimates.truth], name)
+    return _(text).format(**values)
+
+
+def few_prompts(audit: Audit, n: int) -> str:
+    """Return that all labels are on so few prompts."""
+    if audit.estimates.truth is Truth.VOTES:
+        text = ngettext(
+            "All votes are on {n} prompt: the intervals know little of what other prompts would "
+            "say.",
+            "All votes are on {n} prompts: the intervals know little of what other prompts would "
+            "say.",
+            n,
+        )
+    else:
+        text = ngettext(
+            "All checked answers are on {n} prompt: the intervals know little of what other "
+            "prompts would say.",
+            "All checked answers are on {n} prompts: the intervals know little of what other "
+            "prompts would say.",
+            n,
+        )
+    return text.format(n=n)

@@ -52,6 +52,7 @@ def test_every_text_is_translated_with_the_same_places(language):
     there = {str(each.id): each for each in catalog.translation(language) if each.id}
     assert there.keys() == texts.keys()
     assert [name for name, each in there.items() if not all(words(each.string))] == []
+    assert [name for name, each in there.items() if each.fuzzy] == []  # which are not read
     for each in there.values():
         for at, text in enumerate(words(each.string)):
             assert places(text) == places(words(each.id)[min(at, len(words(each.id)) - 1)])

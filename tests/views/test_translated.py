@@ -1,19 +1,25 @@
-"""Tables and figures in German: no English text is left; what is saved stays as it was."""
+"""Tables, figures and sentences in German: no English is left; what is saved stays as it was."""
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
+from coupled_arena.core import language
 from coupled_arena.core.language import ENGLISH, install
-from tests.views import drawn, rubbish
+from tests import catalog
+from tests.views import drawn, rubbish, spoken
 
 # The same in both languages, or letters of the field.
 SAME = {"alpha", "b", "p", "q", "n", "λ", "ρ²", "max-t", "portfolio", "position", "in"}
-SAME |= {"benchmark"}
-MODELS, JUDGE, METRIC = ("mauve", "ochre", "plum"), "sepia", "teal"
-NAMES = {*MODELS, JUDGE, METRIC, "sums", "u", "v", "so", *"abcd"}
+SAME |= {"benchmark", "bradley-terry", "bonferroni", "nominal", "seeds", "md"}
+SAME |= {"prediction-powered", "inference"}
+MODELS, JUDGE, METRIC = spoken.COLOURS[:3], spoken.JUDGE, spoken.METRICS[0]
+NAMES = {*spoken.COLOURS, JUDGE, *spoken.METRICS, "sums", "u", "v", "so", *"abcd"}
+SENTENCES = ("coupled_arena/views/words/", "coupled_arena/stats/")
 SPOKEN = {"text", "hovertext", "hovertemplate", "ticktext", "name", "method", "x"}
 
 
@@ -32,10 +38,32 @@ def both(tmp_path_factory):
     for name in (ENGLISH, "de"):
         install(name)
         try:
-            languages.append((drawn.figures(found, experiment), drawn.tables(found)))
+            with heard() as asked:
+                words = dict(spoken.spoken(found))
+            shown = drawn.figures(found, experiment), drawn.tables(found), words
+            languages.append((*shown, asked))
         finally:
             install(ENGLISH)
     return languages
+
+
+@contextmanager
+def heard():
+    """Take down which texts are asked for: those for one or several by which of these."""
+    asked, texts = set(), language._Installed.texts
+
+    def gettext(text):
+        asked.add((text, None))
+        return texts.gettext(text)
+
+    def ngettext(one, many, n):
+        asked.add((one, n == 1))
+        return texts.ngettext(one, many, n)
+
+    with pytest.MonkeyPatch.context() as patch:
+        listening = SimpleNamespace(gettext=gettext, ngettext=ngettext)
+        patch.setattr(language._Installed, "texts", listening)
+        yield asked
 
 
 def strings(value, key=""):
@@ -64,7 +92,7 @@ def left(english, german):
 
 
 def test_no_text_of_a_figure_is_english(both):
-    (english, _), (german, _) = both
+    (english, *_), (german, *_) = both
     assert english.keys() == german.keys()
     escaped = {}
     for name, figure in german.items():
@@ -76,13 +104,36 @@ def test_no_text_of_a_figure_is_english(both):
 
 
 def test_no_text_of_a_table_is_english(both):
-    (_, english), (_, german) = both
+    (_, english, *_), (_, german, *_) = both
     escaped = {name: left(english[name], text) for name, text in german.items()}
     assert {name: found for name, found in escaped.items() if found} == {}
 
 
+def test_no_sentence_is_english(both):
+    (*_, english, _), (*_, german, _) = both
+    assert english.keys() == german.keys()
+    escaped = {name: left(english[name], text) for name, text in german.items()}
+    assert {name: found for name, found in escaped.items() if found} == {}
+
+
+def test_every_sentence_there_is_was_said(both):
+    """In singular and plural: else nobody would see that one of them is English."""
+    *_, asked = both[1]
+    there = {
+        (one, count)
+        for each in catalog.extracted()
+        if any(path.startswith(SENTENCES) for path, _ in each.locations)
+        for one, counts in [
+            (each.id, [None]) if isinstance(each.id, str) else (each.id[0], [True, False])
+        ]
+        for count in counts
+    }
+    assert len(there) > 200
+    assert there - asked == set()
+
+
 def test_what_is_saved_of_a_figure_is_the_same(both):
-    (english, _), (german, _) = both
+    (english, *_), (german, *_) = both
     metas = [
         [figure["layout"]["meta"] for figure in figures.values()] for figures in (english, german)
     ]

@@ -220,11 +220,7 @@ def _of_settings(report: RiskReport) -> Iterator[str]:
 def _of_scores(report: RiskReport) -> Iterator[str]:
     size = report.scores.size
     if size < _FEW:
-        few = ngettext(
-            "There are {n} prompts only: a bootstrap of so few promises little.",
-            "There are {n} prompts only: a bootstrap of so few promises little.",
-            size,
-        )
+        few = _("There are {n} prompts only: a bootstrap of so few promises little.")
         yield few.format(n=size)
     share, tail = 100 * report.settings.tail_p, size * report.settings.tail_p
     if tail < _THIN:

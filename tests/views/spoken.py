@@ -1,0 +1,435 @@
+"""All computed sentences, each on results that call for it, in the language in force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, product
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import numpy as np
+
+from coupled_arena.analysis.agreement import AnnotatorAgreement
+from coupled_arena.analysis.audit.own import OwnAgreement
+from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan
+from coupled_arena.analysis.leaderboard.read import BoardSource, Method
+from coupled_arena.analysis.leaderboard.result import MissingVotes
+from coupled_arena.analysis.risk.result import RiskSettings, risk_report
+from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.battles.parting import Option, Parting, Reason
+from coupled_arena.battles.replay import Replay
+from coupled_arena.core.language import _
+from coupled_arena.core.records import Mode
+from coupled_arena.generation.draws import Candidate
+from coupled_arena.stats.counts import PairCounts
+from coupled_arena.stats.coupling.score_tables import ScoreTable
+from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.judges.planner import Needs
+from coupled_arena.stats.krippendorff import Agreement
+from coupled_arena.stats.ranking.estimates import Covariance, estimate_from_votes
+from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.risk.corrections import Correction
+from coupled_arena.stats.risk.dominance import Order
+from coupled_arena.stats.risk.dominance_tests import PValues
+from coupled_arena.stats.risk.portfolio import Copula
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.words import methods, verdict
+from coupled_arena.views.words.agreement import agreement_findings
+from coupled_arena.views.words.audit import audit_findings, audit_verdict
+from coupled_arena.views.words.coupling import (
+    calculator_findings,
+    coupling_warnings,
+    coupling_words,
+)
+from coupled_arena.views.words.experiments import resampling_verdict
+from coupled_arena.views.words.judged import NO_JUDGE, own_agreement_words
+from coupled_arena.views.words.leaderboard import board_warnings, judge_words, mode_words
+from coupled_arena.views.words.names import without_both, without_data
+from coupled_arena.views.words.parting import parting_words
+from coupled_arena.views.words.plan import plan_findings
+from coupled_arena.views.words.replay import replay_words
+from coupled_arena.views.words.risk import risk_findings, risk_verdict, risk_warnings
+from coupled_arena.views.words.verdict import board_verdict
+from tests.views.test_verdicts import board_of, duels
+
+COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
+METRICS = ("teal", "taupe")
+JUDGE = "sepia"
+_METHODS = (methods.BOARD, methods.AUDIT, methods.COUPLING, methods.RISK, methods.EXPERIMENTS)
+_ONE, _TWO, _THREE = COLOURS[:3]
+
+
+def spoken(found):
+    """Yield every sentence by the case that calls for it; `found` is that of `drawn.results`."""
+    speakers = {
+        "board": _boards(),
+        "warnings": _estimates(),
+        "modes": _modes(),
+        "judge": _judged_boards(found["judged board"].analysis),
+        "audit": _audits(found["audit"].analysis),
+        "graded": _audits(found["graded"].analysis),
+        "plan": _plans(),
+        "coupling": _couplings(found["coupling"].analysis),
+        "risk": _risks(),
+        "agreement": _agreements(),
+        "experiment": _experiments(),
+        "own": _own(),
+        "parting": _partings(),
+        "replay": _replays(),
+        "method": map(_, _METHODS),
+        "no judge": iter([_(NO_JUDGE)]),
+        "no data": (said(COLOURS[:n]) for said in (without_data, without_both) for n in (1, 2)),
+    }
+    for name, sentences in speakers.items():
+        for at, sentence in enumerate(sentences):
+            yield f"{name} {at}", str(sentence)
+
+
+def _boards():
+    clear = board_of(duels((_ONE, _TWO, 90, 10)))
+    close = board_of(duels((_ONE, _TWO, 12, 8)))
+    many = board_of(duels(*((*pair, 11, 9) for pair in combinations(COLOURS[:4], 2))))
+    even = board_of(duels(*((*pair, 10, 10) for pair in combinations(COLOURS[:4], 2))))
+    first, *others = clear.standings
+    unsure = replace(first, place=replace(first.place, rank_high=2))
+    for board, idle, source in product(
+        (clear, replace(clear, standings=(unsure, *others))),
+        ((), COLOURS[2:3], COLOURS[:6], COLOURS),
+        (BoardSource.HUMAN, BoardSource.JUDGE),
+    ):
+        estimates = replace(clear.estimates, by_source={source: clear.estimate})
+        yield from _said(replace(board, estimates=estimates, idle=idle, source=source))
+    for covariance, cutoff in product(Covariance, (Cutoff.MAX_T, Cutoff.ANY_TIME)):
+        rows = duels((_ONE, _TWO, 12, 8), (_TWO, _THREE, 12, 8), (_ONE, _THREE, 12, 8))
+        yield from _said(board_of(rows, covariance=covariance, cutoff=cutoff))
+    yield from map(board_verdict, (close, many, even))
+    planned = SimpleNamespace(votes_to_cast_alone=1)
+    with patch.object(verdict, "plan_separation", return_value=planned):
+        yield from map(board_verdict, (close, many))
+    yield board_verdict(board_of(duels((_ONE, _TWO, 50_010, 50_000))))
+    yield board_verdict(replace(clear, standings=(first,)))
+    yield from _said(replace(clear, scope=Scope.MARGINAL))
+    yield from _said(replace(even, scope=Scope.MARGINAL))
+    for n, left_out in ((1, 0), (2, 1), (5, 2), (6, 0), (7, 0)):
+        missing = tuple(MissingVotes(_ONE, _TWO, votes + 1) for votes in range(n))
+        method = Method(ties=TieScore.HALF)
+        estimates = replace(clear.estimates, left_out=left_out, mixed=tuple(Mode), method=method)
+        yield from _said(replace(clear, missing=missing, estimates=estimates))
+    yield from _empty_boards()
+
+
+def _empty_boards():
+    empty = board_of([])
+    human, judged = empty.estimates, board_of(duels((_ONE, _TWO, 1, 1))).estimates.votes
+    for selection in (Selection(), Selection(voter="v"), Selection(category="v")):
+        for source in BoardSource:
+            estimates = replace(human, selection=replace(selection, judge=JUDGE))
+            yield from _said(replace(empty, estimates=estimates, source=source))
+    with_verdicts = SimpleNamespace(verdicts=judged)
+    estimates = replace(human, judged=with_verdicts, selection=Selection(judge=JUDGE))
+    yield from _said(replace(empty, estimates=estimates, source=BoardSource.PPR))
+
+
+def _said(board):
+    yield board_verdict(board)
+    yield from board_warnings(board)
+
+
+def _estimates():
+    """Yield what estimates warn of: few votes, few prompts, models that nothing joins."""
+    thin = duels((_ONE, _TWO, 9, 8), (_TWO, _THREE, 9, 8), (_ONE, _THREE, 1, 1))
+    thinner = duels((_ONE, _TWO, 9, 8), (_TWO, _THREE, 1, 1), (_ONE, _THREE, 1, 1))
+    apart = duels((_ONE, _TWO, 9, 8), (_THREE, COLOURS[3], 9, 8))
+    pair = duels((_ONE, _TWO, 2, 1))
+    for rows, weighting in product((thin, thinner, apart, pair), Weighting):
+        yield from estimate_from_votes(PairCounts.from_rows(rows), weighting).warnings
+    whole = board_of(duels(*((*each, 40, 30) for each in combinations(COLOURS[:4], 2))))
+    yield from estimate_from_votes(
+        whole.estimates.votes, Weighting.STRATIFIED, Covariance.PUBLISHED
+    ).warnings
+    for few, weighting in product((1, 2, 6), Weighting):
+        yield from _on_few_prompts(whole.estimates.votes, few, weighting)
+
+
+def _on_few_prompts(votes, few, weighting):
+    """Yield what is said where so many pairs share three prompts; one model has no vote."""
+    k = len(votes.models)
+    prompts = np.full((k + 1, k + 1), 200)
+    for i, j in [*combinations(range(k), 2)][:few]:
+        prompts[i, j] = prompts[j, i] = 3
+    models = (*votes.models, COLOURS[5])
+    counts = np.zeros((k + 1, k + 1, 4), dtype=int)
+    counts[:k, :k] = votes.counts + votes.counts.transpose(1, 0, 2)
+    for most in (prompts, 12 * prompts):
+        known = PairPrompts(models, most, most)
+        yield from estimate_from_votes(
+            PairCounts(models, counts), weighting, prompts=known
+        ).warnings
+
+
+def _modes():
+    rates = np.linspace(0.2, 0.8, len(COLOURS))
+    pairs = [*combinations(COLOURS, 2)]
+    for flips, compared in ((0, 1), (0, 7), (2, 7), (6, 7), (9, 7)):
+        difference = np.where(np.arange(len(COLOURS)) < compared, 0.1, np.nan)
+        for change, low, high in (
+            (np.nan, 0, 0),
+            (np.inf, 0, 0),
+            (-1, 0, 0),
+            (0.1, -0.1, 0.3),
+            (0.4, 0.1, np.inf),
+            (0.4, 0.1, 0.6),
+            (-0.4, -0.6, -0.1),
+        ):
+            modes = SimpleNamespace(
+                models=COLOURS,
+                averages=SimpleNamespace(coupled=rates, difference=difference),
+                flips=tuple(pairs[:flips]),
+                tie_change=change,
+                tie_interval=lambda alpha, ends=(low, high): ends,
+            )
+            estimates = SimpleNamespace(modes=modes)
+            yield mode_words(SimpleNamespace(estimates=estimates, alpha=0.05))
+
+
+def _judged_boards(board):
+    yield judge_words(board)
+    yield board_verdict(board)
+    by_source = {
+        BoardSource.PPR: SimpleNamespace(power_tuning=0.4),
+        BoardSource.HUMAN: SimpleNamespace(human=1200),
+    }
+    for saved in (None, 0.2, 1500):
+        estimates = SimpleNamespace(by_source=by_source, votes_saved=saved)
+        yield judge_words(SimpleNamespace(sizes=lambda source: {_ONE: 2.5}, estimates=estimates))
+
+
+def _audits(base):
+    yield audit_verdict(base)
+    yield audit_findings(base)
+    estimates, rows = base.estimates, base.models
+    nothing = replace(base, estimates=replace(estimates, outcomes=0 * estimates.outcomes))
+    yield audit_verdict(nothing)
+    yield audit_findings(nothing)
+    for changes in (
+        {"tau_max": None},
+        {"tau_max_low": None},
+        {"tau_max_low": 0.9, "tau_max_high": 3.0, "tau_max": 1.5, "tau": 1.2},
+        {"tau_max_low": 1.1, "tau_max_high": 30.0, "tau_max": 12.5, "tau": 1.2},
+        {"bias_low": None, "judge_bias": 0.1},
+        {"judge_bias": 0.1, "bias_low": -0.1, "bias_high": 0.3},
+        {"judge_bias": 0.1, "bias_low": 0.05, "bias_high": 0.15},
+        {"judge_bias": -0.1, "bias_low": -0.15, "bias_high": -0.05},
+        {"at_frontier": True},
+        {"n": 0},
+        {"n": 1, "rho": None},
+    ):
+        changed = tuple(replace(row, **changes) for row in rows)
+        one = (changed[0], *(replace(row, n=9, rho=0.5, at_frontier=False) for row in rows[1:]))
+        known = replace(base, models=changed, board_explained=0.5)
+        for gap, alone in ((0.5, 0), (0.001, 1200)):
+            told = replace(known, largest_bias=0.1, smallest_gap=gap)
+            yield audit_findings(replace(told, estimates=replace(estimates, alone=alone)))
+        yield audit_findings(replace(known, models=one))
+    yield from _audits_of_estimates(base)
+
+
+def _audits_of_estimates(base):
+    estimates, ranges = base.estimates, dict.fromkeys(Ties, (0.5, 1.5))
+    orders, lengths = estimates.orders, estimates.lengths
+    for clusters, swapped, silent, readers in ((1, 0, 1, 0), (5, 40, 2, 30), (500, 40, 5, 0)):
+        changed = replace(
+            estimates,
+            means=replace(estimates.means, clusters=clusters),
+            orders=replace(orders, first=5, second=3, swapped=swapped, unreadable=swapped),
+            lengths=replace(lengths, judge_longer=20, judge_all=30, human_all=readers),
+            silent=COLOURS[:silent],
+            mixed=tuple(Mode),
+        )
+        shown = replace(base, estimates=changed, tau_max_range=ranges, first_by_people=0.4)
+        yield audit_findings(shown)
+
+
+def _plans():
+    for lead, cutoff, n, limit in product(
+        (None, 0.03), (Cutoff.MAX_T, Cutoff.ANY_TIME), (1, 1200), (2.5, np.inf)
+    ):
+        goal = PlanGoal(_ONE, _TWO, cutoff=cutoff, price=0.5)
+        for votes, there in ((n, 0), (n + 1, 0), (1, n - 1), (1, n)):
+            needs = Needs(n, votes, 10 * n, 3.0, 1.5, limit)
+            yield plan_findings(VotePlan(goal, JUDGE, needs, there, there, lead, 2.3, 4))
+
+
+def _couplings(base):
+    pair = base.pairs[0]
+    for low, high, savings, gap in (
+        (0.1, 0.4, 0.3, 0.0),
+        (-0.4, -0.1, -0.3, 9.0),
+        (-0.1, 0.4, 0.2, 0.0),
+        (-0.1, 0.4, np.nan, 0.0),
+    ):
+        changed = replace(
+            pair, savings=savings, savings_low=low, savings_high=high, identity_gap=gap
+        )
+        yield from coupling_words(base, changed)
+        unclear = replace(base, pairs=(changed, changed))
+        for left_out in (0, 1, 2):
+            scores = replace(base.scores, left_out=left_out)
+            yield from coupling_warnings(replace(unclear, scores=scores))
+        costly = replace(
+            changed,
+            variances_coupled=changed.variances_independent,
+            difference_error_coupled=changed.difference_error_independent,
+        )
+        for each, answers in product((changed, costly), (1, 3)):
+            yield calculator_findings(each, 0.1, answers, 0.05)
+    rng = np.random.default_rng(3)
+    blocks = [np.repeat(5 * rng.normal(size=60), 4)[:, None] + np.zeros(2) for _ in range(2)]
+    shifted = [(b + 0.1 * rng.normal(size=b.shape)).reshape(120, 2, 2) for b in blocks]
+    scores = replace(base.scores, table=ScoreTable(COLOURS[:2], *shifted))
+    yield from coupling_warnings(replace(base, scores=scores))
+
+
+def _risks():
+    for shifts in ([3, 0], [3, 3, 0], [0, 0, 0]):
+        for copula, (correction, p_values) in product(
+            Copula, zip(Correction, PValues, strict=True)
+        ):
+            settings = RiskSettings(
+                bootstraps=99, correction=correction, p_values=p_values, copula=copula
+            )
+            yield from _ranked(_scores(shifts), settings)
+    yield from _ranked(_scores([1, 0], prompts=400), RiskSettings(bootstraps=99, paired=False))
+    weights = RiskSettings(bootstraps=5, copula=Copula.EMPIRICAL, weights=(1, 2))
+    yield from _ranked(_scores([3, 0], prompts=2), weights)
+    still = _scores([0, 0, 0], prompts=40)
+    same = replace(still, values=(still.values[0], still.values[0], 0 * still.values[2]))
+    yield from _ranked(same, RiskSettings(bootstraps=99, copula=Copula.EMPIRICAL))
+    opposed = tuple(values[:, :1] * (1, -1) for values in still.values)
+    yield from _ranked(
+        replace(still, values=opposed), RiskSettings(bootstraps=99, copula=Copula.EMPIRICAL)
+    )
+    one = same.with_metrics(METRICS[:1])
+    yield from _ranked(one, RiskSettings(bootstraps=99, copula=None))
+    yield from _orders()
+
+
+def _scores(shifts, prompts=60):
+    rng = np.random.default_rng(3)
+    own = tuple(f"q{at}" for at in range(prompts))
+    values = tuple(shift + rng.normal(size=(prompts, 2)) for shift in shifts)
+    k = len(shifts)
+    return RiskScores(COLOURS[:k], METRICS, (own,) * k, values)
+
+
+def _ranked(scores, settings):
+    report = risk_report(scores, settings)
+    for view in report.views:
+        yield risk_findings(report, view)
+
+
+def _orders():
+    """Yield what is said of every kind of order, of metrics that are merits and of others."""
+    report = risk_report(_scores([3, 1, 0, 0], prompts=40), RiskSettings(bootstraps=99))
+    turned = replace(report.view, mean_win_rates=-report.view.mean_win_rates)
+    yield risk_findings(report, turned)
+    for lower, unjudged, pairs, k in product(
+        (METRICS[:1], METRICS, ()),
+        ((), METRICS),
+        ((), [(0, 1), (0, 2), (0, 3)], [(0, 1)], [(0, 1), (2, 1), (3, 1)], _CIRCLE, _ONE_FREE),
+        (1, 4),
+    ):
+        known = replace(
+            report.scores, lower_is_better=frozenset(lower), unjudged=frozenset(unjudged)
+        )
+        wins = np.zeros((4, 4), dtype=bool)
+        for one, other in pairs:
+            wins[one, other] = True
+        order = SimpleNamespace(relative=SimpleNamespace(wins=wins))
+        view = replace(report.view, models=report.view.models[:k], dominance={Order.SECOND: order})
+        told = replace(report, scores=known)
+        yield risk_verdict(told, view)
+        yield from risk_warnings(told)
+
+
+_CIRCLE = [(0, 1), (1, 2), (2, 3), (3, 0)]
+_ONE_FREE = [(0, 1), (1, 2), (2, 3), (3, 1)]
+
+
+def _agreements():
+    for battles, votes, prompts, (alpha, low) in product(
+        (0, 1, 12), (1, 30), (1, 2, 200), ((None, None), (0.5, None), (0.5, 0.3))
+    ):
+        at = Agreement(alpha, low, low and 0.7, 0.1, 0.2, votes, votes, prompts)
+        yield agreement_findings(
+            AnnotatorAgreement(Selection(), 0.05, at, battles, 1200, max(battles, 1))
+        )
+
+
+def _experiments():
+    for gain, repeats in ((0.1, 5), (0.5, 40), (-0.5, 40), (0.0, 40)):
+        qualities = [
+            SimpleNamespace(
+                ranking=ranking, human=60, alpha=0.05, size=size, size_error=0.1, intersection=0.9
+            )
+            for ranking, size in ((Ranking.HUMAN, 3.0), (Ranking.PPR, 3.0 - gain))
+        ]
+        plan = SimpleNamespace(human=(60,), total=300)
+        result = SimpleNamespace(plan=plan, repeats=repeats, qualities=qualities)
+        yield resampling_verdict(result, JUDGE)
+
+
+def _own():
+    for n, low in product((1, 1200), (0.0, 0.4)):
+        yield own_agreement_words(OwnAgreement(JUDGE, 1, n, n, low, 1.0, 0.05))
+
+
+def _partings():
+    yield from parting_words(_reason(texts=("end", "control")))
+    for position, coupled in product((0, 1, 1200), (True, False)):
+        yield from parting_words(_reason(position=position, coupled=coupled))
+        yield from parting_words(_reason(position=position, options=False))
+    for ours, theirs, luck in product((0.7, 0.01), (0.1, 0.6), (-3.0, -0.5, 0.1, 5.0)):
+        yield from parting_words(_reason(chances=(ours, theirs), noises=(luck, 0.0)))
+    yield from parting_words(_reason(noises=(None, None)))
+    for seen, least in product(
+        ((True, True), (True, False), (False, True)), ((0.01, 0.0), (0.0, 0.01))
+    ):
+        yield from parting_words(_reason(seen=seen, least=least))
+    yield from parting_words(_reason(least=(None, 0.0), again=(True, False)))
+
+
+def _reason(
+    *,
+    position=3,
+    coupled=True,
+    options=True,
+    texts=("text", "text"),
+    chances=(0.7, 0.2),
+    noises=(0.4, 0.1),
+    seen=(True, True),
+    least=(0.01, 0.0),
+    again=(True, True),
+):
+    """Return why two answers parted; `seen`: whether each model saw the other's, and its own."""
+    mine, yours = (
+        Candidate(at + 1, "v", kind, chance, noise)
+        for at, (kind, chance, noise) in enumerate(zip(texts, chances, noises, strict=True))
+    )
+    theirs, own = seen
+    found = (
+        Option("v", texts[0], (mine, mine if theirs else None), (True, False)),
+        Option("u", texts[1], (yours if theirs else None, yours if own else None), (False, True)),
+    )
+    parting = Parting(0, position, "", (1, 2))
+    return Reason(parting, COLOURS[:2], coupled, found if options else (), least, again)
+
+
+def _replays():
+    yield replay_words(Replay("v", identical=True))
+    for gap in (None, 0.125):
+        yield replay_words(Replay("v", False, 3, 1, _ONE, gap))

@@ -290,7 +290,7 @@ def judged(right):
 
 @pytest.mark.parametrize(
     ("right", "repeats", "kind"),
-    [(0.95, 40, "narrow"), (0.95, 3, "Too early"), (0.5, 40, "Too early")],
+    [(0.95, 150, "narrow"), (0.95, 3, "Too early"), (0.5, 40, "Too early")],
 )
 def test_an_experiment_says_what_its_repeats_show(right, repeats, kind):
     plan = ResamplingPlan(total=300, human=(60,), repeats=repeats, draws=DRAWS)

@@ -1,12 +1,13 @@
 """Do rank-sets and intervals keep their promise? Against known truths, setting by setting.
 
-    python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--watch | --options]
+    python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--watch | --options | --judges]
 
 Each setting is drawn again and again; what is counted is how often the 95 % rank-sets of all models
 together hold the true ranks, and each interval the true win rate, by votes alone and
 prediction-powered. What is below the nominal level by more than three binomial errors is marked.
 With --watch somebody looks after every 20 votes: how often are the rank-sets right at all looks?
 With --options: marginal rank-sets, by the model that is covered least, and ties as half a win.
+With --judges: several judges together, beside the best of them alone.
 """
 
 from __future__ import annotations
@@ -43,8 +44,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="settings whose name has this word")
     parser.add_argument("--watch", action="store_true", help="at all looks together")
     parser.add_argument("--options", action="store_true", help="marginal sets, ties as half a win")
+    parser.add_argument("--judges", action="store_true", help="several together")
     given = parser.parse_args()
-    if given.options:
+    if given.judges:
+        head("setting", "judges", "max-t", "size", "intervals", "width")
+        lines = (judged(*one, given.repeats) for one in judged_settings() if given.only in one[0])
+    elif given.options:
         head("setting", *(f"{name} {what}" for name in OPTIONS for what in ("covered", "size")))
         lines = (optional(*one, given.repeats) for one in settings() if plain_votes(*one, given))
     elif given.watch:
@@ -92,6 +97,14 @@ def watched_settings() -> Iterator[Setting]:
     yield "k=5, spread 2", grown(5, spread=2.0)
 
 
+def judged_settings() -> Iterator[Setting]:
+    """Yield truths with one to three judges, who repeat .5, .45 and .4 of votes."""
+    for spread, bias in ((0.0, 0.0), (0.5, 0.0), (0.5, 0.3)):
+        for more in ((), (0.45,), (0.45, 0.4)):
+            name = f"k=5, 30 votes a pair, spread {spread:g}, toward the first {bias:g}"
+            yield name, plain(5, 30, spread, more_judges=more, toward_first=bias)
+
+
 def plain(k: int, votes: int, spread: float = 0.0, **changes: object) -> SimulatedTruth:
     pairs = k * (k - 1) // 2
     how = {"ties": 0.3, **changes}
@@ -117,6 +130,17 @@ def covered(name: str, truth: SimulatedTruth, repeats: int) -> str:
     sizes = ", ".join(f"{one.size:.2f}" for one in found)
     filled = f"{result.filled / result.repeats:.2f}"
     return row(name, *shares, sizes, *intervals(result), filled)
+
+
+def judged(name: str, truth: SimulatedTruth, repeats: int) -> str:
+    """Return how rank-sets and intervals of votes with all judges fare."""
+    result = simulate(SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T,)), bar(name))
+    sets = next(one for one in result.rank_sets if one.ranking is Ranking.PPR)
+    found = next(one for one in result.intervals if one.ranking is Ranking.PPR)
+    held = marked(sets.coverage, result.repeats), f"{sets.size:.3f}"
+    width = f"{found.width:.4f}"
+    judges = str(1 + len(truth.more_judges))
+    return row(name, judges, *held, marked(float(found.coverage.mean()), result.repeats), width)
 
 
 def plain_votes(name: str, truth: SimulatedTruth, given: argparse.Namespace) -> bool:

@@ -69,7 +69,7 @@ def check_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def selection_of(
     mode: str = "all",
-    judge: str | None = None,
+    judge: str | Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     category: str | None = None,
     language: str | None = None,
@@ -82,8 +82,12 @@ def selection_of(
     known = ("all", Mode.COUPLED, Mode.INDEPENDENT)
     if mode not in known:
         raise ArenaError(f"mode is one of {', '.join(known)}, not {mode!r}.")
+    # Named twice, a judge is one judge.
+    judges = dict.fromkeys([judge] if isinstance(judge, str) else judge or ())
+    first, *more = judges or (None,)
     return Selection(
-        judge=judge,
+        judge=first,
+        more_judges=tuple(more),
         mode=None if mode == "all" else Mode(mode),
         models=check_names(models),
         category=category,

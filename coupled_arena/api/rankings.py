@@ -33,7 +33,7 @@ def leaderboard(
     store: ArenaStore,
     *,
     source: Literal["ppr", "human", "judge"] | None = None,
-    judge: str | None = None,
+    judge: str | Sequence[str] | None = None,
     mode: Literal["all", "coupled", "independent"] = "all",
     alpha: float = 0.05,
     covariance: Literal["corrected", "published"] = "corrected",
@@ -55,8 +55,9 @@ def leaderboard(
     source : {"ppr", "human", "judge"}, optional
         Whose word counts; by default "ppr", votes with the help of verdicts, where a judge is
         named, else "human".
-    judge : str, optional
-        Judges are never pooled; needed for "ppr" and "judge" where the store has several.
+    judge : str or sequence of str, optional
+        Needed for "ppr" and "judge" where the store has several. Two or three for "ppr" help
+        votes together, each with a weight of its own, on the battles that all of them judged.
     mode : {"all", "coupled", "independent"}
         Which battles count.
     alpha : float
@@ -227,6 +228,7 @@ class BoardSettings:
         settings = {
             "source": answer["source"],
             **selected(selection),
+            "judge": selection.judges if selection.more_judges else selection.judge,
             **{name: answer[name] for name in used},
             "bradley_terry": self.bradley_terry,
         }

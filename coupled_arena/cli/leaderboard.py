@@ -17,6 +17,7 @@ from coupled_arena.cli.shared import (
     Voter,
     Weightings,
     check_level,
+    judges_of,
     listed,
     only_judge,
     reading,
@@ -31,7 +32,9 @@ def leaderboard(
         Literal["ppr", "human", "judge"] | None,
         typer.Option(help="Whose word counts.  [default: ppr with --judge, else human]"),
     ] = None,
-    judge: Annotated[str | None, typer.Option(help="The judge; judges are never pooled.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The judge, or with votes up to three together: A,B[,C].")
+    ] = None,
     mode: Annotated[
         Literal["all", "coupled", "independent"], typer.Option(help="Which battles count.")
     ] = "all",
@@ -73,10 +76,12 @@ def leaderboard(
     with reading(settings) as store:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(store)
+        judges = judges_of(store, judge)
         board = read_leaderboard(
             store,
             Selection(
-                judge=judge,
+                judge=judges[0] if judges else None,
+                more_judges=judges[1:],
                 mode=None if mode == "all" else Mode(mode),
                 models=listed(models) if models else None,
                 category=category,

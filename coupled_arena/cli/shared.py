@@ -70,6 +70,18 @@ def only_judge(store: Any) -> str:
     return named(store, "--judge")
 
 
+def judges_of(store: Any, text: str | None) -> tuple[str, ...]:
+    """Return the judges that a text names: one, whatever its name, or a list; each once."""
+    from coupled_arena.store.queries import comparisons
+
+    if text is None:
+        return ()
+    with store.cursor() as cursor:
+        known = comparisons.judges(cursor)
+    # A name without a comma that nobody has is told by whoever looks for its verdicts.
+    return (text,) if text in known or "," not in text else tuple(dict.fromkeys(listed(text)))
+
+
 def listed(text: str) -> tuple[str, ...]:
     """Return the items of a list separated by commas; of an empty text none."""
     items = tuple(item.strip() for item in text.split(",") if item.strip())

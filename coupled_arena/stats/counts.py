@@ -15,6 +15,9 @@ from coupled_arena.core.records import Outcome
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
+MOST_JUDGES = 3
+"""Judges whose verdicts can be taken together: each multiplies the kinds of comparisons by four."""
+
 OUTCOMES = tuple(Outcome)
 """The last axis of the counts: first, second, tie, both bad."""
 
@@ -128,16 +131,19 @@ def _without_diagonal(matrix: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class JudgedCounts:
-    """Votes and one judge's verdicts on the same comparisons, and verdicts alone.
+    """Votes and the verdicts of one judge or several on the same comparisons, and verdicts alone.
+
+    What several judges said of a comparison is one code: digits to the base of 4, the first judge's
+    first.
 
     Attributes
     ----------
     models : tuple of str
         Names of the k models.
-    labelled : ndarray of int64, shape (k, k, 4, 4)
+    labelled : ndarray of int64, shape (k, k, 4, 4**judges)
         ``labelled[a, b, h, g]`` comparisons with model a shown before model b have the vote
-        ``OUTCOMES[h]`` and the verdict ``OUTCOMES[g]``.
-    unlabelled : ndarray of int64, shape (k, k, 4)
+        ``OUTCOMES[h]`` and of one judge the verdict ``OUTCOMES[g]``.
+    unlabelled : ndarray of int64, shape (k, k, 4**judges)
         ``unlabelled[a, b, g]`` comparisons have that verdict and no vote.
 
     Raises
@@ -152,12 +158,19 @@ class JudgedCounts:
 
     def __post_init__(self) -> None:
         k, outcomes = len(self.models), len(OUTCOMES)
-        if self.labelled.shape != (k, k, outcomes, outcomes):
-            raise ValueError(f"Counts of {k} models cannot have the shape {self.labelled.shape}.")
+        codes = outcomes**self.judges
+        for counts, shape in (
+            (self.labelled, (k, k, outcomes, codes)),
+            (self.unlabelled, (k, k, codes)),
+        ):
+            if counts.shape != shape:
+                raise ValueError(f"Counts of {k} models cannot have the shape {counts.shape}.")
+        if (self.unlabelled < 0).any():
+            raise ValueError("Counts cannot be negative.")
         # A model against itself has a winner by chance alone.
         apart = ~np.eye(k, dtype=np.bool_)
         object.__setattr__(self, "labelled", self.labelled * apart[..., None, None])
-        unlabelled = PairCounts(self.models, self.unlabelled).counts * apart[..., None]
+        unlabelled = self.unlabelled.astype(np.int64, casting="safe") * apart[..., None]
         object.__setattr__(self, "unlabelled", unlabelled)
         _ = self.votes  # checks the names and signs
 
@@ -169,14 +182,23 @@ class JudgedCounts:
         return cls(votes.models, labelled, np.zeros_like(votes.counts))
 
     @property
+    def judges(self) -> int:
+        """How many judges the verdicts are of, 3 at most."""
+        codes = self.labelled.shape[-1] if self.labelled.ndim else 0
+        return next((j for j in range(1, MOST_JUDGES + 1) if len(OUTCOMES) ** j >= codes), 1)
+
+    @property
     def votes(self) -> PairCounts:
         """The votes on comparisons that have a verdict too."""
         return PairCounts(self.models, self.labelled.sum(3))
 
     @property
     def verdicts(self) -> PairCounts:
-        """All verdicts, with and without a vote."""
-        return PairCounts(self.models, self.labelled.sum(2) + self.unlabelled)
+        """All verdicts, with and without a vote; of several judges the first one's."""
+        codes = self.labelled.sum(2) + self.unlabelled
+        others = len(OUTCOMES) ** (self.judges - 1)
+        first = codes.reshape(*codes.shape[:2], len(OUTCOMES), others).sum(3)
+        return PairCounts(self.models, first)
 
     @property
     def with_both(self) -> JudgedCounts:

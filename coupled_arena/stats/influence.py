@@ -42,10 +42,10 @@ class Influence:
 
     Attributes
     ----------
-    labelled : ndarray of float64, shape (k, k, 4, 4, 2)
+    labelled : ndarray of float64, shape (k, k, 4, 4**judges, 2)
         ``[a, b, h, g, role]``: of a comparison of a, shown first, and b, with vote h and
         verdict g, for the model in the role: 0 is a, 1 is b.
-    unlabelled : ndarray of float64, shape (k, k, 4, 2)
+    unlabelled : ndarray of float64, shape (k, k, 4**judges, 2)
         ``[a, b, g, role]``: likewise without a vote.
     """
 
@@ -58,7 +58,7 @@ class Influence:
         vote: tuple[FloatArray, FloatArray],
         verdict: tuple[FloatArray, FloatArray],
         tuning: FloatArray,
-        scores: FloatArray,
+        scores: tuple[FloatArray, FloatArray],
     ) -> Influence:
         """Return the influence on weighted means of h - λg over votes and λg over verdicts.
 
@@ -70,16 +70,16 @@ class Influence:
             taken from it.
         tuning : ndarray of float64, shape (k, k, 2)
             λ, 0 where a cell lacks verdicts.
-        scores : ndarray of float64, shape (2, 4)
-            h and g of each outcome, see `coupled_arena.stats.tie_scores.TieScore`.
+        scores : tuple of ndarray of float64, shapes (2, 4) and (2, 4**judges)
+            h of each outcome, see `coupled_arena.stats.tie_scores.TieScore`, and g of each verdict.
         """
         labelled: list[FloatArray] = []
         unlabelled: list[FloatArray] = []
-        for role, score in enumerate(scores):
+        for role, (score, said) in enumerate(zip(*scores, strict=True)):
             w, c, per_verdict, mean, t = (_as_shown(x, role) for x in (*vote, *verdict, tuning))
-            change = score[:, None] - t[..., None, None] * score - c[..., None, None]
+            change = score[:, None] - t[..., None, None] * said - c[..., None, None]
             labelled.append(w[..., None, None] * change)
-            unlabelled.append((per_verdict * t)[..., None] * (score - mean[..., None]))
+            unlabelled.append((per_verdict * t)[..., None] * (said - mean[..., None]))
         return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
 
     def products(self, counts: JudgedCounts) -> PairProducts:

@@ -142,7 +142,7 @@ class BoardAddresses:
     def __init__(self, board: Leaderboard, *, mine: bool = False) -> None:
         selection = board.estimates.selection
         self._mine = mine
-        self._judge = selection.judge
+        self._judge, self._together = selection.judge, bool(selection.more_judges)
         self._base = _selected(selection)
         judged = board.source is BoardSource.JUDGE
         self._counted = (
@@ -166,7 +166,8 @@ class BoardAddresses:
             "both_bad": replace(people, ending=Ending.BOTH_BAD),
             "identical": replace(people, ending=Ending.IDENTICAL),
         }
-        if self._judge is not None:
+        # Battles that several have judged are more than a filter can ask for.
+        if self._judge is not None and not self._together:
             cells["judge_verdicts"] = replace(
                 self._base, word=Word.JUDGE, judge=self._judge, model=row.model
             )

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.leaderboard import read as read_module
+from coupled_arena.analysis.leaderboard.pairs import HeadToHead, MissingVotes
 from coupled_arena.analysis.leaderboard.read import BoardSource, LiveEstimates, read_estimates
-from coupled_arena.analysis.leaderboard.result import (
-    HeadToHead,
-    MissingVotes,
-    leaderboard,
-    read_leaderboard,
-)
+from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation

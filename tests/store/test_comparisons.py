@@ -85,13 +85,19 @@ class World:
         return None if not said else said.pop() if len(said) == 1 else "tie"
 
     def rows(self, name=None):
-        """Yield (battle, first, second, vote or None, human or None, verdict or None)."""
+        """Yield (battle, first, second, vote or None, human or None, verdict or None).
+
+        Of several judges the verdict is a tuple of theirs, if all gave one.
+        """
         for battle in self.battles:
             votes = [v for (b, _), v in self.votes.items() if b == battle.id] or [None]
             for vote in votes:
                 for i, j in combinations(range(len(battle.models)), 2):
                     human = vote and pairwise(vote.ranks, both_bad=vote.both_bad)[i, j].value
                     verdict = name and self.verdict(battle, name, i, j)
+                    if isinstance(name, tuple):
+                        said = tuple(self.verdict(battle, one, i, j) for one in name)
+                        verdict = said if all(said) else None
                     yield battle, battle.models[i], battle.models[j], vote, human, verdict
 
     def key(self, battle):
@@ -118,18 +124,35 @@ def test_votes_are_counted(world):
     assert _sparse(found.votes, found.models, (2, 3)) == expected
 
 
-@pytest.mark.parametrize("name", ["gpt", "other"])
+BOTH = ("gpt", "other")
+
+
+def of_judges(name):
+    """Return the selection of one judge, of several together, or of none."""
+    first, *more = name if isinstance(name, tuple) else (name,)
+    return Selection(judge=first, more_judges=tuple(more))
+
+
+def code_of(verdict):
+    """Return the code of a verdict: of several, their digits to the base of four."""
+    said = verdict if isinstance(verdict, tuple) else (verdict,)
+    return int("".join(str(OUTCOMES.index(one)) for one in said), 4)
+
+
+@pytest.mark.parametrize("name", ["gpt", "other", BOTH, BOTH[::-1], ("gpt", "other", "gpt")])
 def test_verdicts_meet_votes(world, name):
     with world.store.cursor() as cursor:
-        found = comparisons.count(cursor, Selection(judge=name))
+        found = comparisons.count(cursor, of_judges(name))
         assert (found.votes == comparisons.count(cursor, Selection()).votes).all()
     labelled, unlabelled = Counter(), Counter()
     for battle, a, b, _, human, verdict in world.rows(name):
         if verdict and human:
-            place = MODES.index(battle.mode), a, b, OUTCOMES.index(human), OUTCOMES.index(verdict)
+            place = MODES.index(battle.mode), a, b, OUTCOMES.index(human), code_of(verdict)
             labelled[place] += 1
         elif verdict:
-            unlabelled[MODES.index(battle.mode), a, b, OUTCOMES.index(verdict)] += 1
+            unlabelled[MODES.index(battle.mode), a, b, code_of(verdict)] += 1
+    assert labelled
+    assert unlabelled
     assert _sparse(found.labelled, found.models, (1, 2)) == labelled
     assert _sparse(found.unlabelled, found.models, (1, 2)) == unlabelled
 
@@ -173,32 +196,32 @@ def test_a_selection_counts_what_it_names(world, selection):
     assert found.models == tuple(sorted(selection.models or "abcde"))
 
 
-def random_cells(rng, k, *, judged):
+def random_cells(rng, k, judges):
     """Return cells with random numbers for every kind of comparison, as an array too."""
-    shape = (3, k, k, 5, 5) if judged else (3, k, k, 5)
+    shape = (3, k, k, 5, 1 + 4**judges) if judges else (3, k, k, 5)
     values = rng.normal(size=(*shape, 2))
     mode, a, b, human, *verdict = (axis.ravel() for axis in np.indices(shape))
     table = InfluenceCells(
         *(a, b, *values.reshape(-1, 2).T),
         mode=mode,
         human=human - 1,
-        verdict=verdict[0] - 1 if judged else None,
+        verdict=verdict[0] - 1 if judges else None,
     )
     return table, values
 
 
-@pytest.mark.parametrize("name", [None, "gpt"])
+@pytest.mark.parametrize("name", [None, "gpt", BOTH])
 def test_sums_over_prompts(world, name):
     """Gram matrix and squares against a loop over rows, for numbers without any structure."""
     models = ("b", "a", "d", "e", "c")
-    cells, values = random_cells(world.rng, 5, judged=name is not None)
+    cells, values = random_cells(world.rng, 5, len(of_judges(name).judges))
     added = defaultdict(lambda: np.zeros(5))
     pairs = defaultdict(lambda: np.zeros((5, 5)))
     voted = set()
     for battle, a, b, _, human, verdict in world.rows(name):
-        code = [0 if label is None else OUTCOMES.index(label) + 1 for label in (human, verdict)]
         if name and not verdict:
             continue
+        code = [0 if label is None else code_of(label) + 1 for label in (human, verdict)]
         if human:
             voted.add(world.key(battle))
         i, j = models.index(a), models.index(b)
@@ -208,7 +231,7 @@ def test_sums_over_prompts(world, name):
             pairs[world.key(battle)][m, o] += value
     with world.store.cursor() as cursor:
         assert clusters.clusters_overlap(cursor)
-        selection = Selection(judge=name)
+        selection = of_judges(name)
         gram, groups = clusters.cluster_gram(cursor, selection, models, cells)
         sums = clusters.cluster_squares(cursor, selection, models, cells)
         diagonal, same = clusters.cluster_diagonal(cursor, selection, models, cells)
@@ -221,11 +244,12 @@ def test_sums_over_prompts(world, name):
     assert (sums.clusters == met).all()
 
 
+@pytest.mark.parametrize("name", ["gpt", BOTH])
 @pytest.mark.parametrize("by_order", [False, True])
-def test_prompts_of_pairs(world, by_order):
+def test_prompts_of_pairs(world, by_order, name):
     """On how many prompts each pair was compared, against a loop over rows."""
     seen = defaultdict(set)
-    for battle, a, b, _, human, verdict in world.rows("gpt"):
+    for battle, a, b, _, human, verdict in world.rows(name):
         kinds = [
             *(["votes"] if human else []),
             *(["verdicts", "labelled" if human else "alone"] if verdict else []),
@@ -236,7 +260,7 @@ def test_prompts_of_pairs(world, by_order):
                 seen[kind, b, a].add(world.key(battle))
     models = ("b", "a", "d", "e", "c")
     with world.store.cursor() as cursor:
-        found = clusters.pair_prompts(cursor, Selection(judge="gpt"), models, by_order=by_order)
+        found = clusters.pair_prompts(cursor, of_judges(name), models, by_order=by_order)
     for kind in ("votes", "labelled", "alone", "verdicts"):
         expected = [[len(seen[kind, a, b]) * (a != b) for b in models] for a in models]
         assert getattr(found, kind).tolist() == expected, kind
@@ -257,6 +281,21 @@ def test_the_table_is_what_the_view_says(world):
     assert sorted(noted) == sorted(counted)
 
 
+def test_judges_of_a_model_that_answered_twice(store, new_battle, new_vote):
+    """Its answers are not told apart: who does not say the same of both calls it a tie."""
+    battle = new_battle("a", "a", "b", prompts=(Prompt("Why?"),), replies=())
+    store.add_battle(battle)
+    store.cast(new_vote(battle, 1, 2, 3))
+    for name, verdicts in {"x": ("first", "second"), "y": ("second", "second")}.items():
+        for place, said in enumerate(verdicts):
+            judge(store, name, battle, place, 2, said)
+    with store.cursor() as cursor:
+        found = comparisons.count(cursor, of_judges(("x", "y")))
+    assert _sparse(found.labelled, found.models, (1, 2)) == {
+        (MODES.index(battle.mode), "a", "b", 0, code_of(("tie", "second"))): 2
+    }
+
+
 def test_one_comparison_a_prompt_does_not_overlap(store, new_battle, new_vote):
     for text in ("one", "two"):
         battle = new_battle("a", "b", prompts=(Prompt(text),), replies=())
@@ -274,6 +313,8 @@ def test_names_that_nobody_knows(store, new_battle):
     with store.cursor() as cursor:
         with pytest.raises(StoreError, match=r"no judge 'gpt'.*none yet"):
             comparisons.count(cursor, Selection(judge="gpt"))
+        with pytest.raises(StoreError, match=r"At most 3 judges .* not 4: a, b, c, d"):
+            comparisons.count(cursor, Selection(judge="a", more_judges=("b", "c", "d")))
         with pytest.raises(StoreError, match=r"No battle has z.*a, b"):
             comparisons.count(cursor, Selection(models=("a", "z")))
 

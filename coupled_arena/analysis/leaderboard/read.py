@@ -19,7 +19,7 @@ from coupled_arena.analysis.leaderboard.influence_cells import (
 )
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.records import Mode
-from coupled_arena.stats.counts import JudgedCounts, PairCounts
+from coupled_arena.stats.counts import OUTCOMES, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import (
@@ -73,7 +73,7 @@ class BoardEstimates:
     identical : PairCounts
         The ties of identical replies, which nobody was asked about.
     judged : JudgedCounts
-        Comparisons with a verdict of the selected judge.
+        Comparisons with a verdict of the selected judge, or with one of each.
     by_source : mapping of BoardSource to Estimate
         Those that there are data for.
     modes : ModeComparison or None
@@ -136,14 +136,15 @@ def read_estimates(
     Parameters
     ----------
     judge_alone : bool
-        Whether to estimate from the verdicts alone, too.
+        Whether to estimate from the verdicts alone, too; not from those of several judges.
 
     Raises
     ------
     StoreError
-        The selection names a judge or model that the store does not know.
+        The selection names a judge or model that the store does not know, or too many judges.
     """
     version = store.version()
+    judge_alone = judge_alone and len(selection.judges) < 2
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
         stored = comparisons.count(cursor, selection)
@@ -260,6 +261,8 @@ def _compare_modes(counts: Counts) -> ModeComparison | None:
     tables = counts.votes.sum(1)
     if not tables.any():
         tables = counts.labelled.sum(3) + counts.unlabelled
+    if tables.shape[-1] > len(OUTCOMES):  # several judges, who have no verdict of their own
+        return None
     coupled, independent = (
         PairCounts(counts.models, tables[_MODES.index(mode)])
         for mode in (Mode.COUPLED, Mode.INDEPENDENT)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
+from coupled_arena.analysis.leaderboard.pairs import (
+    HeadToHead,
+    MissingVotes,
+    head_to_head,
+    missing_votes,
+)
 from coupled_arena.analysis.leaderboard.read import (
     BoardEstimates,
     BoardSource,
     Method,
     read_estimates,
 )
+from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.rank_sets import Cutoff, RankSets, Scope, intervals
-from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
+
+_ONE_JUDGE = "A board of verdicts alone is one judge's: several only help people's votes, together."
 
 
 @dataclass(frozen=True)
@@ -78,39 +85,6 @@ class Standing:
     def comparisons(self) -> int:
         """Comparisons that people's win-rate is a fraction of."""
         return self.human_votes + self.identical
-
-
-@dataclass(frozen=True)
-class HeadToHead:
-    """One model against another, whichever was shown first; ties include "both bad"."""
-
-    wins: int
-    losses: int
-    ties: int
-
-    @property
-    def comparisons(self) -> int:
-        """How often the two were compared."""
-        return self.wins + self.losses + self.ties
-
-    @property
-    def win_rate(self) -> float | None:
-        """Fraction of the comparisons that the model won, None without any."""
-        return self.wins / self.comparisons if self.comparisons else None
-
-    @property
-    def score(self) -> float | None:
-        """Wins and half the ties, as a fraction: one half where the two are even."""
-        return (self.wins + self.ties / 2) / self.comparisons if self.comparisons else None
-
-
-@dataclass(frozen=True)
-class MissingVotes:
-    """A pair that was compared too seldom, and how many comparisons it still needs."""
-
-    first: str
-    second: str
-    votes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +187,13 @@ def leaderboard(
     ------
     ValueError
         `alpha` is not between 0 and 1.
+    ArenaError
+        A board of verdicts alone is asked for, of several judges.
     """
     if source is None:
         source = BoardSource.PPR if estimates.selection.judge else BoardSource.HUMAN
+    if source is BoardSource.JUDGE and estimates.selection.more_judges:
+        raise ArenaError(_ONE_JUDGE)
     votes, ranks = estimates.votes, None
     if source in estimates.by_source:
         ranks = estimates.separation(source).rank_sets(alpha, cutoff, scope)
@@ -232,9 +210,9 @@ def leaderboard(
         cutoff=cutoff,
         scope=scope,
         standings=standings,
-        head_to_head=_head_to_head(order, shown),
+        head_to_head=head_to_head(order, shown),
         identical=int(estimates.identical.comparisons.sum()) // 2,
-        missing=_missing(named, votes),
+        missing=missing_votes(named, votes),
         idle=(*(model for model in votes.models if model not in named), *estimates.idle),
     )
 
@@ -276,21 +254,3 @@ def _placed(estimated: Estimate, ranks: RankSets) -> dict[str, Place]:
         )
         for i, model in enumerate(estimated.models)
     }
-
-
-def _head_to_head(order: list[int], counts: PairCounts) -> tuple[tuple[HeadToHead, ...], ...]:
-    wins, ties = counts.wins, counts.ties + counts.both_bad
-    return tuple(
-        tuple(HeadToHead(int(wins[i, j]), int(wins[j, i]), int(ties[i, j])) for j in order)
-        for i in order
-    )
-
-
-def _missing(models: tuple[str, ...], votes: PairCounts) -> tuple[MissingVotes, ...]:
-    n, place = votes.comparisons, votes.models.index
-    short = [
-        MissingVotes(a, b, int(MINIMUM_PER_PAIR - n[place(a), place(b)]))
-        for a, b in combinations(models, 2)
-        if n[place(a), place(b)] < MINIMUM_PER_PAIR
-    ]
-    return tuple(sorted(short, key=lambda pair: pair.votes))

@@ -17,6 +17,7 @@ from coupled_arena.stats.judges.verdict_scores import verdict_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
 from coupled_arena.store.queries.comparisons import Cursor, Selection
+from coupled_arena.store.queries.judged_together import judge_number
 from coupled_arena.store.tables import scores
 
 VERDICTS = "verdicts"
@@ -102,7 +103,7 @@ def _names(
     meanings: Mapping[str, bool],
 ) -> tuple[str, ...]:
     if selection.judge is not None:
-        comparisons.judge_number(cursor, selection.judge)
+        judge_number(cursor, selection.judge)
     if metrics is None:
         together = [name for name in replies.scored_together(cursor) if name not in COMPUTED]
         return (*together, *METRICS, *([VERDICTS] if selection.judge else []))

@@ -7,8 +7,9 @@ that people and the judge prefer a model, and strata s that the settings choose,
           - \lambda \bar g_{n,s}],
 
 where n counts comparisons with a vote and a verdict and N those with a verdict alone. Without a
-judge, λ = 0. Everything here is a function of counts: a comparison adds to the error of θ̂ what
-its cell of the counts says (`Influence`), and the covariance is the Gram matrix of these sums.
+judge, λ = 0; several have a λ each (`judges_together`). Everything here is a function of counts: a
+comparison adds to the error of θ̂ what its cell of the counts says (`Influence`), and the covariance
+is the Gram matrix of these sums.
 Where several votes share a prompt, prompts take the place of votes in all that says how exactly
 something is known (`PairPrompts`).
 
@@ -31,8 +32,8 @@ import numpy as np
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.ranking.judges_together import heard, verdict_scores
 from coupled_arena.stats.ranking.means import weighted_mean
-from coupled_arena.stats.ranking.power_tuning import power_tuning
 from coupled_arena.stats.ranking.prompts import (
     PairPrompts,
     degrees_alone,
@@ -81,7 +82,9 @@ class Estimate:
         Votes on one pair that would tell a model's win rate as exactly as its own do; prompts
         where votes share them.
     power_tuning : float
-        λ, the weight of the judge; 0 without one.
+        λ, the weight of the judge, or of several together; 0 without one.
+    judge_weights : tuple of float
+        The weight of each.
     human, judge_only : int
         Comparisons with a vote, and with a verdict alone.
     certain_size : ndarray of float64, shape (k,)
@@ -109,6 +112,7 @@ class Estimate:
     floor: FloatArray
     size: FloatArray
     power_tuning: float
+    judge_weights: tuple[float, ...]
     human: int
     judge_only: int
     certain_size: FloatArray
@@ -184,7 +188,7 @@ def estimate(
     prompts: PairPrompts | None = None,
     ties: TieScore = TieScore.LOSS,
 ) -> Estimate:
-    """Estimate win rates from votes and the verdicts of one judge, prediction-powered.
+    """Estimate win rates from votes and verdicts of one judge or several, prediction-powered.
 
     The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
     pair, and fills in what is missing, with a warning; see
@@ -205,7 +209,7 @@ def estimate(
     ties : TieScore
     """
     counts, absent = _with_votes(counts)
-    cells = StratumCells.of(counts, ties)
+    cells = StratumCells.of(counts, ties, verdict_scores(ties, counts.judges)[0])
     known = None if prompts is None else prompts.of(counts.models)
     weighting, fallback = _weighting_in_force(cells, known, weighting, kind)
     few: tuple[str, ...] = ()
@@ -228,10 +232,11 @@ def _estimated(
     strata = Strata.of(cells, known, weighting)
     thin = thin_pairs(cells, strata, ties) if weighting is Weighting.STRATIFIED else None
     share = None if thin is None else thin.share
-    tuning = power_tuning(cells, strata, weighting, share)
+    said = heard(counts, cells, known, weighting, share, ties)
+    tuning, cells, strata = said.tuning, said.cells, said.strata
     published = kind is Covariance.PUBLISHED
     theta, influence = weighted_mean(
-        cells, strata, weighting, tuning, thin, ties, published=published
+        cells, strata, weighting, tuning, thin, (ties.scores, said.scores), published=published
     )
     free = degrees_by_pair(cells, known, weighting, tuning)
     if thin is not None:
@@ -248,6 +253,7 @@ def _estimated(
         floor=certain_variance(cells, strata, weighting, share),
         size=size,
         power_tuning=tuning,
+        judge_weights=tuple(said.weights.tolist()),
         human=int(counts.labelled.sum()),
         judge_only=int(counts.unlabelled.sum()),
         certain_size=certain_size(strata.votes, weighting, share),

@@ -14,7 +14,6 @@ from coupled_arena.stats.ranking.strata import (
     stratum_weight,
 )
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs
-from coupled_arena.stats.tie_scores import TieScore
 
 
 def weighted_mean(
@@ -23,7 +22,7 @@ def weighted_mean(
     weighting: Weighting,
     weight_of_judge: float,
     thin: ThinPairs | None,
-    ties: TieScore,
+    scores: tuple[FloatArray, FloatArray],
     *,
     published: bool,
 ) -> tuple[FloatArray, Influence]:
@@ -35,7 +34,8 @@ def weighted_mean(
         λ.
     thin : ThinPairs or None
         Of the stratified mean.
-    ties : TieScore
+    scores : tuple of ndarray of float64
+        Of votes and of verdicts, as in `Influence.of_means`.
     published : bool
         Whether to divide as the paper's covariance does.
     """
@@ -57,8 +57,8 @@ def weighted_mean(
     total = theta.sum((1, 2))
     if thin is None:
         means = (per_vote, centre), (per_verdict, verdict_centre)
-        return total, Influence.of_means(*means, tuning, ties.scores)
+        return total, Influence.of_means(*means, tuning, scores)
     expected = thin.expected[..., None] - tuning * verdict_centre
     means = (per_vote, np.where(share < 1, expected, centre)), (per_verdict, verdict_centre)
     filled = v * ((1 - thin.share) * thin.expected).sum(axis=1)
-    return total + filled, thin.of_both(Influence.of_means(*means, tuning, ties.scores))
+    return total + filled, thin.of_both(Influence.of_means(*means, tuning, scores))

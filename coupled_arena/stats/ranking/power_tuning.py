@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.ranking.strata import FEWEST_ALONE, Strata, StratumCells, Weighting
 
 
+class Terms(NamedTuple):
+    """What λ follows from: λ² cost - 2 λ gain, times a number, is what the judge adds to variances.
+
+    With count weighting they are those of Algorithm 4 of the paper, and `scale` what it multiplies
+    their ratio by.
+    """
+
+    gain: float
+    cost: float
+    scale: float
+
+    @property
+    def tuning(self) -> float:
+        """λ, of one judge."""
+        if not self.cost > 0:
+            return 0.0
+        return float(np.clip(self.scale * (self.gain / self.cost), 0, 1))
+
+
 def power_tuning(
     cells: StratumCells, strata: Strata, weighting: Weighting, share: FloatArray | None = None
-) -> float:
-    """Return λ: the trace-minimising one, or with count weighting Algorithm 4 of the paper.
+) -> Terms:
+    """Return the terms of λ: the trace-minimising one, or with count weighting the paper's.
 
     `share` is the weight of pairs' own means, where they do not have all of it.
     """
@@ -22,14 +43,14 @@ def power_tuning(
     scatter_g = cells.gg - 2 * cells.g * g + cells.n * g**2
     scatter_verdict = cells.GG - 2 * cells.G * verdict + cells.N * verdict**2
     if weighting is Weighting.COUNT:
-        n, judge_only = cells.n.sum() / 2, cells.N.sum() / 2
-        if not judge_only or not scatter_verdict.sum():
-            return 0.0
-        ratio = scatter_hg.sum() / n**2 / (scatter_verdict.sum() / judge_only**2)
-        return float(np.clip(n / (n + judge_only) * ratio, 0, 1))
+        n, judge_only = float(cells.n.sum() / 2), float(cells.N.sum() / 2)
+        if not n or not judge_only:
+            return Terms(0.0, 0.0, 1.0)
+        cost = scatter_verdict.sum() / judge_only**2
+        return Terms(float(scatter_hg.sum() / n**2), float(cost), n / (n + judge_only))
     tuned = (strata.alone >= FEWEST_ALONE) * (1.0 if share is None else share[..., None] ** 2)
     labelled = tuned / np.maximum(s.n * (s.n - 1), 1)
     unlabelled = tuned / np.maximum(s.N * (s.N - 1), 1)
     gain = (scatter_hg * labelled).sum()
     cost = (scatter_g * labelled + scatter_verdict * unlabelled).sum()
-    return float(np.clip(gain / cost, 0, 1)) if cost > 0 else 0.0
+    return Terms(float(gain), float(cost), 1.0)

@@ -51,11 +51,17 @@ class StratumCells(NamedTuple):
     GG: FloatArray
 
     @classmethod
-    def of(cls, counts: JudgedCounts, ties: TieScore = TieScore.LOSS) -> StratumCells:
-        """Add up counts."""
+    def of(
+        cls,
+        counts: JudgedCounts,
+        ties: TieScore = TieScore.LOSS,
+        verdicts: FloatArray | None = None,
+    ) -> StratumCells:
+        """Add up counts; `verdicts` are the scores of verdicts, where not those of outcomes."""
         votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
         sizes, alone = votes.sum(2), counts.unlabelled.sum(2)
         scores = ties.scores
+        said = scores if verdicts is None else verdicts
 
         def sums(outcomes: IntArray, weights: FloatArray) -> FloatArray:
             return _by_position(outcomes @ weights[0], outcomes @ weights[1])
@@ -63,13 +69,13 @@ class StratumCells(NamedTuple):
         return cls(
             n=_by_position(sizes, sizes),
             h=sums(votes, scores),
-            g=sums(echoes, scores),
-            hg=_by_position(*(counts.labelled @ score @ score for score in scores)),
+            g=sums(echoes, said),
+            hg=_by_position(*(counts.labelled @ g @ h for h, g in zip(scores, said, strict=True))),
             hh=sums(votes, scores**2),
-            gg=sums(echoes, scores**2),
+            gg=sums(echoes, said**2),
             N=_by_position(alone, alone),
-            G=sums(counts.unlabelled, scores),
-            GG=sums(counts.unlabelled, scores**2),
+            G=sums(counts.unlabelled, said),
+            GG=sums(counts.unlabelled, said**2),
         )
 
     def pooled(self, weighting: Weighting) -> StratumCells:

@@ -38,7 +38,9 @@ class Rankings:
 
     @classmethod
     def apart(cls, counts: JudgedCounts) -> Self:
-        """Return the comparisons behind counts, each in a cluster of its own."""
+        """Return the comparisons behind counts of one judge, each in a cluster of its own."""
+        if counts.judges > 1:
+            raise ValueError("Comparisons in clusters have the verdict of one judge.")
         full = np.concatenate([counts.labelled, counts.unlabelled[..., None, :]], axis=2)
         first, second, vote, verdict = np.nonzero(full)
         times = full[first, second, vote, verdict]

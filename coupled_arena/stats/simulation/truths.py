@@ -63,6 +63,9 @@ class SimulatedTruth:
         design and in that of several voters.
     voters : int
         How many vote on each battle in the design of several voters.
+    more_judges : tuple of float
+        The quality of further judges, as `judge_quality`. Given the vote they judge apart from one
+        another; not in the clustered designs.
 
     Raises
     ------
@@ -80,6 +83,7 @@ class SimulatedTruth:
     design: Design = Design.BALANCED
     prompt_effect: float = 1.0
     voters: int = 10
+    more_judges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.strengths) < 2:
@@ -89,6 +93,10 @@ class SimulatedTruth:
         for name in ("ties", "judge_quality", "toward_first", "toward_last"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is a probability, not {getattr(self, name)}.")
+        if not all(0 <= quality <= 1 for quality in self.more_judges):
+            raise ValueError(f"Qualities of judges are probabilities, not {self.more_judges}.")
+        if self.more_judges and self.design in (Design.CLUSTERED, Design.VOTERS):
+            raise ValueError(f"The {self.design} design has one judge.")
         if self.ties == 1:
             raise ValueError("Where all comparisons are ties there is nothing to rank.")
         if self.prompt_effect < 0:
@@ -134,11 +142,11 @@ class SimulatedTruth:
 
         Returns
         -------
-        ndarray of int64, shape (k, k, 4, 4)
+        ndarray of int64, shape (k, k, 4, 4**judges)
             As in `JudgedCounts.labelled`.
         """
         law = self._law()
-        shape = (*law.shape[:2], len(OUTCOMES), len(OUTCOMES))
+        shape = (*law.shape[:2], len(OUTCOMES), len(OUTCOMES) ** (1 + len(self.more_judges)))
         return rng.multinomial(sizes, law).reshape(shape)
 
     def _preferred(self) -> FloatArray:
@@ -153,18 +161,26 @@ class SimulatedTruth:
         return (1 - self.ties) * np.average(preferred, axis=-1, weights=weights)
 
     def _law(self) -> FloatArray:
-        """Return the joint law of vote and verdict, shape (k, k, 16)."""
+        """Return the joint law of vote and verdicts, shape (k, k, 4**(1 + judges))."""
         vote = np.zeros((*self._preferred().shape, len(OUTCOMES)))
         vote[..., _FIRST] = self._preferred()
         vote[..., _SECOND] = vote[..., _FIRST].T
         vote[..., _TIE] = self.ties
+        joint = self._verdict(vote, self.judge_quality)
+        for quality in self.more_judges:
+            said = self._verdict(vote, quality) / np.where(vote > 0, vote, 1)[..., None]
+            joint = (joint[..., None] * said[..., None, :]).reshape(*vote.shape, -1)
+        return joint.reshape(*vote.shape[:2], -1)
+
+    def _verdict(self, vote: FloatArray, quality: float) -> FloatArray:
+        """Return the joint law of the vote and one judge's verdict, shape (k, k, 4, 4)."""
         repeated = vote[..., :, None] * np.eye(len(OUTCOMES))
         apart = vote[..., :, None] * vote[..., None, :]
-        joint = self.judge_quality * repeated + (1 - self.judge_quality) * apart
+        joint = quality * repeated + (1 - quality) * apart
         joint = _biased(joint, self.toward_first, _FIRST)
         joint[:-1, -1] = _biased(joint[:-1, -1], self.toward_last, _SECOND)
         joint[-1, :-1] = _biased(joint[-1, :-1], self.toward_last, _FIRST)
-        return joint.reshape(*vote.shape[:2], -1)
+        return joint
 
     def _sizes(self, rng: np.random.Generator, n: int) -> IntArray:
         """Return how many comparisons each ordered pair gets, shape (k, k)."""

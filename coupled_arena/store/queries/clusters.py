@@ -20,6 +20,7 @@ from coupled_arena.store.queries.comparisons import (
     condition_of,
     model_numbers,
 )
+from coupled_arena.store.queries.judged_together import judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +217,7 @@ def pair_prompts(
     by_order : bool
         Whether to tell the orders of presentation apart.
     """
-    known = model_numbers(cursor, selection)
+    known, verdicts = model_numbers(cursor, selection), judged(cursor, selection.judges)
     where, values = condition_of(cursor, selection, known)
     low, high = ("{0}", "{1}") if by_order else ("least({0}, {1})", "greatest({0}, {1})")
     pair = (column.format("model_a", "model_b") for column in (low, high))
@@ -232,7 +233,7 @@ def pair_prompts(
                 bool_or(judge_no = 0 and human is not null) as voted,
                 bool_or(judge_no > 0 and human is not null) as labelled,
                 bool_or(judge_no > 0 and human is null) as alone
-            from comparisons
+            from {verdicts.table}
             where {where} and model_a <> model_b and (judge_no > 0 or human is not null)
             group by all
         )
@@ -258,10 +259,12 @@ def _over_cells(
 ) -> list[tuple[Any, ...]]:
     """Run a query over ``added``: the selected comparisons with what they add."""
     wide = {} if cells.on_all is None else dict(_named(cells.on_all))
-    keys = {name: getattr(cells, name) for name in CODES if getattr(cells, name) is not None}
+    verdicts = judged(cursor, selection.judges)
+    codes = {**CODES, "verdict": verdicts.verdict}
+    keys = {name: getattr(cells, name) for name in codes if getattr(cells, name) is not None}
     table = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
     rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
-    also = "".join(f" and cells.{name} = {CODES[name].replace(name, f'c.{name}')}" for name in keys)
+    also = "".join(f" and cells.{name} = {codes[name].replace(name, f'c.{name}')}" for name in keys)
     known = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
     numbers = np.array([known[model] for model in models])
@@ -274,7 +277,7 @@ def _over_cells(
                 c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second,
                 {"".join(f"cells.{name}, " for name in wide)}
                 {"c.human is not null" if "human" in keys else "true"} as voted
-            from (select * from comparisons where {where} and {rows}) as c
+            from (select * from {verdicts.table} where {where} and {rows}) as c
             join (
                 select cell_table.*, l.model_no as no_a, r.model_no as no_b
                 from cell_table

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome
+from coupled_arena.store.queries.judged_together import judge_number, judged
 
 Cursor = duckdb.DuckDBPyConnection
 FloatArray = NDArray[np.float64]
@@ -35,6 +36,8 @@ class Selection:
     ----------
     judge : str or None
         The judge whose verdicts count; None: people's votes alone.
+    more_judges : tuple of str
+        Others that are taken together with it: see `judged_together`.
     models : tuple of str or None
         Only comparisons between these.
     voter : str or None
@@ -47,6 +50,12 @@ class Selection:
     category: str | None = None
     language: str | None = None
     voter: str | None = None
+    more_judges: tuple[str, ...] = ()
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """All judges whose verdicts count."""
+        return () if self.judge is None else (self.judge, *self.more_judges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +70,10 @@ class Counts:
         ``[mode, identical, a, b, h]``: a, shown before b, got the vote h. Modes and outcomes are
         in the order of `records.Mode` and `records.Outcome`; "identical" are ties of equal
         replies, which nobody was asked about.
-    labelled : ndarray of int64, shape (3, k, k, 4, 4)
-        ``[mode, a, b, h, g]``: those that have the verdict g of the selected judge too.
-    unlabelled : ndarray of int64, shape (3, k, k, 4)
+    labelled : ndarray of int64, shape (3, k, k, 4, 4**judges)
+        ``[mode, a, b, h, g]``: those that have the verdict g of the selected judge too (of several,
+        their code, as in `stats.counts.JudgedCounts`).
+    unlabelled : ndarray of int64, shape (3, k, k, 4**judges)
         ``[mode, a, b, g]``: a verdict and no vote.
     left_out : int
         Comparisons in none of these: votes that rank two answers apart that have the same words.
@@ -107,14 +117,14 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
     StoreError
         The store knows no such judge or model.
     """
-    known = model_numbers(cursor, selection)
+    known, verdicts = model_numbers(cursor, selection), judged(cursor, selection.judges)
     where, values = condition_of(cursor, selection, known)
     rows = cursor.execute(
         f"""
         select
             judge_no, identical, model_a, model_b, count(*) as n,
-            {CODES["mode"]} as mode, {CODES["human"]} as human, {CODES["verdict"]} as verdict
-        from comparisons
+            {CODES["mode"]} as mode, {CODES["human"]} as human, {verdicts.verdict} as verdict
+        from {verdicts.table}
         where {where}
         group by all
         """,
@@ -123,13 +133,13 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
     where, values = condition_of(cursor, replace(selection, judge=None), known, counted=False)
     query = f"select count(*) from comparisons where {where}"
     ((left_out,),) = cursor.execute(query, values).fetchall()
-    return _tabulate({name: np.asarray(column) for name, column in rows.items()}, known, left_out)
+    found = {name: np.asarray(column) for name, column in rows.items()}
+    return _tabulate(found, known, left_out, verdicts.codes)
 
 
 CODES = {
     "mode": "enum_code(mode)",
     "human": "coalesce(enum_code(human)::tinyint, -1)",
-    "verdict": "coalesce(enum_code(verdict)::tinyint, -1)",
 }
 
 
@@ -174,37 +184,21 @@ def condition_of(
     return " and ".join(conditions), values
 
 
-def judge_number(cursor: Cursor, judge: str) -> int:
-    """Return the number of a judge.
-
-    Raises
-    ------
-    StoreError
-        The store knows no such judge.
-    """
-    judges = dict(cursor.execute("select judge, judge_no from judges order by judge").fetchall())
-    if judge not in judges:
-        raise StoreError(
-            f"There is no judge {judge!r}. Judges here: {', '.join(judges) or 'none yet'}."
-        )
-    return judges[judge]
-
-
-def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int) -> Counts:
+def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int, codes: int) -> Counts:
     k, outcomes = len(known), len(_OUTCOMES)
     places = np.full(max(known.values(), default=0) + 1, -1)
     places[list(known.values())] = np.arange(k)
     a, b, n = places[rows["model_a"]], places[rows["model_b"]], rows["n"]
     mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
     votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
-    labelled = np.zeros((len(Mode), k, k, outcomes, outcomes), dtype=np.int64)
-    unlabelled = np.zeros((len(Mode), k, k, outcomes), dtype=np.int64)
-    judged, voted = rows["judge_no"] > 0, human >= 0
-    at = ~judged & voted
+    labelled = np.zeros((len(Mode), k, k, outcomes, codes), dtype=np.int64)
+    unlabelled = np.zeros((len(Mode), k, k, codes), dtype=np.int64)
+    by_judge, voted = rows["judge_no"] > 0, human >= 0
+    at = ~by_judge & voted
     np.add.at(votes, (mode[at], rows["identical"][at].astype(int), a[at], b[at], human[at]), n[at])
-    at = judged & voted
+    at = by_judge & voted
     np.add.at(labelled, (mode[at], a[at], b[at], human[at], verdict[at]), n[at])
-    at = judged & ~voted
+    at = by_judge & ~voted
     np.add.at(unlabelled, (mode[at], a[at], b[at], verdict[at]), n[at])
     return Counts(tuple(known), votes, labelled, unlabelled, left_out)
 

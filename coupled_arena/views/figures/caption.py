@@ -162,7 +162,8 @@ def _verdicts_of(board: Leaderboard) -> str:
 
 
 def _judge(board: Leaderboard) -> str:
-    return shortened(board.estimates.selection.judge or _("the judge"))
+    judges = board.estimates.selection.judges
+    return ", ".join(shortened(judge) for judge in judges) or _("the judge")
 
 
 def _filters(selection: Selection) -> list[str]:

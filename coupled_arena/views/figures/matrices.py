@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.leaderboard.result import HeadToHead, Leaderboard
+from coupled_arena.analysis.leaderboard.pairs import HeadToHead
+from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.language import _
 from coupled_arena.stats.coupling.modes import ModeComparison, stars
 from coupled_arena.views.figures.caption import caption, mode_caption, mode_method

@@ -8,8 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from coupled_arena.analysis.leaderboard.pairs import HeadToHead
 from coupled_arena.analysis.leaderboard.read import BoardSource
-from coupled_arena.analysis.leaderboard.result import HeadToHead, Leaderboard, Place, Standing
+from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
@@ -242,10 +243,12 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "models": standings(board).records(),
         "without_votes": list(board.idle),
         "source": board.source.value,
-        "judge": estimates.selection.judge,
+        "judge": None if estimates.selection.more_judges else estimates.selection.judge,
+        "judges": list(estimates.selection.judges),
         "mode": board.mode.value if board.mode else "all",
         "voter": estimates.selection.voter,
         "lambda": estimate.power_tuning if estimate else 0.0,
+        "lambdas": _weights(board),
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
         "left_out": estimates.left_out,
@@ -269,6 +272,13 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
     return answer
 
 
+def _weights(board: Leaderboard) -> list[float]:
+    """Return λ of each judge."""
+    if board.estimate is None or board.source is not BoardSource.PPR:
+        return [0.0] * len(board.estimates.selection.judges)
+    return list(board.estimate.judge_weights)
+
+
 def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     """Return a leaderboard for a terminal."""
     answer = board_answer(board)
@@ -276,6 +286,10 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     shown = standings(board).showing("model", "rank_low", "win_rate", "low", "human_votes")
     lines = [answer["verdict"], shown.text()]
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
+    if len(answer["judges"]) > 1:
+        said = zip(answer["judges"], answer["lambdas"], strict=True)
+        each = ", ".join(f"{judge} {weight:.3f}" for judge, weight in said)
+        lines.append(f"weights of the judges, where all of them judged: {each}")
     if found:
         lines.append(bradley_terry_table(found).text())
     return "\n".join([*lines, *answer["warnings"]])

@@ -8,8 +8,9 @@ from statistics import fmean
 import numpy as np
 from markupsafe import Markup
 
+from coupled_arena.analysis.leaderboard.pairs import MissingVotes
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
-from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
+from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
@@ -27,9 +28,9 @@ _BOLD = {"bold": Markup("<b>"), "end": Markup("</b>")}  # around what a translat
 def board_warnings(board: Leaderboard) -> tuple[str, ...]:
     """Return sentences on what this board cannot say yet, and what would help."""
     own = board.estimate.warnings if board.estimate else ()
+    judges = board.estimates.selection.judges
     if board.source is not BoardSource.HUMAN and board.estimate is None:
-        judge = board.estimates.selection.judge
-        own = (_("{judge} has no verdict here that this board could use.").format(judge=judge),)
+        own = (_unheard(judges),)
     return (
         *_meaning(board),
         *_mixture(board.estimates.mixed),
@@ -45,18 +46,19 @@ def judge_words(board: Leaderboard) -> Markup:
     human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     if not human or not powered:
         return Markup("")
-    tuning = board.estimates.by_source[BoardSource.PPR].power_tuning
     before, after = (fmean(of.values()) for of in (human, powered))
-    said = _(
+    said = ngettext(
         "With this judge a model keeps {after} possible ranks on average, instead of {before} by "
-        "people alone. Its verdicts weigh {weight}: 0 ignores the judge, 1 takes it as seriously "
-        "as people. {saved}"
+        "people alone. {weights} {saved}",
+        "With these judges a model keeps {after} possible ranks on average, instead of {before} by "
+        "people alone. {weights} {saved}",
+        len(board.estimates.selection.judges),
     )
     return paragraph(
         Markup(said).format(
             after=bold(f"{after:.1f}"),
             before=bold(f"{before:.1f}"),
-            weight=bold(f"\N{GREEK SMALL LETTER LAMDA} = {tuning:.2f}"),
+            weights=_weights(board.estimates),
             saved=_saved(board.estimates),
         )
     )
@@ -84,6 +86,35 @@ def nothing_counted(board: Leaderboard) -> str:
     if board.source is not BoardSource.HUMAN:
         return _("No verdicts that this board could use.")
     return _("No votes yet. Cast the first one in the Battle tab.")
+
+
+def _unheard(judges: tuple[str, ...]) -> str:
+    """Say that there is nothing for a board to hear of its judges."""
+    if len(judges) == 1:
+        return _("{judge} has no verdict here that this board could use.").format(judge=judges[0])
+    return _("{judges} have no verdicts on one battle here that this board could use.").format(
+        judges=named(judges)
+    )
+
+
+def _weights(estimates: BoardEstimates) -> Markup:
+    """Say what the verdicts of each judge weigh."""
+    estimate, judges = estimates.by_source[BoardSource.PPR], estimates.selection.judges
+    total = bold(f"\N{GREEK SMALL LETTER LAMDA} = {estimate.power_tuning:.2f}")
+    if len(judges) == 1:
+        said = _(
+            "Its verdicts weigh {total}: 0 ignores the judge, 1 takes it as seriously as people."
+        )
+        return Markup(said).format(total=total)
+    said = _(
+        "Where all of them judged, their verdicts weigh {weights}, together {total}: 0 ignores the "
+        "judges, 1 takes them as seriously as people."
+    )
+    weights = Markup(", ").join(
+        Markup("{} <b>{:.2f}</b>").format(judge, weight)
+        for judge, weight in zip(judges, estimate.judge_weights, strict=True)
+    )
+    return Markup(said).format(weights=weights, total=total)
 
 
 def _saved(estimates: BoardEstimates) -> Markup:

@@ -1,0 +1,144 @@
+r"""Several judges beside people's votes: what each weighs, and the one score that they give.
+
+With g the vector of what J judges say, the weights minimise the same sum of variances as λ does of
+one judge:
+
+.. math:: \min_\lambda\; \lambda^\top C \lambda - 2\, b^\top \lambda
+          \quad\text{with}\quad \lambda_j \ge 0,\; \sum_j \lambda_j \le 1,
+
+where C are the (co)variances of the judges within pairs of models and b their covariances with
+votes, so that judges together are heard no more than people. In all that follows they are one judge
+with a finer score: λ is the sum of the weights, and the score the mean that they make of g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts
+from coupled_arena.stats.ranking.power_tuning import Terms, power_tuning
+from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.ranking.strata import Strata, StratumCells, Weighting
+from coupled_arena.stats.tie_scores import TieScore
+
+_SAME = 1e-10  # of the largest eigenvalue: judges nearer than this to saying the same are one
+_ROUNDING = 1e-12
+
+
+class Heard(NamedTuple):
+    """How judges are heard.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (judges,)
+        λ of each.
+    tuning : float
+        Their sum.
+    scores : ndarray of float64, shape (2, 4**judges)
+        Of each verdict, for the model shown first and for the other.
+    cells : StratumCells
+    strata : Strata
+        With these scores.
+    """
+
+    weights: FloatArray
+    tuning: float
+    scores: FloatArray
+    cells: StratumCells
+    strata: Strata
+
+
+def heard(
+    counts: JudgedCounts,
+    cells: StratumCells,
+    prompts: PairPrompts | None,
+    weighting: Weighting,
+    share: FloatArray | None,
+    ties: TieScore,
+) -> Heard:
+    """Weigh the judges of some counts.
+
+    Parameters
+    ----------
+    counts : JudgedCounts
+    cells : StratumCells
+        Of these counts, by the first judge's scores.
+    prompts, weighting, ties
+        As in `estimate`.
+    share : ndarray of float64, shape (k, k), or None
+        The weight of pairs' own means, where they do not have all of it.
+    """
+    each = verdict_scores(ties, counts.judges)
+
+    def summed(scores: FloatArray) -> tuple[StratumCells, Strata]:
+        found = cells if counts.judges == 1 else StratumCells.of(counts, ties, scores)
+        return found, Strata.of(found, prompts, weighting)
+
+    def terms(scores: FloatArray) -> Terms:
+        return power_tuning(*summed(scores), weighting, share)
+
+    if counts.judges == 1:
+        tuning = terms(each[0]).tuning
+        return Heard(np.array([tuning]), tuning, each[0], *summed(each[0]))
+    alone = [terms(scores) for scores in each]
+    cost = np.diag([one.cost for one in alone])
+    for i, j in combinations(range(len(each)), 2):
+        both = terms(each[i] + each[j]).cost
+        cost[i, j] = cost[j, i] = (both - alone[i].cost - alone[j].cost) / 2
+    weights = least(np.array([one.scale * one.gain for one in alone]), cost)
+    tuning = float(weights.sum())
+    shares = weights / tuning if tuning > 0 else np.full(len(each), 1 / len(each))
+    scores = np.tensordot(shares, each, axes=1)
+    return Heard(weights, tuning, scores, *summed(scores))
+
+
+def verdict_scores(ties: TieScore, judges: int) -> FloatArray:
+    """Return what each judge says of both models by each code, shape (judges, 2, 4**judges)."""
+    digits = np.indices((len(OUTCOMES),) * judges).reshape(judges, -1)
+    return np.stack([ties.scores[:, digit] for digit in digits])
+
+
+def least(gain: FloatArray, cost: FloatArray) -> FloatArray:
+    """Return the weights w that minimise w' cost w - 2 gain' w; none negative, nor their sum > 1.
+
+    Where judges say the same, so that weights are not unique, they are as even as can be.
+    """
+    best, lowest = np.zeros(len(gain)), 0.0
+    for weights in _candidates(gain, cost):
+        if (weights < -_ROUNDING).any() or weights.sum() > 1 + _ROUNDING:
+            continue
+        height = float(weights @ cost @ weights - 2 * gain @ weights)
+        if height < lowest - _ROUNDING * abs(lowest):
+            best, lowest = np.maximum(weights, 0), height
+    return best
+
+
+def _candidates(gain: FloatArray, cost: FloatArray) -> Iterator[FloatArray]:
+    """Yield the lowest point of every face of the allowed weights, the largest faces first."""
+    everyone = range(len(gain))
+    for size in reversed(everyone):
+        for chosen in combinations(everyone, size + 1):
+            at = np.array(chosen)
+            inside = _pseudo_inverse(cost[np.ix_(at, at)])
+            for sum_is_one in (False, True):
+                weights = np.zeros(len(gain))
+                weights[at] = inside @ gain[at]
+                if sum_is_one:
+                    weights[at] = _on_the_edge(gain[at], cost[np.ix_(at, at)])
+                yield weights
+
+
+def _on_the_edge(gain: FloatArray, cost: FloatArray) -> FloatArray:
+    """Return the lowest point of all weights whose sum is 1."""
+    start = np.full(len(gain), 1 / len(gain))
+    along = np.eye(len(gain)) - 1 / len(gain)
+    step = _pseudo_inverse(along @ cost @ along) @ (along @ (gain - cost @ start))
+    return start + along @ step
+
+
+def _pseudo_inverse(matrix: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.pinv(matrix, rcond=_SAME, hermitian=True), dtype=np.float64)

@@ -1,0 +1,215 @@
+"""Boards with several judges, from a store: what counts, what is refused, what is said."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import coupled_arena as ca
+from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_estimates
+from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Prompt
+from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.addresses import BoardAddresses
+from coupled_arena.views.words.leaderboard import board_warnings, judge_words
+from tests.batches import at_once, judge
+from tests.stats.several_judges import by_pairs, score
+from tests.store.conftest import make_battle, make_vote
+
+MODELS, JUDGES = "abc", ("x", "y")
+SAID = ("first", "second", "tie")
+RANKS = ((1, 2), (2, 1), (1, 1))
+TOGETHER = Selection(judge="x", more_judges=("y",))
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Battles of two: (models, votes, verdicts of x and y or None), each on its own prompt."""
+    rng = np.random.default_rng(12)
+    battles = []
+    for number in range(540):
+        a, b = list(combinations(range(3), 2))[number % 3]
+        lean = rng.normal(0.4, 2.0)
+        votes = [int(rng.choice(3, p=_law(lean))) for _ in range(max(number % 5 - 2, 0))]
+        verdicts = [int(rng.choice(3, p=_law(1.5 * lean))) for _ in JUDGES]
+        missing = number % 11
+        battles.append(
+            ((a, b), votes, [v if missing != j else None for j, v in enumerate(verdicts)])
+        )
+    return battles
+
+
+def _law(lean):
+    first = 0.8 / (1 + np.exp(-lean))
+    return [first, 0.8 - first, 0.2]
+
+
+@pytest.fixture(scope="module")
+def path(drawn, tmp_path_factory):
+    path = tmp_path_factory.mktemp("judges") / "arena.duckdb"
+    with Store.open(path) as store, at_once(store) as batch:
+        for number, (pair, votes, verdicts) in enumerate(drawn):
+            names = [MODELS[i] for i in pair]
+            battle = make_battle(*names, prompts=(Prompt(f"Why {number}?"),), replies=())
+            batch.add_battle(battle)
+            for voter, vote in enumerate(votes):
+                batch.cast(make_vote(battle, *RANKS[vote], voter=f"voter {voter}"))
+            for name, said in zip((*JUDGES, "x, y"), (*verdicts, verdicts[0]), strict=True):
+                if said is not None:
+                    judge(batch, name, battle, 0, 1, SAID[said])
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(path):
+    with Store.open(path, read_only=True) as opened:
+        yield opened
+
+
+def in_both(drawn):
+    """Return (prompt, a, b, vote, verdicts) of votes, and (prompt, a, b, verdicts) of others."""
+    judged = [(n, *one) for n, one in enumerate(drawn) if None not in one[2]]
+    votes = [(n, *pair, h, tuple(g)) for n, pair, said, g in judged for h in said]
+    return votes, [(n, *pair, tuple(g)) for n, pair, said, g in judged if not said]
+
+
+def of_prompts(votes, alone, tuning):
+    """Return the covariance of the stratified mean by loops over prompts."""
+    sums = {}
+    for i, j in combinations(range(3), 2):
+        for rows, weight in ((votes, 1.0), (alone, -1.0)):
+            here = [row for row in rows if (row[1], row[2]) == (i, j)]
+            value = []
+            for row in here:
+                judged = [
+                    sum(
+                        t * score(g, role, half=False) for t, g in zip(tuning, row[-1], strict=True)
+                    )
+                    for role in range(2)
+                ]
+                vote = (
+                    [score(row[3], role, half=False) for role in range(2)] if weight > 0 else (0, 0)
+                )
+                value.append([v - g for v, g in zip(vote, judged, strict=True)])
+            value = np.array(value) - np.mean(value, axis=0)
+            prompts = len({row[0] for row in here})
+            value *= np.sqrt(prompts / (prompts - 1)) / len(here) / 2
+            for row, both in zip(here, value, strict=True):
+                total = sums.setdefault(row[0], np.zeros(3))
+                total[[i, j]] += both
+    return sum(np.outer(s, s) for s in sums.values())
+
+
+def test_the_board_is_what_loops_over_prompts_make_of_battles_that_both_judged(drawn, store):
+    votes, alone = in_both(drawn)
+    assert len(alone) < sum(not said for _, said, _ in drawn)  # some only one has judged
+    rows = [row[1:] for row in votes], [row[1:] for row in alone]
+    theta, _, tuning = by_pairs(*rows, 3, 2)
+    found = read_estimates(store, TOGETHER)
+    together = found.by_source[BoardSource.PPR]
+    assert (together.human, together.judge_only) == (len(votes), len(alone))
+    assert together.judge_weights == pytest.approx(tuning, abs=1e-10)
+    assert (np.array(tuning) > 0.05).all()
+    assert together.theta == pytest.approx(theta, abs=1e-10)
+    assert together.covariance == pytest.approx(of_prompts(votes, alone, tuning), abs=1e-10)
+    assert together.clusters == len({row[0] for row in votes})
+    everyone = read_estimates(store).by_source[BoardSource.HUMAN]
+    assert found.by_source[BoardSource.HUMAN].theta == pytest.approx(everyone.theta, abs=0)
+    assert BoardSource.JUDGE not in found.by_source
+    twice = read_estimates(store, Selection(judge="y", more_judges=("x",)))
+    assert twice.by_source[BoardSource.PPR].judge_weights == pytest.approx(tuning[::-1], abs=1e-10)
+
+
+@pytest.mark.parametrize("weighting", list(Weighting))
+def test_a_judge_of_two_names_is_one(store, weighting):
+    method = Method(weighting)
+    one = read_estimates(store, Selection(judge="x"), method).by_source[BoardSource.PPR]
+    both = Selection(judge="x", more_judges=("x, y",))  # who says the same
+    two = read_estimates(store, both, method).by_source[BoardSource.PPR]
+    assert sum(two.judge_weights) == pytest.approx(one.power_tuning, abs=1e-10)
+    assert one.power_tuning > 0.1
+    for name in ("theta", "covariance", "degrees", "floor", "size"):
+        assert getattr(two, name) == pytest.approx(getattr(one, name), abs=1e-10), name
+
+
+def test_what_is_said_of_several_judges(store):
+    board = read_leaderboard(store, TOGETHER)
+    x, y = board.estimate.judge_weights
+    said = judge_words(board)
+    assert "With these judges a model keeps" in said
+    assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
+    row = board.standings[0]
+    to, alone = BoardAddresses(board), BoardAddresses(read_leaderboard(store, Selection(judge="x")))
+    assert to.standing(row, "judge_verdicts") is None
+    assert "judge=x" in alone.standing(row, "judge_verdicts")
+    with pytest.raises(ArenaError, match="verdicts alone is one judge's"):
+        leaderboard(board.estimates, source=BoardSource.JUDGE)
+    assert ca.plot(ca.leaderboard(ca.open(store.path), judge=JUDGES), "rank_sets")
+
+
+def test_judges_without_a_battle_in_common(store):
+    with Store.in_memory() as other:
+        for name in JUDGES:
+            battle = make_battle("a", "b", prompts=(Prompt(f"Why {name}?"),), replies=())
+            other.add_battle(battle)
+            other.cast(make_vote(battle, 1, 2))
+            judge(other, name, battle, 0, 1, "first")
+        board = read_leaderboard(other, TOGETHER)
+    assert board.estimate is None
+    assert "x and y have no verdicts on one battle here that this board could use." in (
+        board_warnings(board)
+    )
+
+
+def test_the_command_and_the_function_say_which_judges(path, call):
+    def answer(*options):
+        code, out, err = call("leaderboard", "--db", path, "--json", *options)
+        assert code == 0, err
+        return json.loads(out)
+
+    both = answer("--judge", "x,y, x")
+    assert (both["judge"], both["judges"], both["source"]) == (None, ["x", "y"], "ppr")
+    assert both["lambda"] == pytest.approx(sum(both["lambdas"]), abs=1e-12)
+    assert len(both["lambdas"]) == 2
+    result = ca.leaderboard(ca.open(path), judge=("x", "y", "x"))
+    assert result.to_dict() == both
+    assert result.settings["judge"] == ("x", "y")
+    one = answer("--judge", "x,x")
+    assert one == answer("--judge", "x")
+    assert (one["judge"], one["judges"], one["lambdas"]) == ("x", ["x"], [one["lambda"]])
+    assert answer("--judge", "x, y")["judge"] == "x, y"  # there is a judge of this name
+    people = answer("--judge", "x,y", "--source", "human")
+    assert (people["judges"], people["lambdas"]) == (["x", "y"], [0.0, 0.0])
+    assert answer()["judges"] == []
+    code, out, _ = call("leaderboard", "--db", path, "--judge", "x,y")
+    weights = ", ".join(f"{j} {w:.3f}" for j, w in zip("xy", both["lambdas"], strict=True))
+    assert code == 0
+    assert f"weights of the judges, where all of them judged: {weights}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--judge", "x,nobody"], "There is no judge 'nobody'. Judges here: x, x, y, y."),
+        (["--judge", "x,y,v,w"], "At most 3 judges can be taken together, not 4: x, y, v, w."),
+        (["--judge", "x,y", "--source", "judge"], "verdicts alone is one judge's"),
+        (["--judge", ","], "names nothing"),
+    ],
+)
+def test_judges_that_cannot_be_taken_together(path, call, options, why):
+    code, out, err = call("leaderboard", "--db", path, *options)
+    assert (code, out) == (1, "")
+    assert why in err
+
+
+def test_names_of_judges_in_python(path):
+    with pytest.raises(ArenaError, match="no judge 'nobody'"):
+        ca.leaderboard(ca.open(path), judge=["x", "nobody"])
+    with pytest.raises(ArenaError, match="no judge 'x,y'"):
+        ca.leaderboard(ca.open(path), judge="x,y")

@@ -125,6 +125,9 @@ def simulate(
     judge_quality: Annotated[
         float, typer.Option(help="Probability that the verdict repeats the vote.")
     ] = 0.5,
+    more_judges: Annotated[
+        str | None, typer.Option(help="That of further judges, taken together with it: Q[,Q].")
+    ] = None,
     toward_first: Annotated[
         float, typer.Option(help="Probability that the verdict goes to whom is shown first.")
     ] = 0.0,
@@ -179,6 +182,7 @@ def simulate(
             judge_only=judge_only,
             ties=ties,
             judge_quality=judge_quality,
+            more_judges=_numbers(more_judges, float) if more_judges else (),
             toward_first=toward_first,
             toward_last=toward_last,
             design=truths.Design(design),

@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 
 from coupled_arena.core.records import Outcome
 
+MOST_JUDGES = 3
+"""Judges whose verdicts can be taken together: each multiplies the kinds of comparisons by four."""
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import MOST_JUDGES
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-
-MOST_JUDGES = 3
-"""Judges whose verdicts can be taken together: each multiplies the kinds of comparisons by four."""
 
 OUTCOMES = tuple(Outcome)
 """The last axis of the counts: first, second, tie, both bad."""

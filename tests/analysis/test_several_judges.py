@@ -138,12 +138,21 @@ def test_a_judge_of_two_names_is_one(store, weighting):
         assert getattr(two, name) == pytest.approx(getattr(one, name), abs=1e-10), name
 
 
-def test_what_is_said_of_several_judges(store):
+def test_what_is_said_of_several_judges(drawn, store):
     board = read_leaderboard(store, TOGETHER)
     x, y = board.estimate.judge_weights
     said = judge_words(board)
     assert "With these judges a model keeps" in said
     assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
+    votes = sum(len(said) for _, said, _ in drawn)
+    others = votes - len(in_both(drawn)[0])
+    warning = (
+        f"{others} of {votes} votes do not count here: not all of the judges have judged them."
+    )
+    assert warning in board_warnings(board)
+    people = leaderboard(board.estimates, source=BoardSource.HUMAN)
+    for plain in (people, read_leaderboard(store, Selection(judge="x"))):
+        assert not any("do not count here" in said for said in board_warnings(plain))
     row = board.standings[0]
     to, alone = BoardAddresses(board), BoardAddresses(read_leaderboard(store, Selection(judge="x")))
     assert to.standing(row, "judge_verdicts") is None

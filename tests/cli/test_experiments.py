@@ -148,6 +148,18 @@ def test_simulate_counts_coverage(call):
     assert (answer["alpha"], answer["repeats"], answer["world"]["design"]) == (0.1, 20, "balanced")
 
 
+def test_simulate_several_judges(call):
+    size = ("--models", 3, "--human", 120, "--judge-only", 600, "--repeats", 40)
+    widths = []
+    for more in ([], ["--more-judges", "0.5"], ["--more-judges", "0.5,0.5"]):
+        code, out, err = call("simulate", *size, *more, "--json")
+        assert code == 0, err
+        answer = json.loads(out)
+        assert answer["world"]["more_judges"] == [0.5] * len(widths)
+        widths += [one["width"] for one in answer["intervals"] if one["ranking"] == "ppr"]
+    assert widths == sorted(widths, reverse=True)
+
+
 def test_simulate_watches(call):
     size = ["--models", 3, "--human", 120, "--judge-only", 0, "--spread", 6, "--ties", 0]
     code, out, err = call("simulate", *size, "--watch", 30, "--repeats", 5, "--json")
@@ -213,6 +225,10 @@ def test_bad_input_gets_one_clear_line(call, db, arguments, message):
         (["--ties", "1.5"], "ties is a probability"),
         (["--human", "0"], "There must be a human comparison"),
         (["--judge-quality", "-1"], "judge_quality is a probability"),
+        (["--more-judges", "0.5,2"], "Qualities of judges are probabilities"),
+        (["--more-judges", ".5,.5,.5"], "at most 3 judges"),
+        (["--more-judges", ".5", "--design", "voters"], "voters design has one judge"),
+        (["--more-judges", ".5", "--watch", "20"], "watched has one judge"),
     ],
 )
 def test_truths_that_cannot_be(call, arguments, message):

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.judges_together import least
+from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
+from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
 from coupled_arena.stats.tie_scores import TieScore
 from tests.stats.several_judges import by_models, by_pairs, counts_of, drawn_rows
 
@@ -167,3 +171,68 @@ def test_negative_counts_are_refused():
     unlabelled[0, 1, 3] = -1
     with pytest.raises(ValueError, match="negative"):
         JudgedCounts(("a", "b"), np.zeros((2, 2, 4, 16), dtype=np.int64), unlabelled)
+
+
+@pytest.mark.parametrize("biased", [0.0, 0.3])
+def test_a_truth_with_several_judges(biased):
+    """Each judge by itself follows the law of one, and given the vote they are independent."""
+    common = {"ties": 0.3, "toward_first": biased, "toward_last": biased}
+    strengths = evenly(3, 1.0)
+    three = SimulatedTruth(
+        strengths, 60_000, 40_000, judge_quality=0.6, more_judges=(0.4, 0.2), **common
+    )
+    drawn = three.draw(np.random.default_rng(4))
+    assert (drawn.judges, drawn.labelled.sum(), drawn.unlabelled.sum()) == (3, 60_000, 40_000)
+    cells = drawn.labelled.reshape(3, 3, 4, 4, 4, 4)
+    for judge, quality in enumerate((0.6, 0.4, 0.2)):
+        one = SimulatedTruth(strengths, 6, 0, judge_quality=quality, **common)
+        law = one.compare(np.random.default_rng(judge), 100_000 * (1 - np.eye(3, dtype=int)))
+        others = tuple({3, 4, 5} - {3 + judge})
+        found = cells.sum(others) / np.maximum(cells.sum((2, 3, 4, 5)), 1)[..., None, None]
+        assert found == pytest.approx(law / 100_000, abs=0.02)
+    for judge in range(3):
+        both = cells[0, 1, 0].sum(axis=judge)  # of two judges, on votes for the first of two models
+        apart = np.outer(both.sum(1), both.sum(0)) / both.sum()
+        assert np.abs(both - apart).max() < 4 * np.sqrt(apart.max())
+
+
+@pytest.mark.parametrize("changes", [{"more_judges": (1.2,)}, {"more_judges": (0.5, -0.1)}])
+def test_qualities_that_are_none(changes):
+    with pytest.raises(ValueError, match="probabilities"):
+        SimulatedTruth((0.0, 0.0), 10, 10, **changes)
+
+
+def test_four_judges_are_too_many():
+    with pytest.raises(ValueError, match="at most 3 judges"):
+        SimulatedTruth((0.0, 0.0), 10, 10, more_judges=(0.1, 0.2, 0.3))
+
+
+@pytest.mark.parametrize("design", [Design.CLUSTERED, Design.VOTERS])
+def test_designs_with_one_judge(design):
+    with pytest.raises(ValueError, match="has one judge"):
+        SimulatedTruth((0.0, 0.0), 10, 10, more_judges=(0.5,), design=design)
+
+
+@pytest.mark.parametrize("more", [(0.45,), (0.45, 0.4)])
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+def test_rank_sets_and_intervals_keep_their_promise(more, bias):
+    """k = 5, 30 votes a pair, at a nominal 95 %; and each further judge narrows the intervals."""
+    plans = [
+        SimulationPlan(
+            SimulatedTruth(
+                evenly(5, 0.0), 300, 1500, ties=0.3, more_judges=judges, toward_first=bias
+            ),
+            repeats=400,
+            cutoffs=(Cutoff.MAX_T,),
+            draws=4000,
+        )
+        for judges in (more[:-1], more)
+    ]
+    before, after = (simulate(plan) for plan in plans)
+    (sets,) = (one for one in after.rank_sets if one.ranking is Ranking.PPR)
+    (found,) = (one for one in after.intervals if one.ranking is Ranking.PPR)
+    (wider,) = (one for one in before.intervals if one.ranking is Ranking.PPR)
+    assert sets.coverage > 0.95 - 3 * binomial_error(0.95, 400)
+    assert found.coverage.min() > 0.95 - 3 * binomial_error(0.95, 400)
+    assert np.abs(found.bias).max() < 0.01
+    assert found.width < 0.99 * wider.width

@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
+from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.simulation.rankings import Rankings
 
@@ -93,6 +94,8 @@ class SimulatedTruth:
         for name in ("ties", "judge_quality", "toward_first", "toward_last"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is a probability, not {getattr(self, name)}.")
+        if len(self.more_judges) >= MOST_JUDGES:
+            raise ValueError(f"There are at most {MOST_JUDGES} judges.")
         if not all(0 <= quality <= 1 for quality in self.more_judges):
             raise ValueError(f"Qualities of judges are probabilities, not {self.more_judges}.")
         if self.more_judges and self.design in (Design.CLUSTERED, Design.VOTERS):

@@ -39,7 +39,8 @@ class WatchPlan:
     Raises
     ------
     ValueError
-        Nobody ever looks, or votes that share prompts are to be spent one by one.
+        Nobody ever looks, there are several judges, or votes that share prompts are to be spent
+        one by one.
     """
 
     simulation: SimulationPlan
@@ -52,6 +53,8 @@ class WatchPlan:
                 f"Of {self.simulation.truth.human} votes one can look after each 1 to "
                 f"{self.simulation.truth.human}, not after each {self.every}."
             )
+        if self.simulation.truth.more_judges:
+            raise ValueError("A board that is watched has one judge.")
         apart = self.simulation.truth.design not in (Design.CLUSTERED, Design.VOTERS)
         if self.pairing is not Pairing.UNIFORM and not apart:
             raise ValueError("Pairs are chosen by what they settle where votes share no prompts.")

@@ -12,8 +12,8 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import MOST_JUDGES
 
-MOST_JUDGES = 3
 _OUTCOMES = list(Outcome)
 _TIE = _OUTCOMES.index(Outcome.TIE)
 

@@ -35,6 +35,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         *_meaning(board),
         *_mixture(board.estimates.mixed),
         *_left_out(board.estimates.left_out),
+        *_not_judged(board),
         *own,
         *_wishes(board.missing),
         *_idle(board),
@@ -220,6 +221,20 @@ def _left_out(comparisons: int) -> Iterator[str]:
             comparisons,
         )
         yield said.format(n=comparisons)
+
+
+def _not_judged(board: Leaderboard) -> Iterator[str]:
+    """Say of how many votes several judges take the use."""
+    judged = board.estimates.judged
+    votes = int(board.estimates.votes.comparisons.sum()) // 2
+    others = votes - int(judged.votes.comparisons.sum()) // 2
+    if judged.judges > 1 and board.source is BoardSource.PPR and others:
+        said = ngettext(
+            "{others:,} of {n:,} votes does not count here: not all of the judges have judged it.",
+            "{others:,} of {n:,} votes do not count here: not all of the judges have judged them.",
+            others,
+        )
+        yield said.format(others=others, n=votes)
 
 
 def _wishes(missing: tuple[MissingVotes, ...]) -> Iterator[str]:

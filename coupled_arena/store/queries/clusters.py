@@ -272,20 +272,21 @@ def _over_cells(
     cursor.register("places", {"place": np.arange(len(models)), "model_no": numbers})
     return cursor.execute(
         f"""
-        with added as (
+        with chosen as {verdicts.once} (select * from {verdicts.table} where {where} and {rows}),
+        cells as materialized (  -- else all pairs' kinds may meet each comparison
+            select cell_table.*, l.model_no as no_a, r.model_no as no_b
+            from cell_table
+            join places as l on l.place = model_a
+            join places as r on r.place = model_b
+            where l.model_no <> r.model_no
+        ),
+        added as (
             select
                 c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second,
                 {"".join(f"cells.{name}, " for name in wide)}
                 {"c.human is not null" if "human" in keys else "true"} as voted
-            from (select * from {verdicts.table} where {where} and {rows}) as c
-            join (
-                select cell_table.*, l.model_no as no_a, r.model_no as no_b
-                from cell_table
-                join places as l on l.place = model_a
-                join places as r on r.place = model_b
-                where l.model_no <> r.model_no
-            ) as cells
-            on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
+            from chosen as c
+            join cells on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
         )
         {query}
         """,

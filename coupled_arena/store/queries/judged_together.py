@@ -64,6 +64,14 @@ class Judged:
         )"""
 
     @property
+    def once(self) -> str:
+        """SQL of whether rows are put down before they are joined with others.
+
+        Several judges' are the outcome of a join, which must not be mixed with another one.
+        """
+        return "materialized" if len(self.numbers) > 1 else "not materialized"
+
+    @property
     def verdict(self) -> str:
         """SQL of the code of a verdict, -1 where there is none."""
         if len(self.numbers) < 2:

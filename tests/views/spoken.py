@@ -129,9 +129,12 @@ def _empty_boards():
         for source in BoardSource:
             estimates = replace(human, selection=replace(selection, judge=JUDGE))
             yield from _said(replace(empty, estimates=estimates, source=source))
-    with_verdicts = SimpleNamespace(verdicts=judged)
-    estimates = replace(human, judged=with_verdicts, selection=Selection(judge=JUDGE))
-    yield from _said(replace(empty, estimates=estimates, source=BoardSource.PPR))
+    for votes, more in ((0, ()), (0, (_ONE,)), (1, (_ONE,))):
+        few = SimpleNamespace(comparisons=np.array([2 * votes]))
+        heard = SimpleNamespace(verdicts=judged, votes=few, judges=1 + len(more))
+        selection = Selection(judge=JUDGE, more_judges=more)
+        estimates = replace(human, votes=judged, judged=heard, selection=selection)
+        yield from _said(replace(empty, estimates=estimates, source=BoardSource.PPR))
 
 
 def _said(board):
@@ -199,12 +202,13 @@ def _modes():
 def _judged_boards(board):
     yield judge_words(board)
     yield board_verdict(board)
-    by_source = {
-        BoardSource.PPR: SimpleNamespace(power_tuning=0.4),
-        BoardSource.HUMAN: SimpleNamespace(human=1200),
-    }
-    for saved in (None, 0.2, 1500):
-        estimates = SimpleNamespace(by_source=by_source, votes_saved=saved)
+    for saved, weights in ((None, (0.4,)), (0.2, (0.4,)), (1500, (0.1, 0.3))):
+        by_source = {
+            BoardSource.PPR: SimpleNamespace(power_tuning=0.4, judge_weights=weights),
+            BoardSource.HUMAN: SimpleNamespace(human=1200),
+        }
+        selection = Selection(judge=JUDGE, more_judges=(_ONE,) * (len(weights) - 1))
+        estimates = SimpleNamespace(by_source=by_source, votes_saved=saved, selection=selection)
         yield judge_words(SimpleNamespace(sizes=lambda source: {_ONE: 2.5}, estimates=estimates))
 
 

@@ -19,7 +19,7 @@ SAME |= {"benchmark", "bradley-terry", "bonferroni", "nominal", "seeds", "md"}
 SAME |= {"prediction-powered", "inference"}
 MODELS, JUDGE, METRIC = spoken.COLOURS[:3], spoken.JUDGE, spoken.METRICS[0]
 NAMES = {*spoken.COLOURS, JUDGE, *spoken.METRICS, "sums", "u", "v", "so", *"abcd"}
-SENTENCES = ("coupled_arena/views/words/", "coupled_arena/stats/")
+SENTENCES = ("coupled_arena/views/words/", "coupled_arena/stats/ranking/")
 SPOKEN = {"text", "hovertext", "hovertemplate", "ticktext", "name", "method", "x"}
 
 

@@ -273,8 +273,8 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     absent = [model for model in counts.models if model not in voted.models]
     if not absent:
         return counts, ()
-    said = _("Without a vote, and so without a place: {models}.")
-    return voted, (said.format(models=", ".join(absent)),)
+    text = _("Without a vote, and so without a place: {models}.")
+    return voted, (text.format(models=", ".join(absent)),)
 
 
 def _weighting_in_force(

@@ -70,21 +70,20 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
     if not len(first):
         return ()
     order = np.argsort(on[first, second], kind="stable")[:_NAMED]
+    pair = _("{one}\N{EN DASH}{other} on {n:.0f}")
     named = ", ".join(
-        _("{pair} on {n:.0f}").format(
-            pair=f"{prompts.models[i]}\N{EN DASH}{prompts.models[j]}", n=on[i, j]
-        )
+        pair.format(one=prompts.models[i], other=prompts.models[j], n=on[i, j])
         for i, j in zip(first[order], second[order], strict=True)
     )
     more = ", …" if len(first) > _NAMED else ""
-    said = ngettext(
-        "{n} pair was compared on fewer than {few} prompts ({pairs}): others may rank the models "
+    text = ngettext(
+        "{n} pair was compared on fewer than {few} prompts ({named}): others may rank the models "
         "otherwise. Ask more prompts; more voters on the same ones do not help.",
-        "{n} pairs were compared on fewer than {few} prompts ({pairs}): others may rank the models "
+        "{n} pairs were compared on fewer than {few} prompts ({named}): others may rank the models "
         "otherwise. Ask more prompts; more voters on the same ones do not help.",
         len(first),
     )
-    return (said.format(n=len(first), few=FEW_PROMPTS, pairs=f"{named}{more}"),)
+    return (text.format(n=len(first), few=FEW_PROMPTS, named=named + more),)
 
 
 def degrees_of_freedom(products: PairProducts, free: FloatArray) -> FloatArray:

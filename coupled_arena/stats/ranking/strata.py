@@ -121,16 +121,16 @@ def shortage(cells: StratumCells, prompts: PairPrompts | None, weighting: Weight
     """Say how many pairs lack comparisons for a weighting; nothing if none does."""
     strata = Strata.of(cells, prompts, weighting)
     others = ~np.eye(len(cells.n), dtype=np.bool_)
-    by_position = weighting is Weighting.POSITION
-    for size, said in ((strata.sums.n, _few_comparisons), (strata.votes, _few_prompts)):
+    for size, said in ((strata.sums.n, _lack_of_votes), (strata.votes, _lack_of_prompts)):
         pairs = int(((size < MINIMUM_PER_PAIR).any(2) & others).sum()) // 2
         if pairs:
-            return said(pairs, by_position=by_position).format(n=pairs, least=MINIMUM_PER_PAIR)
+            text = said(pairs, in_each_order=weighting is Weighting.POSITION)
+            return text.format(n=pairs, least=MINIMUM_PER_PAIR)
     return ""
 
 
-def _few_comparisons(pairs: int, *, by_position: bool) -> str:
-    if by_position:
+def _lack_of_votes(pairs: int, *, in_each_order: bool) -> str:
+    if in_each_order:
         return ngettext(
             "{n} pair has fewer than {least} human comparisons in each order",
             "{n} pairs have fewer than {least} human comparisons in each order",
@@ -143,8 +143,8 @@ def _few_comparisons(pairs: int, *, by_position: bool) -> str:
     )
 
 
-def _few_prompts(pairs: int, *, by_position: bool) -> str:
-    if by_position:
+def _lack_of_prompts(pairs: int, *, in_each_order: bool) -> str:
+    if in_each_order:
         return ngettext(
             "{n} pair has fewer than {least} prompts in each order",
             "{n} pairs have fewer than {least} prompts in each order",

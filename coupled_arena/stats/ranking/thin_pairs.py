@@ -149,13 +149,14 @@ def thin_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> ThinPairs
 
 def apart(cells: StratumCells) -> str:
     """Say that no votes join some models with others; nothing if they do."""
-    groups, _labels = connected_components(cells.n.sum(axis=2) > 0, directed=False)
+    groups = connected_components(cells.n.sum(axis=2) > 0, directed=False)[0]
     if groups < 2:
         return ""
-    return _(
+    text = _(
         "No votes join {n} groups of models: how models of one compare with those of another is "
         "unknown, and their error bars say so."
-    ).format(n=groups)
+    )
+    return text.format(n=groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +182,7 @@ def _fit(n: FloatArray, wins: FloatArray) -> _Fit:
     k = len(n)
     decisive, prior = wins + wins.T, np.eye(k) / _PRIOR**2
     strength: FloatArray = np.zeros(k)
-    for _step in range(_STEPS):
+    for __ in range(_STEPS):
         chance, information = _at(strength, decisive)
         gradient = (wins - decisive * chance).sum(axis=1) - strength / _PRIOR**2
         step: FloatArray = np.asarray(

@@ -118,7 +118,7 @@ def _cost(plan: VotePlan) -> Iterator[str]:
     if plan.cost is None:
         return
     saved = plan.votes_to_cast_alone - plan.votes_to_cast
-    if saved:
+    if saved > 0:
         said = _("These verdicts cost {cost:,.2f}, {each:,.2f} for each vote saved.")
         yield said.format(cost=plan.cost, each=plan.cost / saved)
     else:

@@ -77,7 +77,7 @@ def _sure(board: Leaderboard) -> str:
     if board.estimate and board.estimate.kind is Covariance.PUBLISHED:
         narrow = _("at {level} by the published covariance, which is too narrow")
         looking = _(
-            "at {level}, whenever one looks by the published covariance, which is too narrow"
+            "at {level}, whenever one looks, by the published covariance, which is too narrow"
         )
     else:
         narrow, looking = _("at {level}"), _("at {level}, whenever one looks")

@@ -44,7 +44,10 @@ element.addEventListener("click", (event) => {
 });
 
 // Where a figure's marks lead: plotly tells a click once it was asked to, which is before the first.
+// To plotly a finger that moves the page, which cancels its pointer, clicks when it is lifted.
+let moved = false;
 const follow = ({ event, points }) => {
+  if (moved) return;
   const { leads } = graph().layout.meta;
   const address = points.map(({ x, y }) => {
     const row = leads?.[Math.round(y)];
@@ -72,8 +75,63 @@ const name = () => {
 };
 
 const figure = document.getElementById(element.querySelector(".save").dataset.figure);
-if (figure) new MutationObserver(name).observe(figure, { childList: true, subtree: true });
-name();
+
+// Where a matrix is wider than the window and moves sideways, its rows' names stay at the edge, short
+// ones, so that cells have room beside them.
+const SHORT = 16; // characters, or so many more that no two names are the same
+const names = document.createElement("div");
+let held = ""; // what the names were made of
+let edge = 0; // from where on they stay
+names.className = "row-names";
+names.ariaHidden = "true";
+
+// Models of one family differ at the end of their names.
+const shortened = (text, most) => (text.length > most
+  ? `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2)}` : text);
+
+const nameAt = ({ text, y }, most) => {
+  const line = document.createElement("span");
+  line.textContent = shortened(text, most);
+  line.style.top = `${y}px`;
+  return line;
+};
+
+const draw = (rows) => {
+  const different = (most) => new Set(rows.map(({ text }) => shortened(text, most))).size;
+  const all = new Set(rows.map(({ text }) => text)).size;
+  let most = SHORT;
+  while (different(most) < all) most += 2;
+  names.style.width = `${most + 2}ch`;
+  names.replaceChildren(...rows.map((row) => nameAt(row, most)));
+};
+
+const stay = () => { names.classList.toggle("staying", figure.scrollLeft > edge); };
+
+const holdNames = () => {
+  const frame = graph()?.querySelector(".svg-container");
+  const texts = [...(frame?.querySelectorAll(".yaxislayer-above text") ?? [])];
+  if (!texts.length || figure.scrollWidth <= figure.clientWidth) { names.remove(); return; }
+  const { left, top } = frame.getBoundingClientRect();
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  const rows = boxes.map((box, at) => ({ text: texts[at].textContent, y: (box.top + box.bottom) / 2 - top }));
+  if (names.parentNode === frame && held === JSON.stringify(rows)) return;
+  held = JSON.stringify(rows);
+  draw(rows);
+  frame.append(names);
+  edge = Math.max(...boxes.map((box) => box.right)) - left - names.offsetWidth;
+  names.style.marginLeft = `${edge}px`;
+  stay();
+};
+
+const look = () => { name(); holdNames(); };
+if (figure) {
+  new MutationObserver(look).observe(figure, { childList: true, subtree: true });
+  new ResizeObserver(holdNames).observe(figure);
+  figure.addEventListener("scroll", stay, { passive: true });
+  figure.addEventListener("pointerdown", () => { moved = false; }, true);
+  figure.addEventListener("pointercancel", () => { moved = true; }, true);
+}
+look();
 figure?.addEventListener("pointerover", () => {
   const shown = graph();
   figure.classList.toggle("leads", Boolean(shown?.layout?.meta?.leads));

@@ -227,3 +227,53 @@ def test_the_tables_of_a_battle_are_sorted(served, visit):
     verdicts.get_by_role("columnheader", name="Probability").get_by_role("button").click()
     assert judges.all_inner_texts() == ["judy", "gpt", "claude", "bare"]  # what is unknown is last
     assert page.locator(".battles .search").count() == 0
+
+
+AT_THE_EDGE = """() => {
+    const figure = document.querySelector("#board-pairs");
+    const ticks = [...figure.querySelectorAll(".yaxislayer-above text")];
+    return [...figure.querySelectorAll(".row-names span")].map((name, at) => {
+        const { left, right, top, bottom } = name.getBoundingClientRect();
+        const row = ticks[at].getBoundingClientRect();
+        const level = Math.abs(top + bottom - row.top - row.bottom) < 4;
+        const seen = name.checkVisibility({ visibilityProperty: true });
+        return [name.textContent, seen && left >= 0 && right <= 390 && level];
+    });
+}"""
+
+
+def swipe(page, start, end, y=422):
+    """Draw a finger over the page, sideways."""
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, *xs):
+        points = [{"x": x, "y": y} for x in xs]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", start)
+    for step in range(1, 11):
+        touch("touchMove", start + (end - start) * step / 10)
+    touch("touchEnd")
+
+
+def test_a_phone_moves_a_matrix_sideways_and_the_names_of_its_rows_stay(served, visit):
+    page = visit(f"{served.url}/?tab=leaderboard", has_touch=True, reloads=True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    matrix = page.locator("#board-pairs")
+    matrix.locator(".row-names").wait_for(state="attached")
+    matrix.evaluate("figure => figure.scrollIntoView({ block: 'center' })")
+    in_place = page.evaluate(AT_THE_EDGE)
+    assert {seen for _, seen in in_place} == {False}  # the figure's own are there
+    swipe(page, 300, 100)
+    page.wait_for_function("document.querySelector('#board-pairs').scrollLeft > 100")
+    page.wait_for_selector("#board-pairs .row-names.staying")
+    held = page.evaluate(AT_THE_EDGE)
+    assert page.url.endswith("?tab=leaderboard")  # a finger that moves is no click on a cell
+    assert [seen for _, seen in held] == [True] * len(held)
+    models = [name for name, _ in held]
+    assert len(set(models)) == len(WINS) + 1
+    assert {"left", "model-12", FEW} < set(models)
+    assert max(map(len, models)) <= 16
+    page.set_viewport_size({"width": 1440, "height": 900})  # where there is room for all of it
+    matrix.locator(".row-names").wait_for(state="detached")
+    assert page.evaluate("window.hacked === undefined")

@@ -64,6 +64,20 @@ class ArenaStore:
         with self.reading() as store, store.cursor() as cursor:
             return _frame(relation(cursor, judge))
 
+    def flat(self) -> pd.DataFrame:
+        """Return the flat table of votes, as ``export --format flat`` writes it.
+
+        One row for each pair of models that a vote compares, with prompt, settings and what judges
+        said of it in each order. `ca.rank` takes the rows that are `counted`.
+        """
+        import pyarrow as pa
+
+        from coupled_arena.store.transfer import flat
+
+        with self.reading() as store, store.cursor() as cursor:
+            schema, pages = flat.tables(cursor)
+            return pa.concat_tables([schema.empty_table(), *pages]).to_pandas()
+
     def verdicts(self) -> pd.DataFrame:
         """Return judges' verdicts, one row for each question that was asked."""
         return self._table("verdicts")

@@ -1,30 +1,20 @@
-"""The commands that bring data in and take it out."""
+"""The commands that bring data in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, listed, reading, show
+from coupled_arena.cli.shared import Config, Db, Json, listed, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
 _SHOWN = 10  # rejected lines printed; --json has them all
-
-
-class Formats(StrEnum):
-    """Choices of ``--format``."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    CSV = "csv"
-    ARENA = "arena"
 
 
 def import_(
@@ -108,32 +98,6 @@ def import_scores(
             reserved=COMPUTED,
         )
     show(asdict(done), as_json, lambda: _scores_text(done))
-
-
-def export(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
-    format: Annotated[
-        Formats, typer.Option(help="File format; arena: votes as Chatbot Arena's rows.")
-    ] = Formats.PARQUET,
-    names: Annotated[
-        bool, typer.Option("--names", help="Also who the annotators with links are.")
-    ] = False,
-    config: Config = None,
-    db: Db = None,
-    as_json: Json = False,
-) -> None:
-    """Write battles, replies, votes, rationales, verdicts, scores and grades to files."""
-    settings = load_settings(config, db=db)
-    from coupled_arena.store.transfer import export as exports
-
-    with reading(settings) as store:
-        files = exports.export(store, out, format.value)
-    if names:
-        from coupled_arena.store.annotators import annotators_path, write_names
-
-        files.append(write_names(annotators_path(settings.db), out))
-    paths = [str(path) for path in files]
-    show({"files": paths}, as_json, lambda: "\n".join(paths))
 
 
 @contextmanager

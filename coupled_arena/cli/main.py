@@ -15,8 +15,9 @@ from coupled_arena.cli.annotators import annotators_app
 from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.battles import battles
 from coupled_arena.cli.coupling import coupling
-from coupled_arena.cli.data import export, import_, import_scores
+from coupled_arena.cli.data import import_, import_scores
 from coupled_arena.cli.experiments import resample, simulate
+from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.leaderboard import leaderboard

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -26,6 +27,7 @@ from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import judges, rationales
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.hub import Published
 from coupled_arena.store.transfer.importing import Rejected
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.views.tables import (
@@ -33,6 +35,7 @@ from coupled_arena.views.tables import (
     battles,
     coupling,
     experiments,
+    flat,
     leaderboard,
     modes,
     parting,
@@ -144,7 +147,7 @@ def test_columns_of_results():
 
 
 def test_no_list_of_columns_is_forgotten():
-    modules = (audit, battles, coupling, experiments, leaderboard, modes, parting, risk)
+    modules = (audit, battles, coupling, experiments, flat, leaderboard, modes, parting, risk)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")
@@ -223,9 +226,14 @@ def test_json_without_a_store(answer):
     check_keys("simulate watched json", [own])
 
 
-def test_json_of_transfers(answer, db, tmp_path):
+def test_json_of_transfers(answer, db, tmp_path, monkeypatch):
     out, wrong = tmp_path / "out", tmp_path / "wrong.csv"
-    check_keys("export json", [answer("export", "--out", out, "--db", db)])
+    sent = Published("https://huggingface.co/datasets/lab/votes", private=True)
+    hub = SimpleNamespace(publish=lambda *_: sent)
+    monkeypatch.setattr("coupled_arena.store.transfer.hub.HubDataset", lambda *_, **__: hub)
+    flat = ("--format", "flat", "--to-hub", "lab/votes", "--out", tmp_path / "flat")
+    exported = [answer("export", *options, "--db", db) for options in (("--out", out), flat)]
+    check_keys("export json", exported)
     wrong.write_text("model_a,model_b,winner\na,b,nobody\n")
     copy = tmp_path / "copy.duckdb"
     done = [answer("import", file, "--db", copy) for file in (out, wrong)]

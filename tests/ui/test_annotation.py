@@ -177,7 +177,7 @@ def test_an_export_never_has_what_others_may_be_asked_about(app, battles):
     visitor = Visitor(app.url)
     start(visitor)
     vote = visitor.vote()
-    for format in ("jsonl", "csv"):
+    for format in ("jsonl", "csv", "flat-csv"):
         output = visitor.call(visitor.dependency("click", "make-files"), [format])
         files = b"".join(visitor.get(file["url"]) for file in output["data"][0]["value"]).decode()
         assert [secret for secret in (*untold(battles), vote["vote"]) if secret in files] == []

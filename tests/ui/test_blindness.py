@@ -377,7 +377,7 @@ def the_leaderboard(target):
 @attempt
 def exports(target):
     make = target.owner.dependency("click", "make-files")
-    for format in ("parquet", "jsonl", "csv"):
+    for format in ("parquet", "jsonl", "csv", "flat", "flat-csv"):
         output = target.owner.call(make, [format])
         for file in output["data"][0]["value"]:
             yield target.owner.get(file["url"])

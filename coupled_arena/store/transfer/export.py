@@ -12,8 +12,9 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted, reason
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.transfer import arena_rows, flat
 
-ExportFormat = Literal["parquet", "jsonl", "csv", "arena"]
+ExportFormat = Literal["parquet", "jsonl", "csv", "arena", "flat", "flat-csv"]
 
 # Every query reads only battles that may be seen. Seeds are hex, since JavaScript, and all that
 # reads JSON as JavaScript does, has no 64-bit integers. `seq` counts what is written: numbers of
@@ -90,61 +91,6 @@ _QUERIES = {
         where battle in (select battle from visible)
     """,
 }
-# Like the published rows of Chatbot Arena, one for each pair that a vote compares. What follows
-# `tstamp` lets an import meet the same battles and votes.
-_ARENA = """
-    select
-        coalesce(prompt_id, battle) as question_id,
-        models[i] as model_a,
-        models[j] as model_b,
-        case
-            when both_bad then 'tie (bothbad)'
-            when ranks[i] = ranks[j] then 'tie'
-            when ranks[i] < ranks[j] then 'model_a'
-            else 'model_b'
-        end as winner,
-        voter as judge,
-        conversation(turns, i) as conversation_a,
-        conversation(turns, j) as conversation_b,
-        len(turns) as turn,
-        true as anony,
-        category,
-        language,
-        epoch_us(cast_at) / 1e6 as tstamp,
-        vote, battle, mode,
-        printf('%016x', seed) as seed,
-        source, early, models, ranks,
-        i - 1 as place_a,
-        j - 1 as place_b
-    from current_votes
-    join (
-        select *, unnest(range(i + 1, len(models) + 1)) as j
-        from (select *, unnest(range(1, len(models))) as i from visible)
-    ) using (battle)
-    left join asked using (battle)
-    left join (
-        select
-            battle, list({'prompt': prompt, 'replies': replies} order by turn) as turns
-        from turns
-        left join (
-            select battle, turn, map(list(place + 1), list(prefix || text)) as replies
-            from replies
-            join turns using (battle, turn)
-            group by all
-        ) using (battle, turn)
-        group by battle
-    ) using (battle)
-"""
-_CONVERSATION = """
-create or replace temp macro conversation(turns, place) as
-    list_filter(
-        flatten(list_transform(turns, lambda turn: [
-            {'role': 'user', 'content': turn.prompt},
-            {'role': 'assistant', 'content': turn.replies[place]}
-        ])),
-        lambda message: message.content is not null
-    )
-"""
 _ORDER = {
     "battles": "created_at, battle",
     "replies": "battle, turn, place",
@@ -189,10 +135,11 @@ def export(
     store : Store
     out : Path
         Folder; created if missing. Files of the same names are replaced, each at once.
-    format : {"parquet", "jsonl", "csv", "arena"}
+    format : {"parquet", "jsonl", "csv", "arena", "flat", "flat-csv"}
         Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. ``arena`` are rows
-        as of Chatbot Arena, one for each pair that a current vote compares. All of them can be
-        imported, see `importing.import_files`; ``arena`` alone does not hold everything.
+        as of Chatbot Arena, one for each pair that a current vote compares. All of these can be
+        imported, see `importing.import_files`; ``arena`` alone does not hold everything. ``flat``
+        and ``flat-csv`` are such pairs as one table for other programs, in Parquet or CSV.
     hidden : {"nothing", "rounds", "stored"}
         What to leave out. ``rounds``: battles of the battle tab that nobody has been shown the
         names of. ``stored``: also all other battles, which anybody may be asked to vote on, and
@@ -202,14 +149,14 @@ def export(
     -------
     list of Path
         ``battles``, ``replies``, ``votes``, ``rationales``, ``verdicts``, ``scores``, ``grades``;
-        or ``arena``.
+        or ``arena``, or ``flat``.
 
     Raises
     ------
     StoreError
         The folder cannot be made or written.
     """
-    targets = [out / _file_name(table, format) for table in _tables(format)]
+    targets = [out / name for name in _names(format)]
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as partial:
@@ -241,17 +188,27 @@ def rows_of(table: str, battles: str = "true") -> str:
 
 
 def _tables(format: ExportFormat) -> dict[str, str]:
-    return {"arena": _ARENA} if format == "arena" else _QUERIES
+    if format == "flat" or format == "flat-csv":
+        return {}  # its own file, see `flat`
+    return {"arena": arena_rows.ROWS} if format == "arena" else _QUERIES
 
 
 def _file_name(table: str, format: ExportFormat) -> str:
     return f"{table}.{'jsonl' if format == 'arena' else format}"
 
 
+def _names(format: ExportFormat) -> list[str]:
+    if format == "flat" or format == "flat-csv":
+        return [flat.FILES[format]]
+    return [_file_name(table, format) for table in _tables(format)]
+
+
 def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hidden) -> None:
     with store.cursor() as cursor:
-        cursor.execute(_CONVERSATION)
+        cursor.execute(arena_rows.CONVERSATION)
         cursor.execute("begin")  # one transaction, so that the files agree
+        if format == "flat" or format == "flat-csv":
+            flat.write(cursor, folder, format, hidden=hidden)
         for table in _tables(format):
             target = quoted(str(folder / _file_name(table, format)))
             query = _select(table, format, hidden=hidden)

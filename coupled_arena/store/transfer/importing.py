@@ -15,7 +15,13 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import export_tables, merge_export, merge_staged, staged_rows
+from coupled_arena.store.transfer import (
+    export_tables,
+    flat,
+    merge_export,
+    merge_staged,
+    staged_rows,
+)
 from coupled_arena.store.transfer.file_rows import columns, count, load
 from coupled_arena.store.transfer.rejected import Rejected, prepare_faults, rejected_lines
 from coupled_arena.store.transfer.staged_rows import ImportOptions
@@ -140,6 +146,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
         return 0  # a table without rows, exported
     table = export_tables.recognise(columns(cursor))
     if table is None:
+        flat.refuse(path, columns(cursor))
         staged_rows.read(cursor, path, file, wanted)
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
         raise StoreError(

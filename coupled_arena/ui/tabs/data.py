@@ -20,6 +20,10 @@ _INTRO = N_(
     "verdict, score and grade. {} are left out, so that they stay blind; the `export` command "
     "writes those too."
 )
+_FLAT = N_(
+    "The flat table has one row for each pair of models that a vote compares, for pandas and "
+    "spreadsheets."
+)
 _LEFT_OUT: dict[Hidden, str] = {
     "rounds": N_("Rounds that nobody has voted on yet"),
     "stored": N_("Battles that people are asked to vote on here, and their votes,"),
@@ -29,6 +33,8 @@ _FORMATS: list[tuple[str, ExportFormat]] = [
     (N_("JSON lines"), "jsonl"),
     (N_("CSV"), "csv"),
     (N_("Chatbot Arena rows"), "arena"),
+    (N_("Flat table, Parquet"), "flat"),
+    (N_("Flat table, CSV"), "flat-csv"),
 ]
 
 
@@ -51,7 +57,9 @@ class DataTab:
         gr.HTML(said(_(_SAID)), elem_id="data-said", apply_default_css=False)
         gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
         with gr.Row(equal_height=True):
-            choice = gr.Radio(translated(_FORMATS), value="parquet", label=_("Format"), scale=3)
+            choice = gr.Radio(
+                translated(_FORMATS), value="parquet", label=_("Format"), info=_(_FLAT), scale=3
+            )
             make = gr.Button(_("Make files"), variant="primary", scale=1, elem_id="make-files")
         files = gr.File(
             label=_("Files"),

@@ -11,6 +11,7 @@ from coupled_arena.views.tables import (
     battles,
     coupling,
     experiments,
+    flat,
     leaderboard,
     modes,
     parting,
@@ -44,5 +45,6 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "simulate: rank-sets that are watched": experiments.WATCHED,
     "simulate: intervals": experiments.INTERVALS,
     "explain: options": parting.PARTING,
+    "flat table of votes": flat.FLAT,
     "replies of `generate` in Python": replies.REPLIES,
 }

@@ -36,7 +36,8 @@ class Column(Generic[Row]):
     name : str
         Its key in JSON, CSV and DataFrames.
     kind : type
-        int, float, bool or str, any of which may be missing; list for what CSV cannot hold.
+        int, float, bool, str or datetime, any of which may be missing; list for what CSV cannot
+        hold.
     meaning : str
         One line for the data dictionary, with the unit.
     value : callable or None

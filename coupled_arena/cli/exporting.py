@@ -1,0 +1,131 @@
+"""The command that takes data out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, reading, show
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.queries.visibility import Hidden
+    from coupled_arena.store.transfer.flat import FlatFormat
+    from coupled_arena.store.transfer.hub import HubDataset
+
+
+class Formats(StrEnum):
+    """Choices of ``--format``."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ARENA = "arena"
+    FLAT = "flat"
+    FLAT_CSV = "flat-csv"
+
+
+def export(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    format: Annotated[
+        Formats,
+        typer.Option(
+            help="File format; arena: votes as Chatbot Arena's rows; flat, flat-csv: one table "
+            "of votes for other programs, Parquet or CSV, and its card."
+        ),
+    ] = Formats.PARQUET,
+    names: Annotated[
+        bool, typer.Option("--names", help="Also who the annotators with links are.")
+    ] = False,
+    license: Annotated[
+        str | None, typer.Option(help="Licence in the flat table's card, such as cc-by-4.0.")
+    ] = None,
+    to_hub: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OWNER/NAME", help="Also publish the flat table as a data set of the hub."
+        ),
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="All the world may read that data set.")
+    ] = False,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Write battles, replies, votes, rationales, verdicts, scores and grades to files.
+
+    Or the flat table: one row for each pair of models that a vote compares.
+    """
+    settings = load_settings(config, db=db)
+    flat = _flat(format)
+    if flat is None and (license is not None or to_hub is not None or public):
+        raise ArenaError("--license, --to-hub and --public are for --format flat and flat-csv.")
+    if public and to_hub is None:
+        raise ArenaError("--public says who may read the data set: name it with --to-hub.")
+    if names and to_hub is not None:
+        raise ArenaError("--names is not for the hub: leave one of --names and --to-hub out.")
+    dataset = _dataset(to_hub, public)
+    from coupled_arena.store.transfer import export as exports
+
+    with reading(settings) as store:
+        if flat:
+            files = _with_card(store, out, flat, license, "rounds" if dataset else "nothing")
+        else:
+            files = exports.export(store, out, format.value)
+    if names:
+        from coupled_arena.store.annotators import annotators_path, write_names
+
+        files.append(write_names(annotators_path(settings.db), out))
+    answer: dict[str, Any] = {"files": [str(path) for path in files]}
+    if dataset:
+        published = dataset.publish(out, [path.name for path in files], "Votes of a Coupled Arena")
+        answer |= {"dataset": published.url, "private": published.private}
+    show(answer, as_json, lambda: "\n".join(_lines(answer)))
+
+
+def _flat(format: Formats) -> FlatFormat | None:
+    """Return the format if it is one of the flat table's."""
+    return format.value if format.value == "flat" or format.value == "flat-csv" else None
+
+
+def _dataset(name: str | None, public: bool) -> HubDataset | None:
+    """Return where to publish, so that a wrong name costs no export."""
+    if name is None:
+        return None
+    from coupled_arena.store.transfer.hub import HubDataset
+
+    return HubDataset(name, public=public)
+
+
+def _with_card(
+    store: Store, out: Path, format: FlatFormat, license: str | None, hidden: Hidden
+) -> list[Path]:
+    """Write the flat table and its card."""
+    from coupled_arena.store.transfer import flat_rows
+    from coupled_arena.store.transfer.export import export
+    from coupled_arena.store.transfer.fingerprint import fingerprint
+    from coupled_arena.views.tables.flat_card import card, check_folder, check_license, write_card
+
+    if license is not None:
+        check_license(license)
+    check_folder(out)
+    files = export(store, out, format, hidden=hidden)
+    with store.cursor() as cursor:
+        flat_rows.stand(cursor, hidden)
+        held = flat_rows.counts(cursor)
+    whole = hidden == "nothing"
+    text = card(held, format, fingerprint(store), license=license, complete=whole)
+    return [*files, write_card(out, text)]
+
+
+def _lines(answer: dict[str, Any]) -> list[str]:
+    if "dataset" not in answer:
+        return answer["files"]
+    readers = "only its owners may read it" if answer["private"] else "all the world may read it"
+    return [*answer["files"], f"{answer['dataset']}: {readers}."]

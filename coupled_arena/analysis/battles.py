@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coupled_arena.core.errors import BattleError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import battle_counts, battle_search
@@ -99,7 +100,7 @@ def read_battle(store: Store, battle: str, hidden: Hidden) -> OpenedBattle:
         cursor.execute("begin")
         if not battle_search.is_shown(cursor, battle, hidden):
             raise BattleError(
-                "There is no such battle here, or people may still be asked to vote on it."
+                _("There is no such battle here, or people may still be asked to vote on it.")
             )
         opened = OpenedBattle(battles.load(cursor, battle), said_of(cursor, battle))
         cursor.execute("commit")

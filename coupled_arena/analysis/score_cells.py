@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
+from coupled_arena.core.tables import place_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +23,7 @@ _WORDS = {"true": 1.0, "false": 0.0}
 
 def place_of(frame: pd.DataFrame, row: int, name: str) -> str:
     """Return where a row of a table stands, for messages; `row` counts from 0."""
-    return f"{name}, {frame.index.name or 'row'} {frame.index[row]}"
+    return place_in(name, frame.index.name or "row", frame.index[row])
 
 
 def is_missing(cell: object) -> bool:
@@ -53,10 +55,11 @@ def score_of(cell: object, where: str, column: str, option: str) -> float:
         score = math.nan
     if not math.isfinite(score):
         shown = cell if isinstance(cell, str) else text
-        raise ScoreError(
-            f"{where}: {shown!r} in column {column!r} is not a score; write a number, True or "
-            f"False, or leave the column out: {option} names those to read."
+        text = _(
+            "{where}: {shown!r} in column {column!r} is not a score; write a number, True or "
+            "False, or leave the column out: {option} names those to read."
         )
+        raise ScoreError(text.format(where=where, shown=shown, column=column, option=option))
     return score
 
 

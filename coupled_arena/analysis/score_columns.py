@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from coupled_arena.analysis.score_cells import SUBJECTS, place_of, text_of
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,11 +43,13 @@ def check_settings(frame: pd.DataFrame, wanted: Collection[str] | None, name: st
         values = list(dict.fromkeys(text_of(cell) for cell in frame.iloc[:, place]))
         if len(values) > 1:
             some = ", ".join(repr(value) for value in values[:3])
-            raise ScoreError(
-                f"{name} has several settings: {column} is {some}"
-                f"{' and others' * (len(values) > 3)}. Keep the rows of one, or make it part of "
-                "the model's name."
+            if len(values) > 3:
+                some = _("{some} and others").format(some=some)
+            text = _(
+                "{name} has several settings: {column} is {some}. Keep the rows of one, or make it "
+                "part of the model's name."
             )
+            raise ScoreError(text.format(name=name, column=column, some=some))
 
 
 def check_repeated(
@@ -72,7 +75,5 @@ def check_repeated(
     if again.any():
         row = int(again.argmax())
         shown = ", ".join(f"{column} {text_of(frame[column].iloc[row])!r}" for column in columns)
-        raise ScoreError(
-            f"{place_of(frame, row, name)} repeats a row above it: {shown}. Each answer may be "
-            "there once."
-        )
+        text = _("{where} repeats a row above it: {shown}. Each answer may be there once.")
+        raise ScoreError(text.format(where=place_of(frame, row, name), shown=shown))

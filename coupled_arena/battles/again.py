@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from coupled_arena.battles.parting import Reason, explain_with
 from coupled_arena.battles.replay import Replay, replay_beside
 from coupled_arena.core.errors import PromptError
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle
 from coupled_arena.generation.running import Worker
 from coupled_arena.generation.turns import Models
@@ -17,8 +18,8 @@ from coupled_arena.generation.turns import Models
 _AT_ONCE = 2
 _WAITING = 50  # of all visitors together
 _OWN = 4  # of one visitor, at once or waiting
-_OWN_WAIT = "You are waiting for others of these already. Try again when they have come."
-_ALL_WAIT = "Too many people ask for this at the moment. Try again in a minute."
+_OWN_WAIT = N_("You are waiting for others of these already. Try again when they have come.")
+_ALL_WAIT = N_("Too many people ask for this at the moment. Try again in a minute.")
 
 
 class Gate:
@@ -51,9 +52,9 @@ class Gate:
             Too many wait already.
         """
         if self._here[owner] >= self._own:
-            raise PromptError(_OWN_WAIT)
+            raise PromptError(_(_OWN_WAIT))
         if self._here.total() >= self._most:
-            raise PromptError(_ALL_WAIT)
+            raise PromptError(_(_ALL_WAIT))
         self._here[owner] += 1
         try:
             # One's own line first: who asks for much at once waits behind themselves.

@@ -96,7 +96,7 @@ class Annotation:
         opened = self._mine(owner, round_id)
         with opened.round.changing, self._drawing:
             if opened.round.state.held:
-                raise VoteError(UNDO_FIRST)
+                raise VoteError(_(UNDO_FIRST))
             if not opened.round.state.reveal:
                 self._skipped[owner].add(opened.drawn.number)
             self._opened.pop(owner, None)

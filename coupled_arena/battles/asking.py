@@ -24,7 +24,8 @@ def check_question(prompt: Prompt) -> None:
     if _UNSTORABLE.search(prompt.text):
         raise PromptError(_("The question holds characters that are no text: remove them."))
     if len(prompt.text) > LONGEST_PROMPT:
-        raise PromptError(f"Shorten the question: at most {LONGEST_PROMPT:,} characters.")
+        text = _("Shorten the question: at most {most:,} characters.")
+        raise PromptError(text.format(most=LONGEST_PROMPT))
 
 
 def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt) -> Request:

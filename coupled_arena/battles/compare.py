@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coupled_arena.core.errors import PromptError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models, next_request, with_turn
@@ -51,11 +52,11 @@ def compare(
         The question is blank or too long, or the models are too few, too many or unknown.
     """
     if not question.strip():
-        raise PromptError("Write a question first.")
+        raise PromptError(_("Write a question first."))
     if not FEWEST <= len(names) <= MOST:
-        raise PromptError(f"Choose {FEWEST} to {MOST} models.")
+        raise PromptError(_("Choose {fewest} to {most} models.").format(fewest=FEWEST, most=MOST))
     if any(name not in models for name in names):
-        raise PromptError("One of these models is not loaded: choose from the list.")
+        raise PromptError(_("One of these models is not loaded: choose from the list."))
     drawn = secrets.randbits(64) if seed is None else seed
     battle = Battle(
         id=new_id(),
@@ -84,7 +85,7 @@ def parse_seed(text: str) -> int | None:
     if not digits:
         return None
     if len(digits) > 16 or any(digit not in "0123456789abcdef" for digit in digits):
-        raise PromptError("A seed is up to 16 hex digits, such as 0123456789abcdef.")
+        raise PromptError(_("A seed is up to 16 hex digits, such as 0123456789abcdef."))
     return int(digits, 16)
 
 

@@ -14,7 +14,7 @@ from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matc
 from coupled_arena.battles.undo import check_open
 from coupled_arena.battles.voting import decided_reveal
 from coupled_arena.core.errors import StoreError, VoteError
-from coupled_arena.core.language import _
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Finish, Origin, Swap
 from coupled_arena.core.verdicts import Matchup
 from coupled_arena.store.tables import verdicts, votes
@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
-_OPEN = "The round is as it was: vote yourself, or let it try again."
+_NO_ANSWER = N_(
+    "The judge {judge} does not answer. The round is as it was: vote yourself, or let it try again."
+)
+_UNREADABLE = N_(
+    "The judge {judge} said nothing readable. The round is as it was: vote yourself, or let it try "
+    "again."
+)
+_NOT_STORED = N_(
+    "What the judge said could not be stored. The round is as it was: vote yourself, or let it try "
+    "again."
+)
 
 
 class Decisions:
@@ -79,9 +89,9 @@ class Decisions:
             if current.state.judging is not asked:  # called off meanwhile
                 return
             if asked.failed:
-                self._give_up(current, asked, f"The judge {self.judge} does not answer.")
+                self._give_up(current, asked, _(_NO_ANSWER).format(judge=self.judge))
             elif not asked.readable:
-                self._give_up(current, asked, f"The judge {self.judge} said nothing readable.")
+                self._give_up(current, asked, _(_UNREADABLE).format(judge=self.judge))
             else:
                 self._decide(current, asked)
 
@@ -96,13 +106,13 @@ class Decisions:
             self._store.write(store)
         except StoreError as error:
             _log.warning("What a judge said of a round could not be stored: %s", error)
-            self._give_up(current, asked, "What the judge said could not be stored.")
+            self._give_up(current, asked, _(_NOT_STORED))
             return
         current.change(judging=None, reveal=decided_reveal(battle))
 
     def _give_up(self, current: Round, asked: Asked, why: str | None) -> None:
         """Open the round again; what was readable is not asked again."""
-        asked.trouble = why and f"{why} {_OPEN}"
+        asked.trouble = why
         current.change(judging=None, unjudged=asked)
 
 

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode, Origin, Sampling, new_id
 
 if TYPE_CHECKING:
@@ -54,9 +55,8 @@ def new_battle(
         default all sets of models are equally likely.
     """
     if len(names) < size:
-        raise SettingsError(
-            f"A battle of {size} needs {size} enabled models; there are {len(names)}."
-        )
+        text = _("A battle of {size} needs {size} enabled models; there are {there}.")
+        raise SettingsError(text.format(size=size, there=len(names)))
     models, chance = _drawn(names, size, rng, chances)
     return Battle(
         id=new_id(),

@@ -8,6 +8,7 @@ from itertools import count
 
 from coupled_arena.battles.waiting import decoded
 from coupled_arena.core.errors import BattleError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Finish, Mode, Reply
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.draws import Candidate, Draw
@@ -190,10 +191,12 @@ async def explain_with(worker: Worker, models: Models, battle: Battle, turn: int
 def _parting(battle: Battle, models: Models, turn: int) -> Parting:
     there = len(battle.prompts)
     if not 0 <= turn < there:
-        raise BattleError(f"Battle {battle.id} has no turn {turn}: it has {there}, from 0.")
+        text = _("Battle {id} has no turn {turn}: it has {there}, from 0.")
+        raise BattleError(text.format(id=battle.id, turn=turn, there=there))
     if parting := find_parting(battle, models, turn):
         return parting
-    raise BattleError(f"Battle {battle.id}: its answers of turn {turn} do not part.")
+    text = _("Battle {id}: its answers of turn {turn} do not part.")
+    raise BattleError(text.format(id=battle.id, turn=turn))
 
 
 def _replies(battle: Battle, turn: int) -> list[Reply]:

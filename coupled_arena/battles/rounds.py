@@ -125,7 +125,7 @@ class Round:
     def revealed(self) -> Reveal:
         """Return who was who; raise VoteError where that is not told."""
         if self.state.reveal is None:
-            raise VoteError(self.state.error or "This round was dropped: ask a new question.")
+            raise VoteError(self.state.error or _("This round was dropped: ask a new question."))
         return self.state.reveal
 
     def stop_waiting(self) -> None:

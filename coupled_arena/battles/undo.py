@@ -13,7 +13,7 @@ from coupled_arena.battles.rounds import Held, Round
 from coupled_arena.battles.visible import Groups, Reasons, Reveal
 from coupled_arena.battles.voting import reveal_of
 from coupled_arena.core.errors import StoreError, VoteError
-from coupled_arena.core.language import _
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
 from coupled_arena.core.records import Vote, new_id
 from coupled_arena.store.database import Store
@@ -21,10 +21,10 @@ from coupled_arena.store.tables import pending_votes, rationales
 
 _log = logging.getLogger(__name__)
 _AGAIN = 5.0  # seconds until a vote is tried again that the store could not take
-UNDO_FIRST = "You have voted on this: undo that vote first, or see the names."
-JUDGE_READS = "The judge reads these answers: call that off first."
-_TOO_LATE = "The vote counts and the names are known: it can no longer be undone."
-_NO_VOTE = "There is no vote to undo here (any more)."
+UNDO_FIRST = N_("You have voted on this: undo that vote first, or see the names.")
+JUDGE_READS = N_("The judge reads these answers: call that off first.")
+_TOO_LATE = N_("The vote counts and the names are known: it can no longer be undone.")
+_NO_VOTE = N_("There is no vote to undo here (any more).")
 
 
 def check_open(current: Round) -> None:
@@ -32,9 +32,9 @@ def check_open(current: Round) -> None:
     if current.state.reveal:
         raise VoteError(_("You have voted on this, and the models are known."))
     if current.state.held:
-        raise VoteError(UNDO_FIRST)
+        raise VoteError(_(UNDO_FIRST))
     if current.state.judging:
-        raise VoteError(JUDGE_READS)
+        raise VoteError(_(JUDGE_READS))
 
 
 class Votes:
@@ -76,7 +76,7 @@ class Votes:
         """
         with current.changing:
             if current.state.held:
-                raise VoteError(UNDO_FIRST)
+                raise VoteError(_(UNDO_FIRST))
             if not self._seconds or self._closing:
                 return self.count(current, vote, same)
             self._store.write(partial(pending_votes.hold, vote=vote))
@@ -101,9 +101,9 @@ class Votes:
         """
         with current.changing:
             if current.state.reveal:
-                raise VoteError(_TOO_LATE)
+                raise VoteError(_(_TOO_LATE))
             if not (held := current.state.held):
-                raise VoteError(_NO_VOTE)
+                raise VoteError(_(_NO_VOTE))
             self._store.write(partial(pending_votes.withdraw, vote=held.vote.id))
             self._release(current)
             current.change(reasons=None)

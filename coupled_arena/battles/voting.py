@@ -15,7 +15,8 @@ def check_ranks(ranks: Sequence[int], size: int, *, both_bad: bool) -> tuple[int
     """Return ranks that order so many answers, or raise VoteError."""
     whole = all(type(rank) is int for rank in ranks)
     if not whole or len(ranks) != size or min(ranks) != 1 or max(ranks) > size:
-        raise VoteError(f"A vote gives each of the {size} answers a place from 1 (best) to {size}.")
+        text = _("A vote gives each of the {size} answers a place from 1 (best) to {size}.")
+        raise VoteError(text.format(size=size))
     if both_bad and max(ranks) > 1:
         raise VoteError(_("If all answers are bad, none is better: all have place 1."))
     return tuple(ranks)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gettext
 import json
+from collections.abc import Iterable
+from functools import reduce
 from pathlib import Path
 
 from coupled_arena.core.errors import SettingsError
@@ -64,6 +66,14 @@ def N_(text: str) -> str:
 def ngettext(one: str, many: str, count: int) -> str:
     """Return a text for this many, in the language in force."""
     return _Installed.texts.ngettext(one, many, count)
+
+
+def chained(text: str, parts: Iterable[str]) -> str:
+    """Return parts as one text, by a text with the places ``one`` and ``other``.
+
+    The first two are put into it, what comes of that and the third again, and so on.
+    """
+    return reduce(lambda one, other: text.format(one=one, other=other), parts)
 
 
 def script_texts() -> dict[str, str | list[str]]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from coupled_arena.core.errors import VoteError
+from coupled_arena.core.language import _
 
 LONGEST_COMMENT = 500
 """Characters of a comment."""
@@ -48,9 +49,10 @@ def check_criteria(given: object) -> tuple[Criterion, ...]:
     """
     known = list(Criterion)
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        raise VoteError("Reasons are a list of criteria.")
+        raise VoteError(_("Reasons are a list of criteria."))
     if unknown := [each for each in given if each not in known]:
-        raise VoteError(f"There is no criterion {unknown[0][:40]!r}. Choose {', '.join(known)}.")
+        text = _("There is no criterion {name!r}. Choose {known}.")
+        raise VoteError(text.format(name=unknown[0][:40], known=", ".join(known)))
     return tuple(each for each in known if each in given)
 
 
@@ -63,13 +65,12 @@ def check_comment(given: object) -> str:
         It is no text, too long, or has characters that nobody can read.
     """
     if not isinstance(given, str):
-        raise VoteError("A comment is a text.")
+        raise VoteError(_("A comment is a text."))
     comment = given.strip()
     if len(comment) > LONGEST_COMMENT:
-        raise VoteError(
-            f"A comment has at most {LONGEST_COMMENT} characters, this one has {len(comment):,}."
-        )
+        text = _("A comment has at most {longest_comment} characters, this one has {n:,}.")
+        raise VoteError(text.format(longest_comment=LONGEST_COMMENT, n=len(comment)))
     comment = comment.replace("\r\n", "\n")
     if any(unicodedata.category(each) in ("Cc", "Cs") and each not in "\n\t" for each in comment):
-        raise VoteError("The comment has control characters: write it anew, as plain text.")
+        raise VoteError(_("The comment has control characters: write it anew, as plain text."))
     return comment

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import _
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,7 @@ class Row:
     @property
     def where(self) -> str:
         """Where it stands, for messages."""
-        return f"{self.file}, {self.unit} {self.number}"
+        return place_in(self.file, self.unit, self.number)
 
 
 def read_rows(
@@ -82,13 +83,17 @@ def read_rows(
         rows = _csv(path, header=header) if ending == ".csv" else read(path)
         for number, values in rows:
             if not isinstance(values, dict):
-                raise error(f"{called}, {unit} {number} is not a JSON object.")
+                place = place_in(called, unit, number)
+                raise error(_("{place} is not a JSON object.").format(place=place))
             yield Row(called, unit, number, values)
     except _LineError as fault:
-        raise error(f"{called}, line {fault.number} {fault}.") from fault
+        place = place_in(called, "line", fault.number)
+        raise error(fault.text.format(place=place, **fault.values)) from fault
     except (OSError, EOFError, ValueError, RecursionError, csv.Error, duckdb.Error) as fault:
-        kind = " as a CSV file" if path.suffix == ".csv" else ""
-        raise error(f"{called} cannot be read{kind}: {_reason(fault)}.") from fault
+        text = _("{file} cannot be read: {why}.")
+        if path.suffix == ".csv":
+            text = _("{file} cannot be read as a CSV file: {why}.")
+        raise error(text.format(file=called, why=_reason(fault))) from fault
 
 
 def read_frame(path: Path, error: type[ArenaError], *, name: str | None = None) -> pd.DataFrame:
@@ -114,12 +119,21 @@ def exact_path(path: Path) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
-class _LineError(Exception):
-    """What is wrong with one line."""
+def place_in(file: str, unit: object, number: object) -> str:
+    """Return where a row of a table stands, for messages; tables may have units of their own."""
+    if unit == "line":
+        return _("{file}, line {n}").format(file=file, n=number)
+    if unit == "row":
+        return _("{file}, row {n}").format(file=file, n=number)
+    return f"{file}, {unit} {number}"
 
-    def __init__(self, number: int, what: str) -> None:
-        super().__init__(what)
-        self.number = number
+
+class _LineError(Exception):
+    """What is wrong with one line: a text with its `place`, and what else is put into that."""
+
+    def __init__(self, number: int, text: str, **values: object) -> None:
+        super().__init__(text)
+        self.number, self.text, self.values = number, text, values
 
 
 def _ending(path: Path) -> str:
@@ -158,9 +172,10 @@ def _csv(path: Path, *, header: bool = True) -> _Numbered:
             elif not columns:
                 columns = [cell.strip() for cell in cells]
                 if len(set(columns)) < len(columns) or not all(columns):
-                    raise _LineError(here, "must name each column, each differently")
+                    raise _LineError(here, _("{place} must name each column, each differently."))
             elif len(cells) != len(columns):
-                raise _LineError(here, f"has {len(cells)} columns, the first line {len(columns)}")
+                text = _("{place} has {n} columns, the first line {first}.")
+                raise _LineError(here, text, n=len(cells), first=len(columns))
             else:
                 yield here, dict(zip(columns, cells, strict=True))
 
@@ -172,7 +187,7 @@ def _json_lines(path: Path) -> _Numbered:
                 try:
                     values = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise _LineError(number, f"is not JSON: {error}") from error
+                    raise _LineError(number, _("{place} is not JSON: {why}."), why=error) from error
                 yield number, values
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from coupled_arena.core.errors import PromptError, PromptLengthError, SettingsError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.language_model import LanguageModel, holds_keys
 from coupled_arena.generation.running import Line
@@ -35,7 +36,7 @@ class Capacity:
         if self.most_at_once is None or self.most_waiting is None:
             return
         if battles >= self.most_at_once + self.most_waiting:
-            raise PromptError("The arena is busy. Try again in a minute.")
+            raise PromptError(_("The arena is busy. Try again in a minute."))
 
 
 class Room:
@@ -62,10 +63,11 @@ class Room:
     def check(self, lines: Iterable[Line]) -> None:
         """Raise PromptLengthError where replies of one turn would never fit."""
         if self.tokens is not None and (needed := self._needed(lines)) > self.tokens:
-            raise PromptLengthError(
-                f"This conversation and its answer may take {needed:,} tokens of memory, and there "
-                f"are {self.tokens:,}: shorten it, or lower max_new_tokens, or raise kv_tokens."
+            text = _(
+                "This conversation and its answer may take {needed:,} tokens of memory, and "
+                "there are {there:,}: shorten it, or lower max_new_tokens, or raise kv_tokens."
             )
+            raise PromptLengthError(text.format(needed=needed, there=self.tokens))
 
     def check_answers(self, sampling: Sampling) -> None:
         """Raise SettingsError where no answer would ever fit."""

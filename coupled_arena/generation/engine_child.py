@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from coupled_arena.core.errors import ArenaError, ModelError
+from coupled_arena.core.language import _, install
 from coupled_arena.core.processors import threads_beside_a_server
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_messages import (
@@ -37,12 +38,13 @@ BEAT = 5.0  # seconds after which a report is made though nothing has changed
 Load = Callable[[], Mapping[str, LanguageModel]]
 
 
-def run(pipe: Connection, load: Load, capacity: Capacity, late: Late) -> None:
+def run(pipe: Connection, load: Load, capacity: Capacity, late: Late, language: str) -> None:
     """Load models and decode what arrives, until the other end of the pipe is closed."""
     # Ctrl-C reaches all processes of a terminal, and a host's SIGTERM all of a service: the server
     # stores the rounds that run, and needs this process for it.
     for stopped in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stopped, signal.SIG_IGN)
+    install(language)  # of what those who wait are told
     _Child(_Pipe(pipe)).serve(load, capacity, late)
 
 
@@ -137,8 +139,8 @@ class _Child:
     def _submit(self, order: Submit) -> None:
         strangers = {c.model for c in order.request.contenders} - set(self._engine.models)
         if strangers:
-            error = ModelError(f"{', '.join(sorted(strangers))} could not be loaded again.")
-            self._refuse(order, error)
+            text = _("{models} could not be loaded again.")
+            self._refuse(order, ModelError(text.format(models=", ".join(sorted(strangers)))))
             return
         try:
             running = self._engine.prepare(order.request)

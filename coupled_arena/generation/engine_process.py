@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from coupled_arena.core.errors import ArenaError, ModelError, PromptError
+from coupled_arena.core.language import N_, _, language
 from coupled_arena.generation import engine_child
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.engine_messages import (
@@ -39,8 +40,8 @@ _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
 _LONGEST_PAUSE = 60.0  # seconds before another start
 _STEADY = 60.0  # seconds; who decodes for as long has not been started in vain
-_LOST = "The process that decodes has ended."
-_WAIT = "The models are being loaded again. Ask again in a minute."
+_LOST = N_("The process that decodes has ended.")
+_WAIT = N_("The models are being loaded again. Ask again in a minute.")
 # A fork server shares neither sockets nor database with this process, and starts another child
 # without importing again what takes seconds.
 _METHODS = multiprocessing.get_all_start_methods()
@@ -167,7 +168,7 @@ class EngineProcess:
         lines = self._lines(request)
         with self._gate:
             if not self.alive:
-                raise PromptError(_WAIT)
+                raise PromptError(_(_WAIT))
             self._capacity.check(self.battles)
             number = next(self._numbers)
             running = RelayedTurn(request, lines, partial(self._outbox.put, Cancel(number)))
@@ -218,10 +219,8 @@ class EngineProcess:
             if self._closing.is_set():
                 return None, 0
             outbox = self._outbox = queue.SimpleQueue()
-        work = (there, self._load, self._capacity, self._late)
-        child = _PROCESSES.Process(
-            target=engine_child.run, args=work, name="lockstep-engine", daemon=True
-        )
+        work = (there, self._load, self._capacity, self._late, language())
+        child = _PROCESSES.Process(target=engine_child.run, args=work, name="engine", daemon=True)
         child.start()
         self._process = child
         there.close()
@@ -280,7 +279,7 @@ class EngineProcess:
             lost, self._runs = self._runs, {}
         self._failing = False
         for running in lost.values():
-            running.fail(ModelError(_LOST))
+            running.fail(ModelError(_(_LOST)))
         return ready_since, len(lost)
 
 

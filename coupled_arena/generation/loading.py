@@ -17,8 +17,8 @@ from coupled_arena.core.settings import Settings
 from coupled_arena.generation.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
-BEGINS = "Loading "
-"""How a line of the log begins that names the model which is being loaded."""
+LOADS = "loads"
+"""Attribute of a record of the log: the model that is being loaded, and which of how many it is."""
 
 
 def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
@@ -29,7 +29,7 @@ def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
     models: dict[str, LanguageModel] = {}
     for number, spec in enumerate(catalog.enabled, start=1):
         try:
-            models[spec.name] = load(spec, settings.cache, f", {number} of {len(catalog.enabled)}")
+            models[spec.name] = load(spec, settings.cache, (number, len(catalog.enabled)))
         except ModelError as error:
             _log.warning("Left out: %s", error)
     _say_strangers(catalog, models)
@@ -57,20 +57,21 @@ def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> Non
         _log.warning("%s", line)
 
 
-def load(spec: ModelSpec, cache: Path, place: str = "") -> LanguageModel:
+def load(spec: ModelSpec, cache: Path, place: tuple[int, int] | None = None) -> LanguageModel:
     """Load one model, or find its server.
 
     Parameters
     ----------
-    place : str
-        What the log adds to its name: which of how many it is.
+    place : tuple of int, optional
+        Which of how many it is, for the log.
 
     Raises
     ------
     ModelError
         It cannot take part.
     """
-    _log.info("%s%s%s", BEGINS, spec.name, place)
+    which = f", {place[0]} of {place[1]}" if place else ""
+    _log.info("Loading %s%s", spec.name, which, extra={LOADS: (spec.name, *(place or ()))})
     if spec.server:
         return _connect(spec, cache)
     from coupled_arena.generation.huggingface import load_model

@@ -15,6 +15,7 @@ from typing import cast
 import torch
 
 from coupled_arena.core.errors import ArenaError, ModelError
+from coupled_arena.core.language import _
 from coupled_arena.generation import arrivals
 from coupled_arena.generation.admission import Admission
 from coupled_arena.generation.capacity import Capacity, Room
@@ -201,7 +202,7 @@ class LockstepEngine:
 def decoding_failed(error: Exception) -> ModelError:
     """Return what those who wait for an answer are told of an error, in one line."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return ModelError(f"Decoding failed: {reason}")
+    return ModelError(_("Decoding failed: {reason}").format(reason=reason))
 
 
 def decode(engine: LockstepEngine, requests: Sequence[Request]) -> list[Running]:

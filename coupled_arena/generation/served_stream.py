@@ -14,6 +14,7 @@ from typing import Any
 import openai
 
 from coupled_arena.core.errors import ModelError
+from coupled_arena.core.language import _
 from coupled_arena.generation import arrivals
 from coupled_arena.generation.checkpoints import reason_of
 from coupled_arena.generation.served_draw import (
@@ -180,8 +181,10 @@ class ServedStream:
                     yield list(extra.get("token_ids") or ()), choice.finish_reason
 
     def _lost(self, error: Exception) -> ModelError:
-        how = "refused the question" if _is_final(error) else "was lost"
-        return ModelError(f"The server of {self._server.name} {how} ({reason_of(error)}).")
+        text = _("The server of {name} was lost ({why}).")
+        if _is_final(error):
+            text = _("The server of {name} refused the question ({why}).")
+        return ModelError(text.format(name=self._server.name, why=reason_of(error)))
 
 
 def _is_final(error: Exception) -> bool:

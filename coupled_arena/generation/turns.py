@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coupled_arena.core.errors import BattleError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.generation.language_model import LanguageModel
 from coupled_arena.generation.running import Contender, Request, Running
@@ -90,7 +91,9 @@ def check_replayable(battle: Battle, models: Models) -> None:
     """Raise BattleError unless all that is needed to decode a stored battle again is here."""
     foreign = battle.mode is Mode.UNKNOWN or battle.origin is Origin.IMPORT
     if foreign or not all(reply.tokens or reply.text == "" for reply in battle.replies):
-        raise BattleError(f"Battle {battle.id} was made elsewhere: it has no noise to replay.")
+        text = _("Battle {id} was made elsewhere: it has no noise to replay.")
+        raise BattleError(text.format(id=battle.id))
     absent = sorted({name for name in battle.models if name not in models})
     if absent:
-        raise BattleError(f"Battle {battle.id} needs {', '.join(absent)}: add it to the catalog.")
+        text = _("Battle {id} needs {models}: add it to the catalog.")
+        raise BattleError(text.format(id=battle.id, models=", ".join(absent)))

@@ -11,6 +11,7 @@ import threading
 import time
 
 from coupled_arena.core.errors import ModelError
+from coupled_arena.core.language import N_, _
 from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Request, Running
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
 _FAILING = 3  # a single bad question fails once; a broken device every time
 _LONGEST_STEP = 600.0  # seconds; a large model reads its first prompt on a slow machine in fewer
-_STOPPED = "The engine has stopped: restart the arena."
+_STOPPED = N_("The engine has stopped: restart the arena.")
 
 
 class EngineWorker:
@@ -85,7 +86,7 @@ class EngineWorker:
             if self._open:
                 self._inbox.put(running)
             else:
-                running.fail(ModelError(_STOPPED))
+                running.fail(ModelError(_(_STOPPED)))
 
     def close(self) -> None:
         """End every turn and the thread."""
@@ -117,7 +118,7 @@ class EngineWorker:
             while not self._inbox.empty():
                 if running := self._inbox.get():
                     self._engine.add(running)
-        self._engine.fail_all(ModelError(_STOPPED))
+        self._engine.fail_all(ModelError(_(_STOPPED)))
 
     def _take_in(self) -> bool:
         """Add what has arrived, waiting if nothing runs; return False once asked to close."""

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.language import _, language
 from coupled_arena.core.settings import Settings
 from coupled_arena.generation import loading
 
@@ -25,7 +26,7 @@ _POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 _HEADERS = {"Retry-After": "2", "Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
 _PAGE = Markup("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Coupled Arena gets ready</title>
+<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <noscript><meta http-equiv="refresh" content="3"></noscript>
 <style>
@@ -34,8 +35,8 @@ body {{ min-height: 90vh; display: grid; place-content: center; padding: 0 1rem;
 h1 {{ font-size: 1.6rem; margin: 0; }}
 </style></head><body><main>
 <h1>Coupled Arena</h1>
-<p role="status">{}</p>
-<p>The page opens by itself as soon as it is ready.</p>
+<p role="status">{doing}</p>
+<p>{opens}</p>
 </main><script>
 const said = document.querySelector("[role=status]");
 const look = async () => {{
@@ -56,12 +57,14 @@ class _Said(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.line = "The arena gets ready."
+        self.line = _("The arena gets ready.")
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = record.getMessage()
-        if line.startswith(loading.BEGINS):  # other lines may name files and servers of the host
-            self.line = f"{line}."
+        loads = getattr(record, loading.LOADS, None)
+        if loads:  # other lines may name files and servers of the host
+            name, *place = loads
+            words = _("Loading {name}, {n} of {all}.") if place else _("Loading {name}.")
+            self.line = words.format(name=name, **dict(zip(("n", "all"), place, strict=False)))
 
 
 @contextmanager
@@ -91,10 +94,19 @@ def _application(said: _Said) -> Starlette:
         return JSONResponse(status, 503, _HEADERS)
 
     def page(_: Request) -> Response:
-        return HTMLResponse(_PAGE.format(said.line), 503, _HEADERS)
+        return HTMLResponse(_page(said.line), 503, _HEADERS)
 
     return Starlette(
         routes=[Route("/healthz", health), Route("/{path:path}", page, methods=_METHODS)]
+    )
+
+
+def _page(doing: str) -> str:
+    return _PAGE.format(
+        language=language(),
+        title=_("Coupled Arena gets ready"),
+        doing=doing,
+        opens=_("The page opens by itself as soon as it is ready."),
     )
 
 

@@ -16,6 +16,7 @@ from coupled_arena.analysis.coupling.read import StoredScores
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.stats.judges.model_counts import Ties
@@ -101,9 +102,10 @@ def read_address(query: str) -> Address:
     try:
         given = dict(parse_qsl(query.removeprefix("?"), max_num_fields=40))
     except ValueError as error:
-        raise ArenaError("This address asks for too much at once.") from error
+        raise ArenaError(_("This address asks for too much at once.")) from error
     if any(len(value) > _LONGEST for value in given.values()):
-        raise ArenaError(f"A part of this address is longer than {_LONGEST} characters.")
+        text = _("A part of this address is longer than {longest} characters.")
+        raise ArenaError(text.format(longest=_LONGEST))
     values = {field: given.get(name) for field, name in _NAMES.items()}
     chosen = {field: _choice(kind, values[field]) for field, kind in _CHOICES.items()}
     drawn = {"temperature": _number(values["temperature"])}
@@ -118,15 +120,15 @@ def _choice(kind: type[E], value: str | None) -> E | None:
     try:
         return kind(value)
     except ValueError as error:
-        known = ", ".join(kind)
-        raise ArenaError(f"A part of this address is none of {known}.") from error
+        text = _("A part of this address is none of {known}.")
+        raise ArenaError(text.format(known=", ".join(kind))) from error
 
 
 def _number(value: str | None) -> float | None:
     try:
         return None if value is None else float(value)
     except ValueError as error:
-        raise ArenaError("A part of this address is not a number.") from error
+        raise ArenaError(_("A part of this address is not a number.")) from error
 
 
 class BoardAddresses:

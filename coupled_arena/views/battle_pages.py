@@ -9,6 +9,7 @@ from typing import Any
 
 from coupled_arena.analysis.battles import FoundBattles, OpenedBattle
 from coupled_arena.battles.compare import divided
+from coupled_arena.core.language import N_, _, chained, ngettext
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Outcome, Source, seed_to_hex
 from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Word
 from coupled_arena.store.queries.battle_record import Said, StoredVerdict, StoredVote
@@ -19,16 +20,16 @@ from coupled_arena.views.rationales import rationale_words
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST = 300  # characters of a question in a list
 _AND = " \N{MIDDLE DOT} "
-_NONE = "Battles appear here once somebody has voted on them. Filters may leave out the others."
+_NONE = N_("Battles appear here once somebody has voted on them. Filters may leave out the others.")
 _MODES = {
-    Mode.COUPLED: "coupled",
-    Mode.INDEPENDENT: "independent",
-    Mode.UNKNOWN: "imported, noise unknown",
+    Mode.COUPLED: N_("coupled"),
+    Mode.INDEPENDENT: N_("independent"),
+    Mode.UNKNOWN: N_("imported, noise unknown"),
 }
 _ORIGINS = {
-    Origin.ARENA: "the battle tab",
-    Origin.GENERATE: "a batch run",
-    Origin.IMPORT: "an import",
+    Origin.ARENA: N_("{when}, by the battle tab"),
+    Origin.GENERATE: N_("{when}, by a batch run"),
+    Origin.IMPORT: N_("{when}, by an import"),
 }
 
 
@@ -58,17 +59,39 @@ def list_page(found: FoundBattles, *, mine: bool) -> dict[str, Any]:
 def count_words(found: FoundBattles) -> str:
     """Return how much a filter selects, and what of it is not shown."""
     tally, wanted = found.tally, found.wanted
-    battles = _several(tally.battles, "battle")
     if wanted.heard is None:
-        return f"{battles}." if tally.battles else f"{battles}. {_NONE}"
-    what = {Word.PEOPLE: "vote", Word.JUDGE: "verdict"}[wanted.heard]
-    told = f"{_several(tally.comparisons, what)} on pairs, in {battles}."
+        told = ngettext("{n:,} battle.", "{n:,} battles.", tally.battles).format(n=tally.battles)
+        return told if tally.battles else f"{told} {_(_NONE)}"
+    where = ngettext("in {n:,} battle", "in {n:,} battles", tally.battles).format(n=tally.battles)
+    words = _heard_words(wanted.heard, tally.comparisons)
+    told = words.format(n=tally.comparisons, where=where)
     if tally.hidden:
-        told += (
-            f" {_several(tally.hidden, what)} more on battles that people may still be asked to "
-            "vote on, which are not shown."
-        )
+        told += f" {_hidden_words(wanted.heard, tally.hidden).format(n=tally.hidden)}"
     return told
+
+
+def _heard_words(word: Word, n: int) -> str:
+    if word is Word.PEOPLE:
+        return ngettext("{n:,} vote on pairs, {where}.", "{n:,} votes on pairs, {where}.", n)
+    return ngettext("{n:,} verdict on pairs, {where}.", "{n:,} verdicts on pairs, {where}.", n)
+
+
+def _hidden_words(word: Word, n: int) -> str:
+    if word is Word.PEOPLE:
+        return ngettext(
+            "{n:,} vote more on battles that people may still be asked to vote on, which are not "
+            "shown.",
+            "{n:,} votes more on battles that people may still be asked to vote on, which are not "
+            "shown.",
+            n,
+        )
+    return ngettext(
+        "{n:,} verdict more on battles that people may still be asked to vote on, which are not "
+        "shown.",
+        "{n:,} verdicts more on battles that people may still be asked to vote on, which are not "
+        "shown.",
+        n,
+    )
 
 
 def battle_page(opened: OpenedBattle) -> dict[str, Any]:
@@ -81,11 +104,14 @@ def battle_page(opened: OpenedBattle) -> dict[str, Any]:
         "letters": list(_LETTERS[: len(battle.models)]),
         "turns": [_turn(battle, said, turn) for turn in range(len(battle.prompts))],
         "votes": {
-            "heads": ["When (UTC)", "Who", "Said", "How", "Why"],
+            "heads": [_("When (UTC)"), _("Who"), _("Said"), _("How"), _("Why")],
             "rows": [_vote(battle, vote) for vote in said.votes],
         },
         "verdicts": {
-            "heads": ["Judge", "Shown", "Said", "Probability", "When (UTC)", "In its words"],
+            "heads": [
+                *(_("Judge"), _("Shown"), _("Said"), _("Probability"), _("When (UTC)")),
+                _("In its words"),
+            ],
             "rows": [_verdict(battle, verdict) for verdict in said.verdicts],
         },
         "facts": _facts(battle),
@@ -100,20 +126,25 @@ def _narrower(wanted: BattleFilter) -> list[tuple[str, BattleFilter]]:
     if None in (first, second, word) or wanted.winner or wanted.ending:
         return []
     return [
-        *((f"{model} won", replace(wanted, winner=model)) for model in (first, second)),
-        ("neither won", replace(wanted, ending=Ending.EVEN)),
+        *(
+            (_("{model} won").format(model=model), replace(wanted, winner=model))
+            for model in (first, second)
+        ),
+        (_("neither won"), replace(wanted, ending=Ending.EVEN)),
     ]
 
 
 def _row(found: FoundBattle, judge: str | None) -> dict[str, Any]:
-    said = [_MODES[found.mode]]
-    said += [_several(found.votes, "vote")] if found.votes else []
-    said += [_several(found.verdicts, "verdict")] if found.verdicts else []
+    votes = ngettext("{n:,} vote", "{n:,} votes", found.votes).format(n=found.votes)
+    verdicts = ngettext("{n:,} verdict", "{n:,} verdicts", found.verdicts)
+    said = [_(_MODES[found.mode])]
+    said += [votes] if found.votes else []
+    said += [verdicts.format(n=found.verdicts)] if found.verdicts else []
     cut = found.question[:_LONGEST]
     return {
         "href": battle_address(found.battle),
-        "question": cut + "…" * (cut != found.question) or "(its question is not known)",
-        "models": " against ".join(found.models),
+        "question": cut + "…" * (cut != found.question) or _("(its question is not known)"),
+        "models": chained(_("{one} against {other}"), found.models),
         "heard": _AND.join(_heard(found, judge)),
         "said": _AND.join([_moment(found.created_at), *said]),
     }
@@ -122,7 +153,7 @@ def _row(found: FoundBattle, judge: str | None) -> dict[str, Any]:
 def _heard(found: FoundBattle, judge: str | None) -> list[str]:
     """Return what people, and the judge who is named, said of the comparisons in a list."""
     told = []
-    for name, word in (("People", "people"), (judge, "judge")):
+    for name, word in ((_("People"), "people"), (judge, "judge")):
         said = Counter(getattr(each, word) for each in found.heard)
         del said[None]
         if said:
@@ -131,9 +162,9 @@ def _heard(found: FoundBattle, judge: str | None) -> list[str]:
 
 
 def _counted(said: str | Outcome, n: int) -> str:
-    ends: dict[str, str] = {Outcome.TIE: "a tie", Outcome.BOTH_BAD: "both bad"}
+    ends: dict[str, str] = {Outcome.TIE: _("a tie"), Outcome.BOTH_BAD: _("both bad")}
     words = ends[said] if isinstance(said, Outcome) else said
-    return words if n == 1 else f"{words} ({n} times)"
+    return words if n == 1 else _("{said} ({n} times)").format(said=words, n=n)
 
 
 def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
@@ -153,7 +184,7 @@ def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
         ]
         if reply and reply.finish is not Finish.STOP:
             cut = reply.finish is Finish.LENGTH
-            notes.append(cut_words(battle) if cut else "stopped by somebody")
+            notes.append(cut_words(battle) if cut else _("stopped by somebody"))
         answers.append(
             {
                 "letter": _LETTERS[place],
@@ -168,23 +199,25 @@ def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
 def cut_words(battle: Battle) -> str:
     """Return where an answer was cut; imports may not know the limit."""
     limit = battle.sampling.max_new_tokens
-    return f"cut at {_several(limit, 'token')}" if limit else "cut at the limit"
+    if not limit:
+        return _("cut at the limit")
+    return ngettext("cut at {n:,} token", "cut at {n:,} tokens", limit).format(n=limit)
 
 
 def _vote(battle: Battle, vote: StoredVote) -> list[dict[str, Any]]:
-    how = ["equal replies, nobody was asked"] if vote.source is Source.IDENTICAL else []
-    how += ["before the answers had ended"] if vote.early else []
-    how += [] if vote.current else ["replaced by a later vote"]
+    how = [_("equal replies, nobody was asked")] if vote.source is Source.IDENTICAL else []
+    how += [_("before the answers had ended")] if vote.early else []
+    how += [] if vote.current else [_("replaced by a later vote")]
     why = rationale_words(vote.criteria, vote.comment, vote.ranks, both_bad=vote.both_bad)
     who, said = vote.voter, _ranked(battle, vote)
-    return _cells(_moment(vote.cast_at), who, said, _AND.join(how) or "a person", why)
+    return _cells(_moment(vote.cast_at), who, said, _AND.join(how) or _("a person"), why)
 
 
 def _ranked(battle: Battle, vote: StoredVote) -> str:
     if vote.both_bad:
-        return "all bad" if len(vote.ranks) > 2 else "both bad"
+        return _("all bad") if len(vote.ranks) > 2 else _("both bad")
     if len(set(vote.ranks)) == 1:
-        return "a tie"
+        return _("a tie")
     order = sorted(zip(vote.ranks, range(len(vote.ranks)), strict=True))
     return ", ".join(f"{rank}. {_LETTERS[place]} {battle.models[place]}" for rank, place in order)
 
@@ -192,15 +225,19 @@ def _ranked(battle: Battle, vote: StoredVote) -> str:
 def _verdict(battle: Battle, verdict: StoredVerdict) -> list[dict[str, Any]]:
     first, second = verdict.first_place, verdict.second_place
     said = {
-        None: "nothing readable",
+        None: _("nothing readable"),
         Outcome.FIRST: f"{_LETTERS[first]} {battle.models[first]}",
         Outcome.SECOND: f"{_LETTERS[second]} {battle.models[second]}",
-        Outcome.TIE: "a tie",
-        Outcome.BOTH_BAD: "both bad",
+        Outcome.TIE: _("a tie"),
+        Outcome.BOTH_BAD: _("both bad"),
     }[verdict.outcome]
     probability = "" if verdict.probability is None else f"{verdict.probability:.1%}"
     return [
-        *_cells(verdict.judge, f"{_LETTERS[first]} before {_LETTERS[second]}", said),
+        *_cells(
+            verdict.judge,
+            _("{first} before {second}").format(first=_LETTERS[first], second=_LETTERS[second]),
+            said,
+        ),
         {"text": probability, "value": verdict.probability},
         *_cells(_moment(verdict.judged_at), verdict.raw),
     ]
@@ -214,25 +251,22 @@ def _cells(*texts: str) -> list[dict[str, Any]]:
 def _facts(battle: Battle) -> list[list[str]]:
     sampling = ", ".join(f"{name} {value}" for name, value in asdict(battle.sampling).items())
     facts = [
-        ("Battle", battle.id),
-        ("Made (UTC)", f"{_moment(battle.created_at)}, by {_ORIGINS[battle.origin]}"),
-        ("Noise", _MODES[battle.mode]),
+        (_("Battle"), battle.id),
+        (_("Made (UTC)"), _(_ORIGINS[battle.origin]).format(when=_moment(battle.created_at))),
+        (_("Noise"), _(_MODES[battle.mode])),
     ]
     if battle.experiment is not None:
-        facts.append(("Batch run", f"{battle.experiment}, repetition {battle.repetition}"))
+        run = _("{run}, repetition {n}").format(run=battle.experiment, n=battle.repetition)
+        facts.append((_("Batch run"), run))
     if battle.origin is not Origin.IMPORT:
         facts += [
-            ("Sampling", sampling),
-            ("Seed", seed_to_hex(battle.seed)),
-            ("Nonce", battle.nonce.hex()),
-            ("Commitment", battle.commitment),
+            (_("Sampling"), sampling),
+            (_("Seed"), seed_to_hex(battle.seed)),
+            (_("Nonce"), battle.nonce.hex()),
+            (_("Commitment"), battle.commitment),
         ]
     return [list(pair) for pair in facts]
 
 
 def _moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S}"
-
-
-def _several(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

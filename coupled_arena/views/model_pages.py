@@ -9,6 +9,7 @@ from typing import Any
 
 from coupled_arena.analysis.battles import FoundBattles
 from coupled_arena.analysis.models.read import ModelSummary, Strength
+from coupled_arena.core.language import _, chained, ngettext
 from coupled_arena.core.records import Sampling
 from coupled_arena.store.queries.battle_filter import BattleFilter, Word
 from coupled_arena.store.queries.model_votes import Day
@@ -31,26 +32,30 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
         Some of its battles.
     """
     counted = BattleFilter(model=found.model, word=Word.PEOPLE)
-    listed = list_page(battles, mine=False)
+    many = battles.tally.battles
+    see_all = ngettext("{n:,} battle: see them all", "{n:,} battles: see them all", many)
     return {
         "model": found.model,
         "headline": headline(found),
         "votes": list_address(counted) if found.overall else None,
         "categories": {
             "note": category_words(found),
-            "heads": ["Category", "Win rate", _level(found.alpha), "Votes", ""],
+            "heads": [_("Category"), _("Win rate"), _level(found.alpha), _("Votes"), ""],
             "rows": [_category(each, found) for each in found.categories],
         },
         "opponents": {
             "note": opponent_words(found),
-            "heads": ["Opponent", "Win rate", _level(found.alpha), "Won, of how many", ""],
+            "heads": [
+                *(_("Opponent"), _("Win rate"), _level(found.alpha), _("Won, of how many")),
+                "",
+            ],
             "rows": [_opponent(each, found.model) for each in found.opponents],
         },
         "history": history(found.days),
         "facts": _facts(found),
-        "battles": listed["rows"],
+        "battles": list_page(battles, mine=False)["rows"],
         "all": {
-            "text": f"{listed['count'].removesuffix('.')}: see them all",
+            "text": see_all.format(n=many),
             "href": list_address(BattleFilter(model=found.model)),
         },
     }
@@ -59,40 +64,55 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
 def headline(found: ModelSummary) -> str:
     """Return how often people prefer the model."""
     if (overall := found.overall) is None:
-        return "Nobody has voted on this model yet."
-    few = " That is few." if overall.comparisons < FEW else ""
-    return (
-        f"Against all others alike, people would prefer it in {_rate(overall)} of comparisons "
-        f"({_interval(overall)}, {_level(found.alpha)}), by {_votes(overall.comparisons)}.{few}"
+        return _("Nobody has voted on this model yet.")
+    said = ngettext(
+        "Against all others alike, people would prefer it in {rate} of comparisons ({interval}, "
+        "{level}), by {n:,} vote on pairs.",
+        "Against all others alike, people would prefer it in {rate} of comparisons ({interval}, "
+        "{level}), by {n:,} votes on pairs.",
+        overall.comparisons,
+    ).format(
+        rate=_rate(overall),
+        interval=_interval(overall),
+        level=_level(found.alpha),
+        n=overall.comparisons,
     )
+    few = _("That is few.")
+    return f"{said} {few}" if overall.comparisons < FEW else said
 
 
 def category_words(found: ModelSummary) -> str:
     """Return which categories differ from the whole, and what the intervals allow for."""
     if not found.categories or not found.overall:
-        return "No category has votes on this model."
+        return _("No category has votes on this model.")
     apart = [each.name for each in found.categories if _place(each, found.overall) != "even"]
-    said = (
-        f"Other than overall, for the intervals do not meet: {', '.join(apart)}."
-        if apart
-        else "No category can be told from the overall win rate yet."
-    )
-    together = (
-        f" The {len(found.categories)} intervals hold together, so that none stands out by having "
-        "been looked for."
-    )
-    left = found.more_categories
-    more = f" {left} more with fewer votes {'is' if left == 1 else 'are'} left out." if left else ""
-    return said + together * (len(found.categories) > 1) + more
+    said = [_("No category can be told from the overall win rate yet.")]
+    if apart:
+        text = _("Other than overall, for the intervals do not meet: {names}.")
+        said = [text.format(names=", ".join(apart))]
+    if len(found.categories) > 1:
+        text = _(
+            "The {n} intervals hold together, so that none stands out by having been looked for."
+        )
+        said.append(text.format(n=len(found.categories)))
+    if left := found.more_categories:
+        text = ngettext(
+            "{n} more with fewer votes is left out.",
+            "{n} more with fewer votes are left out.",
+            left,
+        )
+        said.append(text.format(n=left))
+    return " ".join(said)
 
 
 def opponent_words(found: ModelSummary) -> str:
     """Return what the intervals of the opponents allow for."""
     if not found.opponents:
-        return "It has met nobody under people's eyes."
+        return _("It has met nobody under people's eyes.")
     if len(found.opponents) == 1:
-        return "A tie is a win for neither."
-    return f"The {len(found.opponents)} intervals hold together. A tie is a win for neither."
+        return _("A tie is a win for neither.")
+    text = _("The {n} intervals hold together. A tie is a win for neither.")
+    return text.format(n=len(found.opponents))
 
 
 def history(days: tuple[Day, ...]) -> dict[str, Any]:
@@ -109,19 +129,24 @@ def history(days: tuple[Day, ...]) -> dict[str, Any]:
         within = list(group)
         bars[at]["votes"] = sum(each.comparisons for each in within)
         bars[at]["wins"] = sum(each.wins for each in within)
-    each = "day" if step == 1 else f"{step} days"
-    return {
-        "bars": bars,
-        "note": f"Votes on pairs for each {each}, by when the battles were made (UTC): "
-        f"{first} to {last}. The dark part was won.",
-    }
+    note = ngettext(
+        "Votes on pairs for each day, by when the battles were made (UTC): {first} to {last}. The "
+        "dark part was won.",
+        "Votes on pairs for each {n} days, by when the battles were made (UTC): {first} to {last}. "
+        "The dark part was won.",
+        step,
+    )
+    return {"bars": bars, "note": note.format(n=step, first=first, last=last)}
 
 
 def _category(each: Strength, found: ModelSummary) -> list[dict[str, Any]]:
     assert found.overall, "a category has votes"
     to = BattleFilter(model=found.model, word=Word.PEOPLE, category=each.name)
-    place = _place(each, found.overall)
-    said = "cannot be told from overall" if place == "even" else f"{place} than overall"
+    said = {
+        "even": _("cannot be told from overall"),
+        "higher": _("higher than overall"),
+        "lower": _("lower than overall"),
+    }[_place(each, found.overall)]
     return _cells(each.name, None, each, f"{each.comparisons:,}", to, said)
 
 
@@ -134,7 +159,7 @@ def _opponent(each: Strength, model: str) -> list[dict[str, Any]]:
 def _cells(
     name: str, page: str | None, each: Strength, count: str, to: BattleFilter, said: str
 ) -> list[dict[str, Any]]:
-    notes = [said] * bool(said) + ["few votes"] * (each.comparisons < FEW)
+    notes = [said] * bool(said) + [_("few votes")] * (each.comparisons < FEW)
     return [
         {"text": name, "href": page},
         {"text": _rate(each), "href": None, "value": each.win_rate},
@@ -152,11 +177,20 @@ def _place(each: Strength, overall: Strength) -> str:
 
 def _facts(found: ModelSummary) -> list[list[str]]:
     facts = [
-        [name, " or ".join(nameless(each) if name == "source" else each for each in values)]
+        [
+            name,
+            chained(
+                _("{one} or {other}"),
+                [nameless(each) if name == "source" else each for each in values],
+            ),
+        ]
         for name, values in found.facts.items()
     ]
-    drawn = [f"{_sampled(sampling)} (battles: {n:,})" for sampling, n in found.samplings[:3]]
-    return [*facts, *[["Sampling", "; ".join(drawn)]] * bool(drawn)]
+    drawn = [
+        _("{sampling} (battles: {n:,})").format(sampling=_sampled(sampling), n=n)
+        for sampling, n in found.samplings[:3]
+    ]
+    return [*facts, *[[_("Sampling"), "; ".join(drawn)]] * bool(drawn)]
 
 
 def _sampled(sampling: Sampling) -> str:
@@ -168,12 +202,8 @@ def _rate(each: Strength) -> str:
 
 
 def _interval(each: Strength) -> str:
-    return f"{each.low:.1%} to {each.high:.1%}"
+    return _("{low:.1%} to {high:.1%}").format(low=each.low, high=each.high)
 
 
 def _level(alpha: float) -> str:
-    return f"{100 * (1 - alpha):.4g}% interval"
-
-
-def _votes(n: int) -> str:
-    return f"{n:,} vote{'' if n == 1 else 's'} on pairs"
+    return _("{level:.4g}% interval").format(level=100 * (1 - alpha))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from coupled_arena.core.language import _, chained
 from coupled_arena.core.records import Source
 from coupled_arena.store.queries.battle_filter import BattleFilter, Word
 from coupled_arena.store.queries.own_rounds import OwnRound
@@ -29,19 +30,30 @@ def own_rounds_view(rounds: Sequence[OwnRound]) -> dict[str, Any]:
 
 def choice_words(own: OwnRound) -> str:
     """Return what a voter chose, or left to the judge, by the models' names."""
-    names = " and ".join(own.models)
+    names = chained(_("{one} and {other}"), own.models)
     if own.ranks is None:
-        return f"The judge decided: {names}."
+        return _("The judge decided: {names}.").format(names=names)
     if own.source is Source.IDENTICAL:
-        return f"Equal answers: {names}."
+        return _("Equal answers: {names}.").format(names=names)
     if own.both_bad:
-        return f"You found {'both' if len(own.models) == 2 else 'all'} bad: {names}."
-    groups = [
-        " and ".join(name for name, at in zip(own.models, own.ranks, strict=True) if at == rank)
-        for rank in sorted(set(own.ranks))
-    ]
+        both = _("You found both bad: {names}.")
+        return (both if len(own.models) == 2 else _("You found all bad: {names}.")).format(
+            names=names
+        )
+    groups = _groups(own.models, own.ranks)
     if len(groups) == 1:
-        return f"A tie: {names}."
+        return _("A tie: {names}.").format(names=names)
     if len(own.models) == 2:
-        return f"You preferred {groups[0]} to {groups[1]}."
-    return f"Your order: {', then '.join(groups)}."
+        return _("You preferred {one} to {other}.").format(one=groups[0], other=groups[1])
+    return _("Your order: {order}.").format(order=chained(_("{one}, then {other}"), groups))
+
+
+def _groups(models: Sequence[str], ranks: Sequence[int]) -> list[str]:
+    """Return who shares a rank, the best first."""
+    return [
+        chained(
+            _("{one} and {other}"),
+            [name for name, at in zip(models, ranks, strict=True) if at == rank],
+        )
+        for rank in sorted(set(ranks))
+    ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from coupled_arena.analysis.audit.read import AuditEstimates, influences
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.judges.agreement import Agreement
@@ -49,8 +50,9 @@ def read_benchmark_estimates(
         benchmark = scores.one_metric(scores.benchmarks(cursor), metric)
         model_numbers(cursor, selection)  # raises if there is no such model
         if selection.judge not in grades.graders(cursor):
-            known = ", ".join(grades.graders(cursor)) or "none yet: use judge --grade"
-            raise StoreError(f"{selection.judge} has graded no answers. Who has: {known}.")
+            known = ", ".join(grades.graders(cursor)) or _("none yet: use judge --grade")
+            text = _("{judge} has graded no answers. Who has: {known}.")
+            raise StoreError(text.format(judge=selection.judge, known=known))
         rows = grades.answers(cursor, selection, benchmark)
         orders = Orders(0, 0, 0, grades.unreadable(cursor, selection.judge or ""), 0, 0, 0, 0)
         cursor.execute("commit")

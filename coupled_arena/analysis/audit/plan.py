@@ -17,6 +17,7 @@ import numpy as np
 from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import contrast, explained
@@ -139,11 +140,11 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
     """
     judged, votes = estimates.judged, estimates.votes
     if judged is None or votes is None:
-        raise ArenaError("A plan is about people's votes, not about a benchmark.")
+        raise ArenaError(_("A plan is about people's votes, not about a benchmark."))
     means, k = estimates.means, len(estimates.means.models)
-    weights = contrast(
-        k, _place(estimates.selection.judge, "verdict", means.models, question.model)
-    )
+    lacking = _("{judge} has no verdict on {name!r}. Models with verdicts: {known}.")
+    place = _place(lacking, means.models, question.model, judge=estimates.selection.judge)
+    weights = contrast(k, place)
     with _one_line():
         goal = variance_for_width(question.width, question.alpha)
         return _plan(
@@ -173,13 +174,12 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     """
     human, selection = board.by_source.get(BoardSource.HUMAN), board.selection
     if human is None:
-        raise ArenaError("Too few votes yet to plan from: there are none.")
-    places = [
-        _place("The leaderboard", "vote", human.models, name)
-        for name in (question.model, question.other)
-    ]
+        raise ArenaError(_("Too few votes yet to plan from: there are none."))
+    lacking = _("The leaderboard has no vote on {name!r}. Models with votes: {known}.")
+    places = [_place(lacking, human.models, name) for name in (question.model, question.other)]
     if places[0] == places[1]:
-        raise ArenaError(f"{question.model} cannot be separated from itself. Name two models.")
+        text = _("{model} cannot be separated from itself. Name two models.")
+        raise ArenaError(text.format(model=question.model))
     weights = contrast(len(human.models), *places)
     of_all = np.zeros(len(board.votes.models))
     of_all[[board.votes.models.index(model) for model in human.models]] = weights
@@ -256,7 +256,9 @@ def _plan(
     question: PlanGoal, selection: Selection, grounds: _Grounds, goal: float, critical: float
 ) -> VotePlan:
     if question.price is not None and not 0 <= question.price < math.inf:
-        raise ArenaError(f"The price of a verdict cannot be {question.price:g}.")
+        raise ArenaError(
+            _("The price of a verdict cannot be {price:g}.").format(price=question.price)
+        )
     found = needs(
         variance=grounds.variance,
         votes=grounds.counted,
@@ -276,10 +278,12 @@ def _plan(
     )
 
 
-def _place(who: str | None, what: str, models: tuple[str, ...], name: str | None) -> int:
+def _place(
+    lacking: str, models: tuple[str, ...], name: str | None, judge: str | None = None
+) -> int:
     if name not in models:
-        known = ", ".join(models) or "none yet"
-        raise ArenaError(f"{who} has no {what} on {name!r}. Models with {what}s: {known}.")
+        known = ", ".join(models) or _("none yet")
+        raise ArenaError(lacking.format(judge=judge, name=name, known=known))
     return models.index(name)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, text_of
 from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_score
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 
@@ -135,7 +136,7 @@ def subject_scores_from_frame(
         It is not such a table.
     """
     if seeds < 2:
-        raise ScoreError("Each prompt needs two repetitions at least.")
+        raise ScoreError(_("Each prompt needs two repetitions at least."))
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
     subject, chosen = _columns(list(frame.columns), models, name)
     check_settings(frame, models, name)
@@ -172,8 +173,12 @@ def _whole(
     try:
         table = ScoreTable(models, *both)
     except ValueError as error:
-        empty = f" Left out, for a cell is empty: {left_out:,} prompt{'s' * (left_out != 1)}."
-        raise ScoreError(f"{name}: {error}{empty if left_out else ''}") from error
+        empty = ngettext(
+            "Left out, for a cell is empty: {n:,} prompt.",
+            "Left out, for a cell is empty: {n:,} prompts.",
+            left_out,
+        ).format(n=left_out)
+        raise ScoreError(f"{name}: {error} {empty}" if left_out else f"{name}: {error}") from error
     return SubjectScores(table, subjects, left_out)
 
 
@@ -185,12 +190,14 @@ def _check_prompts(
         begins = np.append(True, words[1:] != words[:-1])
         wrong = np.flatnonzero(begins != (np.arange(len(words)) % seeds == 0))
         if wrong.size:
-            raise ScoreError(
-                f"In {name} prompt {str(words[wrong[0]])!r} does not have {seeds} rows that follow "
-                "each other: give the rows of a prompt with --seeds, and sort by prompt."
+            text = _(
+                "In {name} prompt {prompt!r} does not have {seeds} rows that follow each "
+                "other: give the rows of a prompt with --seeds, and sort by prompt."
             )
+            raise ScoreError(text.format(name=name, prompt=str(words[wrong[0]]), seeds=seeds))
     if not np.array_equal(coupled, independent):
-        raise ScoreError(f"{name} must have the same prompts in the same order for both protocols.")
+        text = _("{name} must have the same prompts in the same order for both protocols.")
+        raise ScoreError(text.format(name=name))
 
 
 def _protocols(frame: pd.DataFrame, seeds: int, name: str) -> list[NDArray[np.bool_]]:
@@ -199,16 +206,23 @@ def _protocols(frame: pd.DataFrame, seeds: int, name: str) -> list[NDArray[np.bo
     for row, protocol in enumerate(protocols):
         if protocol not in _PROTOCOLS:
             where = place_of(frame, row, name)
-            raise ScoreError(f"{where}: {_NOISE} is {protocol!r}, not {' or '.join(_PROTOCOLS)}.")
+            text = _("{where}: {noise} is {protocol!r}, not {known}.")
+            raise ScoreError(
+                text.format(
+                    where=where, noise=_NOISE, protocol=protocol, known=" or ".join(_PROTOCOLS)
+                )
+            )
     for protocol in _PROTOCOLS:
         rows = protocols.count(protocol)
         if not rows:
-            raise ScoreError(f"{name} has no row whose {_NOISE} is {protocol}.")
+            text = _("{name} has no row whose {noise} is {protocol}.")
+            raise ScoreError(text.format(name=name, noise=_NOISE, protocol=protocol))
         if rows % seeds:
-            raise ScoreError(
-                f"{name} has {rows:,} rows of {protocol}, which {seeds} "
-                "repetitions do not divide: give their number with --seeds."
+            text = _(
+                "{name} has {rows:,} rows of {protocol}, which {seeds} repetitions do not "
+                "divide: give their number with --seeds."
             )
+            raise ScoreError(text.format(name=name, rows=rows, protocol=protocol, seeds=seeds))
     return [np.array(protocols) == protocol for protocol in _PROTOCOLS]
 
 
@@ -219,10 +233,11 @@ def _columns(
     subjects = [c for c in header if c.lower() in SUBJECTS and c not in (wanted or ())]
     unclear = len(set(header)) < len(header) or len(subjects) > 1 or not all(header)
     if header.count(_NOISE) != 1 or unclear:
-        raise ScoreError(
-            f"The first line of {name} must name a column {_NOISE} and one for each model, each "
+        text = _(
+            "The first line of {name} must name a column {noise} and one for each model, each "
             "differently; one besides may be named Subject."
         )
+        raise ScoreError(text.format(name=name, noise=_NOISE))
     others = (_NOISE, *subjects)
     models = tuple(
         column
@@ -242,10 +257,11 @@ def _subjects(
     for place, names in enumerate(zip(coupled, independent, strict=True)):
         prompt = {*names, coupled[place - place % seeds]}
         if len(prompt) > 1:
-            raise ScoreError(
-                f"In {name} a prompt has two subjects: {' and '.join(sorted(prompt))}. Give the "
-                "rows of a prompt with --seeds, and prompts in the same order for both protocols."
+            text = _(
+                "In {name} a prompt has two subjects: {subjects}. Give the rows of a prompt "
+                "with --seeds, and prompts in the same order for both protocols."
             )
+            raise ScoreError(text.format(name=name, subjects=" and ".join(sorted(prompt))))
     return tuple(coupled[::seeds].tolist())
 
 

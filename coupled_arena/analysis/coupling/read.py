@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -77,17 +78,19 @@ def read_protocol_scores(
         cells = scores.cells(cursor, metric, names, category, temperature)
         cursor.execute("commit")
     if len(cells.samplings) > 1:
-        raise ScoreError(
-            f"These {metric} answers were drawn in different ways ({'; '.join(cells.samplings)}), "
-            "which a comparison must not mix: choose one with --temperature, or keep the runs in "
-            "databases of their own."
+        text = _(
+            "These {metric} answers were drawn in different ways ({ways}), which a comparison "
+            "must not mix: choose one with --temperature, or keep the runs in databases of "
+            "their own."
         )
+        raise ScoreError(text.format(metric=metric, ways="; ".join(cells.samplings)))
     coupled, independent, left_out = _rectangle(cells, len(names))
     if not coupled.size:
-        raise ScoreError(
-            f"No two prompts have {metric} scores of {', '.join(names)} in the same battles, twice "
-            "or more under each protocol. Choose other --models, or let the benchmark run on."
+        text = _(
+            "No two prompts have {metric} scores of {models} in the same battles, twice or "
+            "more under each protocol. Choose other --models, or let the benchmark run on."
         )
+        raise ScoreError(text.format(metric=metric, models=", ".join(names)))
     try:
         table = ScoreTable(names, coupled, independent)
     except ValueError as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, read_estimates
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.errors import BattleError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Sampling
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, intervals
 from coupled_arena.store.database import Store
@@ -106,7 +107,7 @@ def read_model(store: Store, model: str, hidden: Hidden, alpha: float = ALPHA) -
         cursor.execute("begin")
         # One that only plays in rounds which are still blind must not be named.
         if model not in replies.models(cursor, revealed_only=True):
-            raise BattleError("No battle here is of a model of this name.")
+            raise BattleError(_("No battle here is of a model of this name."))
         categories = list(model_votes.categories(cursor, model))
         days = model_votes.days(cursor, model)
         facts = model_votes.facts(cursor, model, hidden)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.counts import FloatArray, IntArray
 
 _LISTED = 5  # names in a message; of more it says how many there are
@@ -59,10 +60,13 @@ def balanced(replies: ScoredReplies, lower_is_better: frozenset[str] = frozenset
     np.add.at(counts, (model, prompt), 1)
     repetitions = _repetitions(counts.min(axis=0))
     if not repetitions:
-        raise ScoreError(
-            f"No prompt has a reply of each of {_named(replies.models, 'models')} with all of "
-            f"{_named(replies.metrics, 'metrics')}: choose fewer models or metrics."
+        text = _(
+            "No prompt has a reply of each of {models} with all of {metrics}: choose fewer models "
+            "or metrics."
         )
+        models = _named(replies.models, _("the {n} models"))
+        metrics = _named(replies.metrics, _("the {n} metrics"))
+        raise ScoreError(text.format(models=models, metrics=metrics))
     kept = counts.min(axis=0) >= repetitions
     order = np.lexsort((prompt, model))  # stable, so replies to a prompt stay in their order
     group = model[order] * len(prompts) + prompt[order]
@@ -95,31 +99,34 @@ def _incomplete(replies: ScoredReplies) -> Iterator[str]:
     if missing:
         lacking = np.flatnonzero(np.isnan(replies.values).any(axis=0))
         names = [replies.metrics[at] for at in lacking]
-        yield (
-            f"{missing:,} of {len(replies.model):,} replies are left out, which have no "
-            f"{_either(names)}."
+        yield _("{n:,} of {all:,} replies are left out, which have no {metrics}.").format(
+            n=missing, all=len(replies.model), metrics=_either(names)
         )
 
 
 def _uneven(counts: IntArray, kept: NDArray[np.bool_], repetitions: int) -> Iterator[str]:
     if not kept.all():
-        replies = "a reply" if repetitions == 1 else f"{repetitions} replies"
-        yield (
-            f"{int((~kept).sum()):,} of {len(kept):,} prompts are left out, to which not all "
-            f"models have {replies}."
-        )
+        yield ngettext(
+            "{left_out:,} of {all:,} prompts are left out, to which not all models have a reply.",
+            "{left_out:,} of {all:,} prompts are left out, to which not all models have {n} "
+            "replies.",
+            repetitions,
+        ).format(left_out=int((~kept).sum()), all=len(kept), n=repetitions)
     beyond = int((counts[:, kept] - repetitions).sum())
     if beyond:
-        first = "reply" if repetitions == 1 else f"{repetitions} replies"
-        yield (
-            f"Each model counts with its first {first} to a prompt; {beyond:,} further ones are "
-            "left out."
-        )
+        yield ngettext(
+            "Each model counts with its first reply to a prompt; {beyond:,} further ones are left "
+            "out.",
+            "Each model counts with its first {n} replies to a prompt; {beyond:,} further ones are "
+            "left out.",
+            repetitions,
+        ).format(beyond=beyond, n=repetitions)
 
 
 def _either(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    *others, last = names
+    return _("{one} or {other}").format(one=", ".join(others), other=last) if others else last
 
 
-def _named(names: Sequence[str], kind: str) -> str:
-    return ", ".join(names) if len(names) <= _LISTED else f"the {len(names)} {kind}"
+def _named(names: Sequence[str], many: str) -> str:
+    return ", ".join(names) if len(names) <= _LISTED else many.format(n=len(names))

@@ -10,6 +10,7 @@ from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
 from coupled_arena.analysis.score_cells import is_missing, place_of, score_of, text_of
 from coupled_arena.analysis.score_columns import check_repeated, check_settings, is_score
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
 
 if TYPE_CHECKING:
@@ -97,12 +98,13 @@ def risk_scores_from_frame(
                 column = metric if metric in chosen else _SCORE
                 reply.setdefault(metric, []).append(score_of(score, where, column, "--metrics"))
     whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
-    for model in {model: None for model, _ in cells}:
+    for model in dict.fromkeys(owner for owner, __ in cells):
         if all(owner != model for owner, _ in whole):
-            raise ScoreError(
-                f"{name} has an empty cell on every prompt of {model}: leave the model out, or the "
-                "column; --metrics names those to read."
+            text = _(
+                "{name} has an empty cell on every prompt of {model}: leave the model out, or "
+                "the column; --metrics names those to read."
             )
+            raise ScoreError(text.format(name=name, model=model))
     try:
         found = scores_from_cells(whole, metrics or chosen, lower_is_better)
     except ScoreError as error:
@@ -111,18 +113,25 @@ def risk_scores_from_frame(
 
 
 def _left_out(prompts: int) -> str:
-    return f"Left out, for a score is missing: {prompts:,} prompt{'s' * (prompts != 1)}."
+    return ngettext(
+        "Left out, for a score is missing: {n:,} prompt.",
+        "Left out, for a score is missing: {n:,} prompts.",
+        prompts,
+    ).format(n=prompts)
 
 
 def _check_header(header: list[str], name: str) -> None:
     if len(set(header)) < len(header) or not all(header):
-        raise ScoreError(f"The first line of {name} must name each column, each differently.")
+        raise ScoreError(
+            _("The first line of {name} must name each column, each differently.").format(name=name)
+        )
     missing = [column for column in (_MODEL, _PROMPT) if column not in header]
     if missing or len(header) < 3 or ((_METRIC in header) and _SCORE not in header):
-        raise ScoreError(
-            f"The first line of {name} must name the columns model, prompt, metric and score, or "
-            "model, prompt and one for each metric."
+        text = _(
+            "The first line of {name} must name the columns model, prompt, metric and score, "
+            "or model, prompt and one for each metric."
         )
+        raise ScoreError(text.format(name=name))
 
 
 def _chosen(header: list[str], metrics: Sequence[str] | None) -> tuple[str, ...]:
@@ -133,18 +142,19 @@ def _chosen(header: list[str], metrics: Sequence[str] | None) -> tuple[str, ...]
     if metrics is None:
         scored = tuple(name for name in there if is_score(name))
         if not scored:
-            raise ScoreError(f"There is no metric, only {', '.join(there)}.")
+            raise ScoreError(_("There is no metric, only {known}.").format(known=", ".join(there)))
         return scored
     for name in metrics:
         if name not in there:
-            raise ScoreError(f"There is no metric {name!r}; there is {', '.join(there)}.")
+            text = _("There is no metric {name!r}; there is {known}.")
+            raise ScoreError(text.format(name=name, known=", ".join(there)))
     return tuple(metrics)
 
 
 def _reply(row: Mapping[str, Any], where: str) -> tuple[str, str]:
     model, prompt = text_of(row[_MODEL]), text_of(row[_PROMPT])
     if not (model and prompt):
-        raise ScoreError(f"{where} has no model or no prompt.")
+        raise ScoreError(_("{where} has no model or no prompt.").format(where=where))
     return model, prompt
 
 
@@ -153,7 +163,7 @@ def _scores(
 ) -> Iterator[tuple[str, Any]]:
     if not columns:
         if is_missing(row[_METRIC]):
-            raise ScoreError(f"{where} has no metric.")
+            raise ScoreError(_("{where} has no metric.").format(where=where))
         yield text_of(row[_METRIC]), row[_SCORE]
     for name in columns:
         yield name, row[name]

@@ -12,6 +12,7 @@ from coupled_arena.analysis.risk.balance import ScoredReplies, balanced
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.risk.text_metrics import METRICS
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.judges.verdict_scores import verdict_scores
 from coupled_arena.store.database import Store
@@ -109,9 +110,10 @@ def _names(
         return (*together, *METRICS, *([VERDICTS] if selection.judge else []))
     for name in metrics:
         if name not in meanings:
-            raise ScoreError(f"There is no metric {name!r} here; there is {', '.join(meanings)}.")
+            text = _("There is no metric {name!r} here; there is {known}.")
+            raise ScoreError(text.format(name=name, known=", ".join(meanings)))
     if VERDICTS in metrics and selection.judge is None:
-        raise ScoreError(f"Whose {VERDICTS}? Choose a judge.")
+        raise ScoreError(_("Whose {verdicts}? Choose a judge.").format(verdicts=VERDICTS))
     return tuple(dict.fromkeys(metrics))
 
 
@@ -147,18 +149,26 @@ def _chosen(
     whole = set(rows["model_no"][np.isfinite(values).all(axis=1)].tolist())
     chosen = {model: number for model, number in known.items() if number in whole}
     absent: list[str] = []
+    never = _("never all of them")
     for model in known.keys() - chosen.keys():
         own = values[rows["model_no"] == known[model]]
         lacks = [name for at, name in enumerate(names) if not np.isfinite(own[:, at]).any()]
-        absent.append(f"{model} ({', '.join(lacks) or 'never all of them'})")
-    absence = f"without any score by the metrics named: {'; '.join(sorted(absent))}"
+        absent.append(f"{model} ({', '.join(lacks) or never})")
+    absence = "; ".join(sorted(absent))
     if len(known) < 2 or len(chosen) < 2 or (absent and not free):
         if not absent:
             raise ScoreError(
-                "There must be replies of two models at least: choose other models or battles."
+                _("There must be replies of two models at least: choose other models or battles.")
             )
-        raise ScoreError(f"There are models {absence}. Choose other models, metrics or battles.")
-    return chosen, (f"There are models {absence}; they are left out.",) if absent else ()
+        text = _(
+            "There are models without any score by the metrics named: {models}. Choose other "
+            "models, metrics or battles."
+        )
+        raise ScoreError(text.format(models=absence))
+    text = _(
+        "There are models without any score by the metrics named: {models}; they are left out."
+    )
+    return chosen, (text.format(models=absence),) if absent else ()
 
 
 def _places(models: Mapping[str, int], numbers: IntArray) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.corrections import Correction
 from coupled_arena.stats.risk.dominance import ROUNDING, Order
@@ -240,11 +241,12 @@ def _pairing(scores: RiskScores, settings: RiskSettings) -> bool:
     if settings.paired is False:
         return False
     if not scores.paired:
-        model, prompt = scores.missing_prompt() or ("a model", "")
-        raise ScoreError(
-            f"{model} has no score on prompt {prompt!r}, which another model has: leave out what "
-            "not all have, or compare them as independent samples (--independent)."
+        model, prompt = scores.missing_prompt() or (_("a model"), "")
+        text = _(
+            "{model} has no score on prompt {prompt!r}, which another model has: leave out "
+            "what not all have, or compare them as independent samples (--independent)."
         )
+        raise ScoreError(text.format(model=model, prompt=prompt))
     return True
 
 

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 
 _LARGEST = 1e150  # whose square is a number
@@ -56,19 +57,23 @@ class RiskScores:
     def __post_init__(self) -> None:
         for names in (self.models, self.metrics):
             if len(set(names)) < len(names):
-                raise ScoreError("A model and a metric must be named once.")
+                raise ScoreError(_("A model and a metric must be named once."))
         if not self.metrics:
-            raise ScoreError("There are no scores.")
+            raise ScoreError(_("There are no scores."))
         if len(self.models) < 2:
-            raise ScoreError("There must be scores of two models at least.")
+            raise ScoreError(_("There must be scores of two models at least."))
         _check_metrics(self.lower_is_better, self.metrics)
         for model, prompts, values in zip(self.models, self.prompts, self.values, strict=True):
             if values.shape != (len(prompts) * self.repetitions, len(self.metrics)):
-                raise ScoreError(f"{model} does not have a score for each reply and metric.")
+                text = _("{model} does not have a score for each reply and metric.")
+                raise ScoreError(text.format(model=model))
             if len(prompts) < 2:
-                raise ScoreError(f"{model} has one prompt; two are the least.")
+                raise ScoreError(
+                    _("{model} has one prompt; two are the least.").format(model=model)
+                )
             if not (np.abs(values) <= _LARGEST).all():
-                raise ScoreError(f"A score of {model} is not a number, or beyond {_LARGEST:g}.")
+                text = _("A score of {model} is not a number, or beyond {largest:g}.")
+                raise ScoreError(text.format(model=model, largest=_LARGEST))
 
     @property
     def paired(self) -> bool:
@@ -114,7 +119,8 @@ class RiskScores:
         """
         _check_metrics([*lower, *higher], self.metrics)
         if both := set(lower) & set(higher):
-            raise ScoreError(f"Neither less nor more of {min(both)} can be better: choose one.")
+            text = _("Neither less nor more of {name} can be better: choose one.")
+            raise ScoreError(text.format(name=min(both)))
         return replace(
             self,
             lower_is_better=(self.lower_is_better | set(lower)) - set(higher),
@@ -161,10 +167,11 @@ def scores_from_cells(
         for name in metrics:
             if name not in scores:
                 _check_metrics([name], there)
-                raise ScoreError(
-                    f"{model} has no {name} on prompt {prompt!r}: each reply needs all metrics, or "
-                    "choose some with --metrics."
+                text = _(
+                    "{model} has no {name} on prompt {prompt!r}: each reply needs all "
+                    "metrics, or choose some with --metrics."
                 )
+                raise ScoreError(text.format(model=model, name=name, prompt=prompt))
     prompts = tuple(
         tuple(sorted(prompt for owner, prompt in cells if owner == model)) for model in models
     )
@@ -186,9 +193,14 @@ def _repetitions(cells: ScoresByReply, metrics: tuple[str, ...]) -> int:
             seen.setdefault(len(scores[name]), reply)
     if len(seen) > 1:
         (one, (model, prompt)), (other, (rival, question)), *_ = seen.items()
+        text = _(
+            "{model} has {one} on prompt {prompt!r} where {rival} has {other} on "
+            "{question!r}: there must be as many replies to each prompt."
+        )
         raise ScoreError(
-            f"{model} has {one} on prompt {prompt!r} where {rival} has {other} on {question!r}: "
-            "there must be as many replies to each prompt."
+            text.format(
+                model=model, one=one, prompt=prompt, rival=rival, other=other, question=question
+            )
         )
     return next(iter(seen), 1)
 
@@ -196,4 +208,5 @@ def _repetitions(cells: ScoresByReply, metrics: tuple[str, ...]) -> int:
 def _check_metrics(names: Iterable[str], known: tuple[str, ...]) -> None:
     for name in names:
         if name not in known:
-            raise ScoreError(f"There is no metric {name!r}; there is {', '.join(known)}.")
+            text = _("There is no metric {name!r}; there is {known}.")
+            raise ScoreError(text.format(name=name, known=", ".join(known)))

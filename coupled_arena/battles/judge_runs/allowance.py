@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from coupled_arena.core.errors import JudgeError
+from coupled_arena.core.language import _
 
 _HOUR, _DAY = 3600.0, 86_400.0
 
@@ -51,10 +52,11 @@ class Allowance:
             if over > 0:
                 raise JudgeError(self._later(mine, over, now))
             if len(self._taken) + questions > self._daily:
-                raise JudgeError(
-                    f"The judge has been asked as much as it may be in a day ({self._daily} "
-                    "questions by visitors). Vote yourself, or come back later."
+                text = _(
+                    "The judge has been asked as much as it may be in a day ({n} questions by "
+                    "visitors). Vote yourself, or come back later."
                 )
+                raise JudgeError(text.format(n=self._daily))
             self._taken.extend((now, visitor) for _ in range(questions))
 
     def give_back(self, visitor: str, questions: int) -> None:
@@ -66,8 +68,15 @@ class Allowance:
                     self._taken.remove(newest)
 
     def _later(self, mine: list[float], over: int, now: float) -> str:
-        limit = f"You may put {self._hourly} questions an hour to the judge, and this needs "
         if over > len(mine):
-            return f"{limit}more. Vote yourself."
+            text = _(
+                "You may put {n} questions an hour to the judge, and this needs more. Vote "
+                "yourself."
+            )
+            return text.format(n=self._hourly)
         minutes = int((mine[over - 1] + _HOUR - now) // 60) + 1
-        return f"{limit}{over} more than are left. Vote yourself, or come back in {minutes} min."
+        text = _(
+            "You may put {n} questions an hour to the judge, and this needs {over} more than are "
+            "left. Vote yourself, or come back in {minutes} min."
+        )
+        return text.format(n=self._hourly, over=over, minutes=minutes)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_runs.allowance import Allowance
 from coupled_arena.core.errors import JudgeError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome, Swap
 from coupled_arena.core.verdicts import NOT_ASKED, Matchup
 
@@ -157,7 +158,7 @@ class JudgeOnRequest:
             asked.future = asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:
             work.close()
-            raise JudgeError("The arena is closing. Try again in a minute.") from None
+            raise JudgeError(_("The arena is closing. Try again in a minute.")) from None
 
     def _serve(self) -> None:
         asyncio.run(self._until_closed())

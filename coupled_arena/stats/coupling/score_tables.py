@@ -26,6 +26,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.intervals import check_alpha
 
@@ -60,15 +61,16 @@ class ScoreTable:
 
     def __post_init__(self) -> None:
         if self.coupled.shape != self.independent.shape:
-            raise ValueError("Both protocols need the same prompts, repetitions and models.")
+            raise ValueError(_("Both protocols need the same prompts, repetitions and models."))
         if self.coupled.ndim != 3 or self.coupled.shape[2] != len(self.models):
-            raise ValueError("Scores have three axes: prompts, repetitions and models.")
+            raise ValueError(_("Scores have three axes: prompts, repetitions and models."))
         if min(self.coupled.shape) < 2:
-            raise ValueError("There must be two models, prompts and repetitions at least.")
+            raise ValueError(_("There must be two models, prompts and repetitions at least."))
         if not all(
             (np.abs(scores) <= _LARGEST).all() for scores in (self.coupled, self.independent)
         ):
-            raise ValueError(f"All scores must be numbers, and none beyond {_LARGEST:g}.")
+            text = _("All scores must be numbers, and none beyond {largest:g}.")
+            raise ValueError(text.format(largest=_LARGEST))
 
     def of(self, places: Sequence[int]) -> ScoreTable:
         """Return the scores of the models at some places."""
@@ -160,7 +162,7 @@ class PairSavings:
         """
         if not (1e-9 <= error < np.inf and repetitions >= 1 and 0 < alpha < 1):
             raise ValueError(
-                "The error must be positive, 1e-9 or more, the repetitions too; alpha in (0, 1)."
+                _("The error must be positive, 1e-9 or more, the repetitions too; alpha in (0, 1).")
             )
         z = float(ndtri(1 - alpha / 2))
         prompts, seeds = len(self.covariances), self.repetitions

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.agreement import efficiency
 
@@ -54,7 +55,8 @@ def variance_for_width(width: float, alpha: float) -> float:
         The width is not between 0 and 1, or `alpha` is not.
     """
     if not 0 < width < 1:
-        raise ValueError(f"The width of an interval lies between 0 and 1, not at {width:g}.")
+        text = _("The width of an interval lies between 0 and 1, not at {width:g}.")
+        raise ValueError(text.format(width=width))
     return (width / 2 / float(critical_value(alpha))) ** 2
 
 
@@ -91,12 +93,15 @@ def check_power(difference: float, alpha: float, power: float) -> None:
         There is no difference, or the power is not between `alpha` and 1.
     """
     if not alpha < power < 1:
-        raise ValueError(f"The power lies between alpha and 1, not at {power:g}.")
-    if not 0 < abs(difference) < 1:
         raise ValueError(
-            f"Models that differ by {difference:g} cannot be separated: "
-            "give a difference between 0 and 1."
+            _("The power lies between alpha and 1, not at {power:g}.").format(power=power)
         )
+    if not 0 < abs(difference) < 1:
+        text = _(
+            "Models that differ by {difference:g} cannot be separated: give a difference "
+            "between 0 and 1."
+        )
+        raise ValueError(text.format(difference=difference))
 
 
 def needs(
@@ -130,9 +135,10 @@ def needs(
         The variance or ρ² is unknown, or r is negative.
     """
     if not (variance > 0 and math.isfinite(explained)):
-        raise ValueError("Too few votes yet to plan from: nothing in them varies.")
+        raise ValueError(_("Too few votes yet to plan from: nothing in them varies."))
     if not 0 <= verdicts_per_vote < math.inf:
-        raise ValueError(f"There cannot be {verdicts_per_vote:g} verdicts for each vote.")
+        text = _("There cannot be {verdicts_per_vote:g} verdicts for each vote.")
+        raise ValueError(text.format(verdicts_per_vote=verdicts_per_vote))
     return _scaled(votes * variance / goal, explained, verdicts_per_vote, votes_there)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.risk.corrections import Correction, adjust
@@ -169,10 +170,10 @@ def compare_models(samples: Sequence[FloatArray], plan: DominancePlan) -> dict[O
         finite, paired samples have different sizes, or the repetitions do not divide a size.
     """
     if len(samples) < 2:
-        raise ValueError("There must be two models at least.")
+        raise ValueError(_("There must be two models at least."))
     size = min(len(sample) for sample in samples) // plan.repetitions
     if size < 2:
-        raise ValueError("There must be two prompts of each model at least.")
+        raise ValueError(_("There must be two prompts of each model at least."))
     exact = violation_ratios(samples)
     drawn = bootstrap_ratios(
         samples,

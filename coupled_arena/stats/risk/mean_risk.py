@@ -16,6 +16,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 
 
@@ -119,7 +120,7 @@ def tail_values(sample: FloatArray, places: FloatArray) -> FloatArray:
 def _steps(places: FloatArray, n: int) -> FloatArray:
     """Return n p, with what is an integer but for rounding as one."""
     if not ((places > 0) & (places <= 1)).all():
-        raise ValueError("The share of the tail must be above 0 and at most 1.")
+        raise ValueError(_("The share of the tail must be above 0 and at most 1."))
     steps = n * places
     near = np.round(steps)
     return np.where((np.abs(steps - near) <= 4 * np.spacing(near)) & (near > 0), near, steps)

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numba
 import numpy as np
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 
 _TILE = 512  # points whose sets of lower ones stay in the second cache
@@ -91,7 +92,7 @@ def checked_weights(weights: Sequence[float] | None, metrics: int) -> FloatArray
     if given.shape != (metrics,):
         raise ValueError(f"There must be {metrics} weights, one for each metric.")
     if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
-        raise ValueError("Weights must not be negative or infinite, and one must be above zero.")
+        raise ValueError(_("Weights must not be negative or infinite, and one must be above zero."))
     given = given / given.max()  # the sum of large ones would be infinite
     return given / given.sum()
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.progress import Track
@@ -82,14 +83,15 @@ class ResamplingPlan:
 
     def __post_init__(self) -> None:
         if not self.human or not self.alphas:
-            raise ValueError("Give at least one number of votes and one alpha.")
+            raise ValueError(_("Give at least one number of votes and one alpha."))
         for n in self.human:
             if not 0 < n <= self.total:
-                raise ValueError(f"Of {self.total} comparisons, {n} cannot keep their vote.")
+                text = _("Of {total} comparisons, {n} cannot keep their vote.")
+                raise ValueError(text.format(total=self.total, n=n))
         for alpha in self.alphas:
             check_alpha(alpha)
         if self.repeats < 1 or self.seed < 0:
-            raise ValueError("There must be a repeat at least, and no negative seed.")
+            raise ValueError(_("There must be a repeat at least, and no negative seed."))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from coupled_arena.core.language import _
 from coupled_arena.stats.counts import IntArray, JudgedCounts
 
 
@@ -49,12 +50,13 @@ class Subsets:
         """
         labelled = counts.labelled
         if not labelled.any():
-            raise ValueError("There are no comparisons that have both a vote and a verdict.")
+            raise ValueError(_("There are no comparisons that have both a vote and a verdict."))
         if (there := int(labelled.sum())) < sizes[0]:
-            raise ValueError(
-                f"Only {there} comparisons have both a vote and a verdict: {sizes[0]} cannot be "
+            text = _(
+                "Only {there} comparisons have both a vote and a verdict: {wanted} cannot be "
                 "drawn from them."
             )
+            raise ValueError(text.format(there=there, wanted=sizes[0]))
         index = np.arange(labelled.size).reshape(labelled.shape)
         if not balanced:
             return cls(counts.models, labelled, (index.ravel(),))
@@ -106,12 +108,12 @@ def fitting_sizes(
     """
     met = counts.votes.comparisons[np.triu_indices(len(counts.models), 1)]
     if not met.any():
-        raise ValueError("There are no comparisons that have both a vote and a verdict.")
+        raise ValueError(_("There are no comparisons that have both a vote and a verdict."))
     least = int(met.min())
     if balanced is None:
         balanced = least >= 2
     if balanced and not least:
-        raise ValueError("Some of the models never met: a balanced draw needs every pair.")
+        raise ValueError(_("Some of the models never met: a balanced draw needs every pair."))
     groups, there = (len(met), least) if balanced else (1, int(met.sum()))
     drawn = max(there * 4 // 5, 1) if total is None else max(total // groups, 1)
     kept = max(drawn // 5, min(5, drawn // 2), 1)
@@ -122,15 +124,21 @@ def _check_pairs(counts: JudgedCounts, sizes: Sequence[int]) -> None:
     first, second = np.triu_indices(len(counts.models), 1)
     for n in sizes:
         if n % len(first):
-            raise ValueError(
-                f"{n} comparisons cannot be the same number in each of {len(first)} pairs."
-            )
+            text = _("{n} comparisons cannot be the same number in each of {pairs} pairs.")
+            raise ValueError(text.format(n=n, pairs=len(first)))
     met = counts.labelled.sum((2, 3))
     there = (met + met.T)[first, second]
     wanted, least = sizes[0] // len(first), int(there.argmin())
     if there[least] < wanted:
+        text = _(
+            "A balanced draw needs {wanted} comparisons in every pair, but {first} and "
+            "{second} have only {there}."
+        )
         raise ValueError(
-            f"A balanced draw needs {wanted} comparisons in every pair, but "
-            f"{counts.models[first[least]]} and {counts.models[second[least]]} have only "
-            f"{there[least]}."
+            text.format(
+                wanted=wanted,
+                first=counts.models[first[least]],
+                second=counts.models[second[least]],
+                there=there[least],
+            )
         )

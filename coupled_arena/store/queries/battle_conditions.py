@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
 from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
 
@@ -68,7 +69,7 @@ def _of_battles(cursor: Cursor, wanted: BattleFilter, values: dict[str, object])
 def _of_comparisons(cursor: Cursor, wanted: BattleFilter, values: dict[str, object]) -> str:
     """Return the condition on comparisons; what the statistics leave out is in none of them."""
     if wanted.judge is None and (wanted.heard is Word.JUDGE or wanted.judged is not None):
-        raise StoreError("Name the judge whose verdicts are meant.")
+        raise StoreError(_("Name the judge whose verdicts are meant."))
     selection = Selection(
         judge=wanted.judge,
         mode=wanted.mode,

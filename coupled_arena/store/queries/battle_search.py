@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from coupled_arena.core.errors import BattleError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.store.queries.battle_conditions import behind
 from coupled_arena.store.queries.battle_filter import BattleFilter
@@ -165,5 +166,5 @@ def _place(cursor: Cursor, battle: str, hidden: Hidden) -> tuple[int, int]:
         f"select epoch_us(created_at), battle_no from battles where {of_it}", [battle]
     ).fetchone()
     if place is None:
-        raise BattleError("This page of battles is gone: begin with the newest ones again.")
+        raise BattleError(_("This page of battles is gone: begin with the newest ones again."))
     return place[0], place[1]

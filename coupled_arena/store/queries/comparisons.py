@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.store.queries.judged_together import judge_number, judged
 
@@ -155,9 +156,9 @@ def model_numbers(cursor: Cursor, selection: Selection) -> dict[str, int]:
     if selection.models is None:
         return known
     if unknown := [model for model in selection.models if model not in known]:
-        raise StoreError(
-            f"No battle has {', '.join(unknown)}. Known models: {', '.join(known) or 'none yet'}."
-        )
+        text = _("No battle has {models}. Known models: {known}.")
+        there = ", ".join(known) or _("none yet")
+        raise StoreError(text.format(models=", ".join(unknown), known=there))
     return {model: known[model] for model in sorted(set(selection.models))}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import MOST_JUDGES
 
@@ -110,9 +111,8 @@ def judge_number(cursor: duckdb.DuckDBPyConnection, judge: str) -> int:
     """
     judges = dict(cursor.execute("select judge, judge_no from judges order by judge").fetchall())
     if judge not in judges:
-        raise StoreError(
-            f"There is no judge {judge!r}. Judges here: {', '.join(judges) or 'none yet'}."
-        )
+        text = _("There is no judge {judge!r}. Judges here: {known}.")
+        raise StoreError(text.format(judge=judge, known=", ".join(judges) or _("none yet")))
     return judges[judge]
 
 

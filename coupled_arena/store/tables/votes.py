@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from coupled_arena.core.errors import VoteError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Vote
 
 
@@ -54,24 +55,26 @@ def is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:
     if (row[0], row[1], tuple(row[2]), row[3]) != (
         *(vote.battle, vote.voter, vote.ranks, vote.both_bad),
     ):
-        raise VoteError("Another vote was already cast under this id. Vote again with a new id.")
+        raise VoteError(_("Another vote was already cast under this id. Vote again with a new id."))
     return True
 
 
 def _count_models(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> int:
     row = cursor.execute("select len(models) from battles where battle = ?", [battle_id]).fetchone()
     if row is None:
-        raise VoteError(f"There is no battle {battle_id!r} to vote on. Start a new one.")
+        text = _("There is no battle {battle_id!r} to vote on. Start a new one.")
+        raise VoteError(text.format(battle_id=battle_id))
     return int(row[0])
 
 
 def _check_ranks(vote: Vote, models: int) -> None:
     if len(vote.ranks) != models:
-        raise VoteError(f"The vote ranks {len(vote.ranks)} models, the battle has {models}.")
+        text = _("The vote ranks {ranked} models, the battle has {models}.")
+        raise VoteError(text.format(ranked=len(vote.ranks), models=models))
     if min(vote.ranks) != 1:
-        raise VoteError("The best rank of a vote must be 1, and ranks count upwards from there.")
+        raise VoteError(_("The best rank of a vote must be 1, and ranks count upwards from there."))
     if vote.both_bad and max(vote.ranks) != 1:
-        raise VoteError("A vote that finds all replies bad cannot rank one above another.")
+        raise VoteError(_("A vote that finds all replies bad cannot rank one above another."))
 
 
 def _check_blind(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
@@ -79,8 +82,10 @@ def _check_blind(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
         "select 1 from reveals where battle = ? and voter = ?", [vote.battle, vote.voter]
     ).fetchone():
         raise VoteError(
-            "This battle was already revealed to you, so a vote would not be blind. "
-            "Start a new battle to vote again."
+            _(
+                "This battle was already revealed to you, so a vote would not be blind. Start "
+                "a new battle to vote again."
+            )
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.ui.parts.events import FREE
 from coupled_arena.views.markup import paragraph
@@ -21,20 +22,31 @@ class BackupNotice:
         tab.select(self._words, None, line, **FREE)
 
     def _words(self) -> str:
-        age = self._backup.age
-        held = (
-            "There is no backup of this database yet"
-            if age is None
-            else f"The backup has all that was stored until {_ago(age)}"
+        return paragraph(_line(self._backup.age, waits=bool(self._backup.trouble)), "hint")
+
+
+def _line(age: float | None, *, waits: bool) -> str:
+    if age is None:
+        if waits:
+            return _(
+                "There is no backup of this database yet; it cannot be sent at the moment, and is "
+                "tried again."
+            )
+        return _("There is no backup of this database yet.")
+    if waits:
+        text = _(
+            "The backup has all that was stored until {ago}; it cannot be sent at the moment, and "
+            "is tried again."
         )
-        waits = "; it cannot be sent at the moment, and is tried again" * bool(self._backup.trouble)
-        return paragraph(f"{held}{waits}.", "hint")
+    else:
+        text = _("The backup has all that was stored until {ago}.")
+    return text.format(ago=_ago(age))
 
 
 def _ago(seconds: float) -> str:
     minutes = round(seconds / 60)
     if not minutes:
-        return "a moment ago"
+        return _("a moment ago")
     if minutes < 120:
-        return f"{minutes} minute{'s' * (minutes > 1)} ago"
-    return f"{minutes // 60} hours ago"
+        return ngettext("{n} minute ago", "{n} minutes ago", minutes).format(n=minutes)
+    return ngettext("{n} hour ago", "{n} hours ago", minutes // 60).format(n=minutes // 60)

@@ -10,6 +10,7 @@ import gradio as gr
 
 from coupled_arena.battles.again import Again
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle
 from coupled_arena.ui.parts.events import sent, words_of
 from coupled_arena.views.tables.parting import parting_view
@@ -43,8 +44,8 @@ async def parted(
 
 async def _reason(again: Again | None, owner: str, battle: Battle, turn: object) -> dict[str, Any]:
     if again is None:
-        elsewhere = f"coupled-arena explain {battle.id}"
-        return _only(f"No models are loaded here: run {elsewhere} where they are.")
+        text = _("No models are loaded here: run {command} where they are.")
+        return _only(text.format(command=f"coupled-arena explain {battle.id}"))
     known = turn if isinstance(turn, int) and 0 <= turn < len(battle.prompts) else -1
     return parting_view(await again.explain(owner, battle, known))
 

@@ -20,6 +20,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from coupled_arena.core.language import N_, _, language
 from coupled_arena.store.annotators import Annotator, Annotators
 
 COOKIE = "coupled_arena_visitor"
@@ -27,12 +28,17 @@ LINK = "annotator"  # what a link's query string calls its token
 _YEAR = 365 * 24 * 3600
 _VALID = re.compile(r"[0-9a-f]{32}")
 _TOKEN = re.compile(r"[0-9a-f]{40}")  # no other cookie of ours is as long
-_NOT_VALID = "This link is not valid (any more). Ask whoever sent it for a new one"
-_REFUSED = f"""<!doctype html>
-<html lang="en"><meta name="viewport" content="width=device-width"><title>Coupled Arena</title>
+_NOT_VALID = N_("This link is not valid (any more). Ask whoever sent it for a new one.")
+_GO_ON = N_(
+    "This link is not valid (any more). Ask whoever sent it for a new one, or "
+    '<a href="./">go on without it</a>: your votes then count as those of somebody new, unless '
+    "the page says who you are."
+)
+_REFUSED = """<!doctype html>
+<html lang="{language}"><meta name="viewport" content="width=device-width">
+<title>Coupled Arena</title>
 <style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui; margin: 2rem; }}</style>
-<p>{_NOT_VALID}, or <a href="./">go on without it</a>: your votes then count as those of
-somebody new, unless the page says who you are.</p></html>
+<p>{words}</p></html>
 """
 
 
@@ -82,19 +88,23 @@ class VisitorCookie:
         headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
         if link := given.get(LINK):
             if self._find(link[0]) is None:
-                return HTMLResponse(_REFUSED, 404, headers)
+                return HTMLResponse(_refused(), 404, headers)
             headers["Set-Cookie"] = _cookie(link[0], https=_is_https(scope))
             return RedirectResponse("./", 303, headers)
         mine = cookies.get(COOKIE, "")
         if _TOKEN.fullmatch(mine) and self._find(mine) is None:
             headers["Set-Cookie"] = _new_cookie(scope)
-            return HTMLResponse(_REFUSED, 404, headers)
+            return HTMLResponse(_refused(), 404, headers)
         return None
 
     def _find(self, token: str) -> Annotator | None:
         if self._annotators is None or not _TOKEN.fullmatch(token):
             return None
         return self._annotators.find(token)
+
+
+def _refused() -> str:
+    return _REFUSED.format(language=language(), words=_(_GO_ON))
 
 
 def _adding_cookie(scope: Scope, send: Send) -> Send:
@@ -136,7 +146,7 @@ def visitor(request: gr.Request) -> str:
         They came by a link that was revoked since.
     """
     if _TOKEN.fullmatch(request.cookies.get(COOKIE, "")) and annotator_of(request) is None:
-        raise gr.Error(f"{_NOT_VALID}.", print_exception=False)
+        raise gr.Error(_(_NOT_VALID), print_exception=False)
     return name_of(request, request.session_hash)
 
 

@@ -37,7 +37,7 @@ _INTRO = N_(
     "See what coupling does: with one noise stream, answers part ways only where the models "
     "disagree. The common beginning is dimmed; the first difference is marked."
 )
-_GONE = "This comparison is not known here any more: compare again."
+_GONE = N_("This comparison is not known here any more: compare again.")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class CompareTab:
 
         def kept() -> Battle:
             if compared is None or sent(event, "of") != compared.battle.id:
-                raise BattleError(_GONE)
+                raise BattleError(_(_GONE))
             return compared.battle
 
         return await parted(self._again, visitor(request), kept, event)

@@ -170,10 +170,11 @@ class CouplingTab:
             path = Path(values[self._file])
             read = read_subject_scores(path, int(values[self._seeds] or 0), name=path.name)
             if 2 * read.table.coupled.size > _MOST_SCORES:
-                raise ScoreError(
-                    f"A page takes {_MOST_SCORES:,} scores at most; the command line takes more: "
+                text = _(
+                    "A page takes {most:,} scores at most; the command line takes more: "
                     "coupled-arena coupling --scores FILE."
                 )
+                raise ScoreError(text.format(most=_MOST_SCORES))
         stored = StoredScores(path.name, read.table, left_out=read.left_out)
         return {**self._refresh({**values, self._uploaded: stored}), self._uploaded: stored}
 

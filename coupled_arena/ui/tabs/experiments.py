@@ -11,7 +11,7 @@ import gradio as gr
 
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff
@@ -157,13 +157,15 @@ class ExperimentsTab:
     ) -> list[Any]:
         with user_errors(), self._stoppable(request.session_hash or "") as stopped:
             if not judge:
-                raise ArenaError("There are no verdicts here: let a judge judge, or import some.")
+                raise ArenaError(
+                    _("There are no verdicts here: let a judge judge, or import some.")
+                )
             judged = self._judged(judge)
             weighting, covariance, cutoff = _PAPERS if papers else _OURS
 
             def track(numbers: range) -> Iterator[int]:
                 for number in numbers:
-                    progress((number, len(numbers)), unit="repeats")
+                    progress((number, len(numbers)), unit=_("repeats"))
                     yield number
                     if stopped.is_set():
                         return
@@ -198,7 +200,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(item) for item in text.replace(",", " ").split())
     except ValueError:
-        raise ArenaError(f"{text!r} are not whole numbers separated by commas.") from None
+        said = _("{text!r} are not whole numbers separated by commas.")
+        raise ArenaError(said.format(text=text)) from None
 
 
 def _figures(result: Resampling, *, dark: bool) -> list[Any]:
@@ -225,4 +228,9 @@ def _figures(result: Resampling, *, dark: bool) -> list[Any]:
 
 def _words(result: Resampling) -> str:
     wanted, done = result.plan.repeats, result.repeats
-    return f"Stopped after {done} of {wanted} repeats." if done < wanted else f"{done} repeats."
+    if done < wanted:
+        text = ngettext(
+            "Stopped after {done} of {n} repeat.", "Stopped after {done} of {n} repeats.", wanted
+        )
+        return text.format(done=done, n=wanted)
+    return ngettext("{n} repeat.", "{n} repeats.", done).format(n=done)

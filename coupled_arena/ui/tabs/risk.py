@@ -31,6 +31,7 @@ from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, 
 from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
+from coupled_arena.ui.parts.score_limits import MOST_METRICS, check_size
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.views.figures.reading import RISK
 from coupled_arena.views.figures.risk import (
@@ -44,7 +45,6 @@ from coupled_arena.views.words.methods import RISK as RISK_METHOD
 from coupled_arena.views.words.risk import risk_details, risk_verdict
 
 _TITLE = N_("Risk")
-_MOST_METRICS, _MOST_MODELS, _MOST_SCORES = 10, 30, 400_000  # of one page; else the command line
 _SPARE = 2  # times the fewest bootstrap samples that many models take
 # Each takes all cores for a second or more.
 _ONE: dict[str, Any] = {
@@ -139,7 +139,7 @@ class RiskTab:
         with gr.Row():
             self._weights = [
                 gr.Slider(0, 1, 1, step=0.05, visible=False, min_width=200, elem_id=f"weight-{at}")
-                for at in range(_MOST_METRICS)
+                for at in range(MOST_METRICS)
             ]
         with how(RISK_METHOD, N_("How this was computed")), gr.Row():
             self._alpha = alpha_slider("risk-alpha")
@@ -181,7 +181,7 @@ class RiskTab:
             return self._read_stored(values)
         except gr.Error as error:  # nobody has asked for anything that could be refused
             return {
-                self._said: said(f"Nothing to rank yet. {error.message}"),
+                self._said: said(_("Nothing to rank yet. {why}").format(why=error.message)),
                 **hidden(self._opening, self._body),
             }
 
@@ -199,7 +199,7 @@ class RiskTab:
         self, scores: RiskScores, behind: BattlesBehind | None, values: dict[Any, Any]
     ) -> dict[Any, Any]:
         """Offer what a new table has, and show it."""
-        _check_size(scores)
+        check_size(scores)
         names = list(scores.metrics)
         views = names if len(names) == 1 else [PORTFOLIO, *names]
         pairing = "" if scores.paired else "independent"
@@ -258,7 +258,7 @@ class RiskTab:
         joined = wanted == PORTFOLIO and len(scores.metrics) > 1
         names = [name for name in scores.metrics if name in (values[self._metrics] or [])]
         if joined and not names:
-            raise ScoreError("Choose at least one metric.")
+            raise ScoreError(_("Choose at least one metric."))
         of_metric = dict(zip(scores.metrics, self._weights, strict=False))
         scores = scores.with_metrics(names if joined else [wanted])
         lower = frozenset(values[self._lower] or []) & set(scores.metrics)
@@ -285,16 +285,3 @@ def _models(report: RiskReport, view: RiskView, behind: BattlesBehind | None) ->
     if behind is None:
         return table.html()
     return with_battles(table, behind.counts).html(address=behind.address)
-
-
-def _check_size(scores: RiskScores) -> None:
-    total = sum(values.size for values in scores.values)
-    if (
-        len(scores.metrics) > _MOST_METRICS
-        or len(scores.models) > _MOST_MODELS
-        or total > _MOST_SCORES
-    ):
-        raise ScoreError(
-            f"A page takes {_MOST_MODELS} models, {_MOST_METRICS} metrics and {_MOST_SCORES:,} "
-            "scores at most; the command line takes more: coupled-arena risk."
-        )

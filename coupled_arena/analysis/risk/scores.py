@@ -192,7 +192,7 @@ def _repetitions(cells: ScoresByReply, metrics: tuple[str, ...]) -> int:
         for name in metrics:
             seen.setdefault(len(scores[name]), reply)
     if len(seen) > 1:
-        (one, (model, prompt)), (other, (rival, question)), *_ = seen.items()
+        (one, (model, prompt)), (other, (rival, question)), *__ = seen.items()
         text = _(
             "{model} has {one} on prompt {prompt!r} where {rival} has {other} on "
             "{question!r}: there must be as many replies to each prompt."

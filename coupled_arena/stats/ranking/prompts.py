@@ -71,9 +71,9 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
         return ()
     order = np.argsort(on[first, second], kind="stable")[:_NAMED]
     pair = _("{one}\N{EN DASH}{other} on {n:.0f}")
+    few: list[list[int]] = np.stack([first[order], second[order]], axis=1).tolist()
     named = ", ".join(
-        pair.format(one=prompts.models[i], other=prompts.models[j], n=on[i, j])
-        for i, j in zip(first[order], second[order], strict=True)
+        pair.format(one=prompts.models[i], other=prompts.models[j], n=on[i, j]) for i, j in few
     )
     more = ", …" if len(first) > _NAMED else ""
     text = ngettext(

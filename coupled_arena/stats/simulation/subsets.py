@@ -134,11 +134,7 @@ def _check_pairs(counts: JudgedCounts, sizes: Sequence[int]) -> None:
             "A balanced draw needs {wanted} comparisons in every pair, but {first} and "
             "{second} have only {there}."
         )
+        pair = [counts.models[int(places[least])] for places in (first, second)]
         raise ValueError(
-            text.format(
-                wanted=wanted,
-                first=counts.models[first[least]],
-                second=counts.models[second[least]],
-                there=there[least],
-            )
+            text.format(wanted=wanted, first=pair[0], second=pair[1], there=there[least])
         )

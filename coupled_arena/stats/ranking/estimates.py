@@ -82,9 +82,7 @@ class Estimate:
         Votes on one pair that would tell a model's win rate as exactly as its own do; prompts
         where votes share them.
     power_tuning : float
-        λ, the weight of the judge, or of several together; 0 without one.
-    judge_weights : tuple of float
-        The weight of each.
+        λ, the weight of the judge, 0 without one; of several the sum of `judge_weights`.
     human, judge_only : int
         Comparisons with a vote, and with a verdict alone.
     certain_size : ndarray of float64, shape (k,)

@@ -39,9 +39,13 @@ const draw = () => paint((el) => {
 });
 const redraw = draw;
 
+// Gradio tells once more, when it has ended, what an earlier comparison showed last.
+const shown = new Set(); // ids
 const accept = () => {
-  if (takeReason(props.value)) return;
-  view = props.value;
+  const { value } = props;
+  if (takeReason(value) || (value && value.id !== view?.id && shown.has(value.id))) return;
+  view = value;
+  if (view) shown.add(view.id);
   draw();
 };
 watch("value", accept);

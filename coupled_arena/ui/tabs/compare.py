@@ -24,7 +24,7 @@ from coupled_arena.battles.viewers import CADENCE
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Mode, Sampling, new_id, seed_to_hex
-from coupled_arena.generation.running import Worker
+from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models
 from coupled_arena.ui.parts.events import FREE, sent, user_errors
 from coupled_arena.ui.parts.judged import plain_judgement
@@ -81,6 +81,7 @@ class CompareTab:
         self._worker = worker
         self._sampling = sampling
         self._again = again
+        self._newest: dict[str, Running] = {}  # by a page's session
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -120,13 +121,15 @@ class CompareTab:
             [chosen, question, mode, seed],
             [panel, compared],
             cancels=[judging],
+            trigger_mode="multiple",  # a press just before the last event has ended would be lost
             **FREE,
         )
         stop.click(None, None, None, cancels=[event, judging])
 
     async def _compare(
-        self, names: list[str], question: str, mode: str, seed: str
+        self, names: list[str], question: str, mode: str, seed: str, request: gr.Request
     ) -> AsyncIterator[tuple[dict[str, Any], Any]]:
+        """Let models answer; the next comparison of the same page ends this one."""
         with user_errors():
             started = compare(
                 self._models,
@@ -138,13 +141,23 @@ class CompareTab:
                 parse_seed(seed or ""),
             )
             running = started.running
+            session = request.session_hash or started.battle.id
+            if (before := self._newest.get(session)) is not None:
+                before.cancelled.set()
+            self._newest[session] = running
             try:
                 while not running.done.is_set():
+                    if self._newest.get(session) is not running:
+                        return
                     now = show(started.battle, running.texts, running.ahead)
                     yield now | {"running": True}, None
                     await asyncio.sleep(CADENCE)
+                if self._newest.get(session) is not running:
+                    return
             finally:
                 running.cancelled.set()
+                if self._newest.get(session) is running:
+                    del self._newest[session]
             if running.error:
                 raise running.error
             view = show(started.battle, running.texts) | {"judge": self._beside}

@@ -356,7 +356,7 @@ def voted(app, stay):
 )
 def test_data_downloads_hold_the_vote(voted, tmp_path, label, ending):
     page, told = voted
-    page.get_by_label(label).check()
+    page.get_by_label(label, exact=True).check()
     page.click("#make-files")
     names = [f"{table}.{ending}" for table in ("battles", "replies", "votes", "verdicts")]
     for name in names:
@@ -386,6 +386,20 @@ def test_data_downloads_arena_rows(voted, tmp_path):
     download.value.save_as(tmp_path / "arena.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text().splitlines()]
     assert told["Battle"] in [row["battle"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("Flat table, Parquet", "flat.parquet"), ("Flat table, CSV", "flat.csv")]
+)
+def test_data_downloads_one_flat_table(voted, tmp_path, label, name):
+    page, told = voted
+    page.get_by_label(label).check()
+    page.click("#make-files")
+    with page.expect_download() as download:
+        page.locator(f"#files a[download='{name}']").first.click()
+    download.value.save_as(tmp_path / name)
+    rows = duckdb.sql(f"select vote, battle, seed, winner from '{tmp_path / name}'").fetchall()
+    assert (told["Vote"], told["Battle"], told["Seed"], "tie") in rows
 
 
 def shoot(page, folder, name):

@@ -133,6 +133,24 @@ def test_counted_rows_are_the_comparisons_of_the_statistics(made):
     assert text.winner.tolist() == table.winner.tolist()
 
 
+def test_a_preference_between_the_same_words_and_a_model_against_itself_do_not_count(
+    store, new_battle, new_vote, tmp_path
+):
+    battle = new_battle("alpha", "beta", "alpha")
+    first, second, third = battle.replies
+    same, other = replace(second, text=first.text), replace(third, text="other")
+    battle = replace(battle, replies=(first, same, other))
+    store.add_battle(battle)
+    for voter, ranks, bad in (("ann", (1, 2, 3), False), ("bob", (1, 1, 1), True)):
+        store.cast(new_vote(battle, *ranks, both_bad=bad, voter=voter))
+    table = flat_of(store, tmp_path)
+    found = zip(table.voter, table.place_a, table.place_b, table.counted, strict=True)
+    assert list(found) == [
+        *(("ann", 0, 1, False), ("ann", 0, 2, False), ("ann", 1, 2, True)),
+        *(("bob", 0, 1, True), ("bob", 0, 2, False), ("bob", 1, 2, True)),
+    ]
+
+
 def test_win_rates_and_votes_are_the_leaderboards(tmp_path, new_battle, new_vote):
     """By plain counting with pandas; and `ca.rank` on the table ranks as the store does."""
     db = tmp_path / "arena.duckdb"

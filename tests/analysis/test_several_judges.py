@@ -143,6 +143,7 @@ def test_what_is_said_of_several_judges(drawn, store):
     x, y = board.estimate.judge_weights
     said = judge_words(board)
     assert "With these judges a model keeps" in said
+    assert "They save no votes here." in said
     assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
     votes = sum(len(said) for _, said, _ in drawn)
     others = votes - len(in_both(drawn)[0])

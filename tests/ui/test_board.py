@@ -7,13 +7,14 @@ import hashlib
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from coupled_arena.core.records import Mode
+from coupled_arena.core.records import Mode, Prompt
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.visitor import COOKIE
-from tests.batches import at_once
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 from tests.ui.raw_client import Visitor, speak
 from tests.ui.server import EQUAL_MODELS, serving
@@ -180,3 +181,30 @@ def test_a_vote_cast_elsewhere_moves_the_board_and_nothing_else_does(served, boa
     # Figures take longer to draw than the table.
     board.locator("#board-rates .gtitle-subtitle").get_by_text(f"{votes} votes").wait_for()
     assert board.evaluate(VOTES) == votes
+
+
+def test_several_judges_help_together(tmp_path, visit):
+    rng = np.random.default_rng(3)
+    with Store.open(tmp_path / "arena.duckdb") as store, at_once(store) as batch:
+        for number in range(60):
+            battle = make_battle("left", "right", prompts=(Prompt(f"Why {number}?"),), replies=())
+            batch.add_battle(battle)
+            truth = int(rng.integers(2))
+            if number < 30:
+                batch.cast(make_vote(battle, *((1, 2), (2, 1))[truth]))
+            for name in ("ann", "<b>ben</b>"):
+                said = truth if rng.random() < 0.8 else 1 - truth
+                judge(batch, name, battle, 0, 1, ("first", "second")[said])
+    with serving(tmp_path, EQUAL_MODELS) as served:
+        page = open_board(visit, served.url)
+        page.locator("#board-source").get_by_text("Both together").click()
+        page.locator("#board-saved").get_by_text("With this judge a model keeps").wait_for()
+        choose(page, "More judges", "ann")
+        saved = page.locator("#board-saved")
+        saved.get_by_text("With these judges a model keeps").wait_for()
+        saved.get_by_text("their verdicts weigh <b>ben</b> 0.").wait_for()
+        page.locator("#board-source").get_by_text("Judge", exact=True).click()  # one alone
+        saved.get_by_text("With this judge a model keeps").wait_for()
+        page.locator("#board-source").get_by_text("People", exact=True).click()
+        saved.wait_for(state="hidden")
+        assert not page.get_by_role("alert").all()

@@ -10,6 +10,7 @@ import gradio as gr
 from coupled_arena.analysis.leaderboard.read import BoardSource, Method
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
+from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
 from coupled_arena.stats.ranking.strata import Weighting
@@ -107,6 +108,17 @@ class BoardControls:
                 self.judge = gr.Dropdown(
                     [], label=_("Judge"), scale=2, min_width=160, elem_id="board-judge"
                 )
+                self.more_judges = gr.Dropdown(
+                    [],
+                    multiselect=True,
+                    max_choices=MOST_JUDGES - 1,
+                    label=_("More judges"),
+                    info=_("Beside people, each with a weight of its own, where all have judged."),
+                    visible=False,
+                    scale=2,
+                    min_width=200,
+                    elem_id="board-more-judges",
+                )
         with how(BOARD):
             self._build_method()
 
@@ -133,13 +145,17 @@ class BoardControls:
     @property
     def inputs(self) -> set[Any]:
         """All components that `read` needs."""
-        return {self.dark, self.source, self.judge, self.alpha, *self._discrete}
+        return {self.dark, self.source, self.alpha, *self._judges, *self._discrete}
 
     @property
     def changes(self) -> list[Any]:
         """Events after which the board may have to be drawn again."""
-        chosen = [self.source, self.judge, *self._discrete]
+        chosen = [self.source, *self._judges, *self._discrete]
         return [self.alpha.release, *(component.input for component in chosen)]
+
+    @property
+    def _judges(self) -> list[Any]:
+        return [self.judge, self.more_judges]
 
     @property
     def _discrete(self) -> list[Any]:
@@ -151,11 +167,13 @@ class BoardControls:
     def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
         """Return what the visitor chose; whose votes are "mine" only the request says."""
         source = BoardSource(values[self.source])
-        mode = values[self.mode]
+        mode, judge = values[self.mode], values[self.judge]
+        more = values[self.more_judges] if source is BoardSource.PPR else []
         return BoardChoice(
             source=source,
             selection=Selection(
-                judge=values[self.judge] if source is not BoardSource.HUMAN else None,
+                judge=judge if source is not BoardSource.HUMAN else None,
+                more_judges=tuple(other for other in more or [] if other != judge),
                 mode=Mode(mode) if mode else None,
                 category=values[self.category] or None,
                 language=values[self.language] or None,
@@ -175,7 +193,7 @@ class BoardControls:
     @property
     def offered(self) -> list[Any]:
         """The components whose choices come from the store."""
-        return [self.judged, self.judge, self.category, self.language]
+        return [self.judged, *self._judges, self.category, self.language]
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
@@ -187,6 +205,7 @@ class BoardControls:
         return {
             self.judged: gr.Row(visible=bool(judges)),
             self.judge: gr.Dropdown(choices=judges, value=judge),
+            self.more_judges: gr.Dropdown(choices=judges, visible=len(judges) > 1),
             self.category: gr.Dropdown(choices=with_any(_("Any category"), categories)),
             self.language: gr.Dropdown(choices=with_any(_("Any language"), languages)),
         }

@@ -122,11 +122,15 @@ def _saved(estimates: BoardEstimates) -> Markup:
     saved = estimates.votes_saved
     if saved is None:
         return Markup("")
+    judges = len(estimates.selection.judges)
     if saved < 0.5:
-        return Markup(_("It saves no votes here."))
-    said = _(
+        return Markup(ngettext("It saves no votes here.", "They save no votes here.", judges))
+    said = ngettext(
         "To be as certain without it, {bold}{saved:,.0f} more votes{end} would have to be added to "
-        "the {human:,} there are."
+        "the {human:,} there are.",
+        "To be as certain without them, {bold}{saved:,.0f} more votes{end} would have to be added "
+        "to the {human:,} there are.",
+        judges,
     )
     human = estimates.by_source[BoardSource.HUMAN].human
     return Markup(said).format(saved=saved, human=human, **_BOLD)
@@ -224,17 +228,17 @@ def _left_out(comparisons: int) -> Iterator[str]:
 
 
 def _not_judged(board: Leaderboard) -> Iterator[str]:
-    """Say of how many votes several judges take the use."""
-    judged = board.estimates.judged
+    """Say of how many votes a judge takes the use."""
+    judged, judges = board.estimates.judged, board.estimates.selection.judges
     votes = int(board.estimates.votes.comparisons.sum()) // 2
     others = votes - int(judged.votes.comparisons.sum()) // 2
-    if judged.judges > 1 and board.source is BoardSource.PPR and others:
+    if board.source is BoardSource.PPR and others > 0:
         said = ngettext(
-            "{others:,} of {n:,} votes does not count here: not all of the judges have judged it.",
-            "{others:,} of {n:,} votes do not count here: not all of the judges have judged them.",
+            "{others:,} of {n:,} votes does not count here, for want of verdicts of {judges}.",
+            "{others:,} of {n:,} votes do not count here, for want of verdicts of {judges}.",
             others,
         )
-        yield said.format(others=others, n=votes)
+        yield said.format(others=others, n=votes, judges=named(judges))
 
 
 def _wishes(missing: tuple[MissingVotes, ...]) -> Iterator[str]:

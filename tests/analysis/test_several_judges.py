@@ -147,13 +147,13 @@ def test_what_is_said_of_several_judges(drawn, store):
     assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
     votes = sum(len(said) for _, said, _ in drawn)
     others = votes - len(in_both(drawn)[0])
-    warning = (
-        f"{others} of {votes} votes do not count here: not all of the judges have judged them."
-    )
-    assert warning in board_warnings(board)
+    warning = "{} of {} votes do not count here, for want of verdicts of {}."
+    assert warning.format(others, votes, "x and y") in board_warnings(board)
+    alone = read_leaderboard(store, Selection(judge="x"))
+    others = sum(len(said) for _, said, (of_x, _) in drawn if of_x is None)
+    assert warning.format(others, votes, "x") in board_warnings(alone)
     people = leaderboard(board.estimates, source=BoardSource.HUMAN)
-    for plain in (people, read_leaderboard(store, Selection(judge="x"))):
-        assert not any("do not count here" in said for said in board_warnings(plain))
+    assert not any("do not count here" in said for said in board_warnings(people))
     row = board.standings[0]
     to, alone = BoardAddresses(board), BoardAddresses(read_leaderboard(store, Selection(judge="x")))
     assert to.standing(row, "judge_verdicts") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from itertools import combinations, product
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -202,7 +203,7 @@ def _modes():
 def _judged_boards(board):
     yield judge_words(board)
     yield board_verdict(board)
-    for saved, weights in ((None, (0.4,)), (0.2, (0.4,)), (1500, (0.1, 0.3))):
+    for saved, weights in product((None, 0.2, 1500), ((0.4,), (0.1, 0.3))):
         by_source = {
             BoardSource.PPR: SimpleNamespace(power_tuning=0.4, judge_weights=weights),
             BoardSource.HUMAN: SimpleNamespace(human=1200),

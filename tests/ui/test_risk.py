@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from html import escape
 
 import gradio as gr
 import numpy as np
 import pytest
 
+from coupled_arena.analysis.risk import live
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.records import Finish, Origin, Prompt, Reply, Score, new_id
@@ -19,6 +21,7 @@ from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
+from coupled_arena.ui.parts import computing
 from coupled_arena.ui.parts.figure_panel import drawn
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
@@ -196,6 +199,31 @@ def walk_through_handlers(store, tmp_path):
         wide.build()
     with pytest.raises(gr.Error, match="the command line takes more"):
         wide._read_stored({wide._dark: False})
+
+
+def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkeypatch):
+    monkeypatch.setattr(computing, "_LOOK", 0.001)
+    ranked = []
+    monkeypatch.setattr(
+        live, "risk_report", lambda *a, **k: ranked.append(k) or risk_report(*a, **k)
+    )
+    with gr.Blocks():
+        tab = RiskTab(Given(store_here, table(k=20, prompts=100)))
+        tab.build()
+    chosen = gr.SelectData(None, {"index": 4, "value": "Risk"})
+    *meanwhile, last = tab._show({tab._dark: False, tab._scores: None}, chosen)
+    shares = [re.findall(r"waiting.>.*: (\d+)%", each[tab._said]) for each in meanwhile]
+    numbers = [int(share) for (share,) in shares]
+    assert numbers == sorted(numbers)
+    assert 0 < max(numbers) <= 100
+    assert all(list(each) == [tab._said] for each in meanwhile)
+    assert "waiting" not in last[tab._said]
+    *_, again = tab._show({tab._dark: True, tab._scores: None}, chosen)
+    assert again[tab._table] == last[tab._table]
+    assert len(ranked) == 1  # for the next visitor it is known
+    elsewhere = gr.SelectData(None, {"index": 0, "value": "Battle"})
+    *_, other = tab._show({tab._dark: True, tab._scores: None}, elsewhere)
+    assert list(other) == [tab._said]
 
 
 def answered(prompt, *texts, **changes):

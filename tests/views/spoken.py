@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from itertools import combinations, product
 from types import SimpleNamespace
 from unittest.mock import patch

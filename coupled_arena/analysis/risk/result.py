@@ -11,6 +11,7 @@ from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.corrections import Correction
 from coupled_arena.stats.risk.dominance import ROUNDING, Order
 from coupled_arena.stats.risk.dominance_tests import (
@@ -186,7 +187,11 @@ class RiskReport:
 
 
 def risk_report(
-    scores: RiskScores, settings: RiskSettings = RiskSettings(), *, by_metric: bool = True
+    scores: RiskScores,
+    settings: RiskSettings = RiskSettings(),
+    *,
+    by_metric: bool = True,
+    track: Track = iter,
 ) -> RiskReport:
     """Rank models by risk.
 
@@ -194,6 +199,8 @@ def risk_report(
     ----------
     by_metric : bool
         Also rank by each metric alone, where there are several.
+    track : callable
+        Goes through the bootstrap samples of each ranking, so many at a time.
 
     Raises
     ------
@@ -209,10 +216,10 @@ def risk_report(
         view = None
         if settings.copula is not None:
             joined = portfolio(samples, settings.copula, weights.tolist())
-            view = _view(PORTFOLIO, scores, joined, plan, settings.tail_p)
+            view = _view(PORTFOLIO, scores, joined, plan, settings.tail_p, track)
         several = len(scores.metrics) > 1 or view is not None
         views = {
-            name: _view(name, scores, [x[:, at] for x in samples], plan, settings.tail_p)
+            name: _view(name, scores, [x[:, at] for x in samples], plan, settings.tail_p, track)
             for at, name in enumerate(scores.metrics)
             if by_metric or view is None
         }
@@ -256,12 +263,13 @@ def _view(
     samples: list[FloatArray],
     plan: DominancePlan,
     tail_p: float,
+    track: Track,
 ) -> RiskView:
     return RiskView(
         name=name,
         models=scores.models,
         samples=tuple(samples),
-        dominance=compare_models(samples, plan),
+        dominance=compare_models(samples, plan, track),
         mean_risks=tuple(mean_risk(sample, tail_p) for sample in samples),
         mean_win_rates=mean_win_rates(samples),
         sample_win_rates=sample_win_rates(np.stack(samples)) if scores.paired else None,

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import compare, standardised
 from coupled_arena.stats.risk.split_mix import GAMMA, HALF, LOW, ODD, WORD, word_of
 
@@ -45,6 +46,7 @@ def bootstrap_ratios(
     paired: bool,
     seed: int = 0,
     repetitions: int = 1,
+    track: Track = iter,
 ) -> FloatArray:
     """Return the violation ratios of bootstrap samples.
 
@@ -58,6 +60,8 @@ def bootstrap_ratios(
         Draw prompts, the same for all models; else draw each model's by themselves.
     repetitions : int
         Scores of each prompt, which stand next to each other and are drawn together.
+    track : callable
+        Goes through the bootstrap samples, so many at a time.
 
     Returns
     -------
@@ -81,16 +85,17 @@ def bootstrap_ratios(
     def fill(part: slice) -> None:
         _fill(scores, prompts, starts, seeds[part], paired, repetitions, ratios[:, part])
 
-    _in_threads(fill, draws)
+    _in_threads(fill, draws, track)
     return ratios
 
 
-def _in_threads(fill: Callable[[slice], None], draws: int) -> None:
+def _in_threads(fill: Callable[[slice], None], draws: int, track: Track) -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
-            parts = (slice(begin, begin + _CHUNK) for begin in range(0, draws, _CHUNK))
-            for _ in pool.map(fill, parts):
-                pass
+            begins = range(0, draws, _CHUNK)
+            filled = pool.map(fill, [slice(begin, begin + _CHUNK) for begin in begins])
+            for _ in track(begins):
+                next(filled)
         except BaseException:  # Ctrl-C: do not finish what nobody will read
             pool.shutdown(cancel_futures=True)
             raise

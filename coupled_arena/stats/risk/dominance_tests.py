@@ -27,6 +27,7 @@ from scipy.special import ndtr
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha
+from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.corrections import Correction, adjust
 from coupled_arena.stats.risk.dominance import ROUNDING, Order, one_against_all, violation_ratios
 from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
@@ -155,13 +156,17 @@ class Dominance:
         return tuple(np.lexsort(keys).tolist())
 
 
-def compare_models(samples: Sequence[FloatArray], plan: DominancePlan) -> dict[Order, Dominance]:
+def compare_models(
+    samples: Sequence[FloatArray], plan: DominancePlan, track: Track = iter
+) -> dict[Order, Dominance]:
     """Test all pairs of models in both orders.
 
     Parameters
     ----------
     samples : sequence of k ndarrays of float64, shape (n_i,)
         Scores of each model; higher is better. Under pairing the same place is the same prompt.
+    track : callable
+        As in `bootstrap_ratios`.
 
     Raises
     ------
@@ -181,6 +186,7 @@ def compare_models(samples: Sequence[FloatArray], plan: DominancePlan) -> dict[O
         paired=plan.paired,
         seed=plan.seed,
         repetitions=plan.repetitions,
+        track=track,
     )
     found = {
         order: _test(order, ratios, pairs, size, plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from markupsafe import escape
 
 from coupled_arena.core.language import N_, _
 from coupled_arena.views.markup import joined, paragraph
@@ -17,11 +18,16 @@ _WAITING = '<p class="headline waiting">{}</p>'
 def verdict(elem_id: str) -> gr.HTML:
     """Lay out the place of the sentence inside the current Blocks: as tall before it is known."""
     return gr.HTML(
-        _WAITING.format(_("Counting …")),
+        waiting(_("Counting …")),
         elem_id=elem_id,
         elem_classes=["verdict"],
         apply_default_css=False,
     )
+
+
+def waiting(sentence: str) -> str:
+    """Return what is said until the sentence is known as the value of that place."""
+    return _WAITING.format(escape(sentence))
 
 
 def said(sentence: str) -> str:

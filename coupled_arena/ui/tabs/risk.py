@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,25 +12,27 @@ import gradio as gr
 from markupsafe import Markup
 
 from coupled_arena.analysis.risk.files import read_risk_scores
+from coupled_arena.analysis.risk.live import KeptReports
 from coupled_arena.analysis.risk.result import (
     PORTFOLIO,
     RiskReport,
     RiskSettings,
     RiskView,
-    risk_report,
 )
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.tables import ENDINGS
+from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.ui.parts.choices import COPULAS, PAIRINGS, REPLIES_HERE, SCORES_FILE
+from coupled_arena.ui.parts.computing import told
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, translated
 from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.opening import hidden, how, said, verdict
+from coupled_arena.ui.parts.opening import hidden, how, said, verdict, waiting
 from coupled_arena.ui.parts.score_limits import MOST_METRICS, check_size
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.views.figures.reading import RISK
@@ -73,6 +75,7 @@ class RiskTab:
 
     def __init__(self, stored: StoredReplies) -> None:
         self._stored = stored
+        self._kept = KeptReports()
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -173,30 +176,38 @@ class RiskTab:
     def _opened_outputs(self) -> list[Any]:
         return [self._scores, self._behind, *self._controls, *self._outputs]
 
-    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> Iterator[dict[Any, Any]]:
         """Rank by the replies here, unless there is a ranking already."""
         if event.value != _(_TITLE) or values[self._scores] is not None:
-            return {self._said: gr.skip()}
+            yield {self._said: gr.skip()}
+            return
         try:
-            return self._read_stored(values)
+            yield from told(partial(self._read_stored, values), self._computing)
         except gr.Error as error:  # nobody has asked for anything that could be refused
-            return {
+            yield {
                 self._said: said(_("Nothing to rank yet. {why}").format(why=error.message)),
                 **hidden(self._opening, self._body),
             }
+
+    def _computing(self, share: float) -> dict[Any, Any]:
+        return {self._said: waiting(_("Ranking the models: {share:.0%} …").format(share=share))}
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
             path = Path(values[self._file])
             return self._opened(read_risk_scores(path, name=path.name), None, values)
 
-    def _read_stored(self, values: dict[Any, Any]) -> dict[Any, Any]:
+    def _read_stored(self, values: dict[Any, Any], track: Track = iter) -> dict[Any, Any]:
         with user_errors():
             scores = self._stored.read(values)
-            return self._opened(scores, self._stored.behind(values, scores), values)
+            return self._opened(scores, self._stored.behind(values, scores), values, track)
 
     def _opened(
-        self, scores: RiskScores, behind: BattlesBehind | None, values: dict[Any, Any]
+        self,
+        scores: RiskScores,
+        behind: BattlesBehind | None,
+        values: dict[Any, Any],
+        track: Track = iter,
     ) -> dict[Any, Any]:
         """Offer what a new table has, and show it."""
         check_size(scores)
@@ -214,7 +225,7 @@ class RiskTab:
             **dict.fromkeys(self._weights, 1.0),
         }
         opened = {self._scores: scores, self._behind: behind}
-        shown = self._refresh({**values, **start, **opened})
+        shown = self._refresh({**values, **start, **opened}, track)
         several = len(names) > 1
         return {
             **start,
@@ -233,12 +244,12 @@ class RiskTab:
             },
         }
 
-    def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
+    def _refresh(self, values: dict[Any, Any], track: Track = iter) -> dict[Any, Any]:
         scores: RiskScores | None = values[self._scores]
         if scores is None:
             return hidden(self._opening, self._body)
         with user_errors():
-            report, view = self._report(scores, values)
+            report, view = self._report(scores, values, track)
         dark = bool(values[self._dark])
         return {
             self._said: said(risk_verdict(report, view)),
@@ -252,7 +263,9 @@ class RiskTab:
             },
         }
 
-    def _report(self, scores: RiskScores, values: dict[Any, Any]) -> tuple[RiskReport, RiskView]:
+    def _report(
+        self, scores: RiskScores, values: dict[Any, Any], track: Track
+    ) -> tuple[RiskReport, RiskView]:
         """Rank by what is asked for, and by nothing else: a page should answer at once."""
         wanted = values[self._view]
         joined = wanted == PORTFOLIO and len(scores.metrics) > 1
@@ -275,7 +288,7 @@ class RiskTab:
         least = fewest_bootstraps(len(scores.models), settings.plan(scores, paired=False))
         if settings.bootstraps < _SPARE * least:  # too few could tell no two models apart
             settings = replace(settings, bootstraps=_SPARE * least)
-        report = risk_report(scores, settings, by_metric=False)
+        report = self._kept.get(scores, settings, track)
         assert report.view, "one metric or a portfolio is asked for"
         return report, report.view
 

@@ -39,13 +39,11 @@ const draw = () => paint((el) => {
 });
 const redraw = draw;
 
-// Gradio tells once more, when it has ended, what an earlier comparison showed last.
-const shown = new Set(); // ids
+// What an earlier comparison showed last may come late, and comes once more when it has ended.
 const accept = () => {
   const { value } = props;
-  if (takeReason(value) || (value && value.id !== view?.id && shown.has(value.id))) return;
+  if (takeReason(value) || value?.begun < view?.begun) return;
   view = value;
-  if (view) shown.add(view.id);
   draw();
 };
 watch("value", accept);

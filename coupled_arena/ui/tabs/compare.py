@@ -217,4 +217,5 @@ def show(battle: Battle, texts: tuple[str, ...], ahead: int | None = None) -> di
     )
     if ahead is not None:
         note = _("{n} ahead of you").format(n=ahead) if ahead else _("You are next")
-    return {"id": battle.id, "note": note, "answers": answers}
+    begun = battle.created_at.timestamp()
+    return {"id": battle.id, "begun": begun, "note": note, "answers": answers}

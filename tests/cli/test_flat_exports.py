@@ -10,6 +10,7 @@ import huggingface_hub
 import pandas as pd
 import pytest
 import yaml
+from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from coupled_arena.core.version import VERSION
@@ -17,8 +18,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.fingerprint import fingerprint
 from coupled_arena.views.tables.flat import FLAT
 from tests.store.conftest import make_battle, make_vote
-
-NAME = "lab/votes"
+from tests.store.hub import NAME, a_hub
 
 
 class Hub:
@@ -153,6 +153,19 @@ def test_the_hub_gets_the_table_and_the_card_and_nothing_else(take, hub, tmp_pat
     assert sent.keys() == {"flat.parquet", "README.md"}
     assert sent["flat.parquet"] == (tmp_path / "out" / "flat.parquet").read_bytes()
     assert "only its owners" in take("--to-hub", NAME)[1]
+
+
+def test_the_hubs_own_client_sends_it(take, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with a_hub() as served:
+        monkeypatch.setattr(constants, "ENDPOINT", served.url)
+        code, _, err = take("--to-hub", NAME)
+        assert code == 0, err
+        assert served.private is True
+        assert served.files == {
+            name: (tmp_path / "out" / name).read_bytes() for name in ("flat.parquet", "README.md")
+        }
 
 
 def test_rounds_that_are_still_blind_are_not_published(take, hub, tmp_path):

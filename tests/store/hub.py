@@ -56,6 +56,8 @@ class _Answers(BaseHTTPRequestHandler):
         elif self.path == "/api/repos/create":
             self.server.private = json.loads(body).get("visibility") == "private"
             self._say(200, {"url": f"{self.server.url}/datasets/{NAME}"})
+        elif self.path == "/api/validate-yaml":  # of a README.md, before it is sent
+            self._say(200, {"errors": [], "warnings": []})
         elif self.path == f"/api/datasets/{NAME}/preupload/main":
             files = json.loads(body)["files"]
             modes = [
@@ -71,7 +73,7 @@ class _Answers(BaseHTTPRequestHandler):
     def _commit(self, lines: list[dict]) -> None:
         header, *files = (line["value"] for line in lines)
         with self.server.lock:
-            if header["parentCommit"] != self.server.head:
+            if header.get("parentCommit", self.server.head) != self.server.head:
                 self._say(412, {"error": "the branch has moved"})
                 return
             added = {file["path"]: base64.b64decode(file["content"]) for file in files}

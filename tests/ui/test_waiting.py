@@ -28,11 +28,13 @@ SAYS = "Loading <i>slow</i>, 2 of 3."
 
 
 @contextmanager
-def loading(folder):
+def loading(folder, config=""):
     """Start an app that loads until the server that it is yielded with is closed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         first, last = (catalog_of(**{name: name}) for name in NAMES[:2])
-        served = Served(folder, first + SLOW.format(NAMES[2], server.getsockname()[1]) + last)
+        served = Served(
+            folder, config + first + SLOW.format(NAMES[2], server.getsockname()[1]) + last
+        )
         try:
             yield served, server
         finally:

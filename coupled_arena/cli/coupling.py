@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
-from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -102,7 +102,13 @@ def _of_file(
 ) -> tuple[StoredScores, Parts]:
     from coupled_arena.analysis.coupling.files import read_subject_scores
     from coupled_arena.analysis.coupling.read import StoredScores
+    from coupled_arena.analysis.logs.read import format_of
 
+    if path.is_file() and (log := format_of(path)):
+        raise ScoreError(
+            f"{path} is a log of {log.title}, which does not say which answers were coupled and "
+            "which independent. Rank its models with the command risk."
+        )
     read = read_subject_scores(path, seeds, models)
     table = read.of(subject) if subject else read.table
     scores = StoredScores(path.name, table, subject, read.left_out)

@@ -12,6 +12,8 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coupled_arena.analysis.risk.scores import RiskScores
 
 Portfolios = Literal["independent", "empirical", "none"]
@@ -22,18 +24,19 @@ Distances = Literal["kendall", "spearman", "pearson"]
 
 def risk(
     scores: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Argument(
-            metavar="SCORES.csv",
-            help="CSV, JSON or Parquet: columns model, prompt, metric, score; or model, prompt, "
-            "and one for each metric. Without it, the stored replies.",
+            metavar="SCORES",
+            help="A table, CSV, JSON or Parquet: columns model, prompt, metric, score; or model, "
+            "prompt, and one for each metric. Or logs of other tools, files or folders; NAME=LOG "
+            "names the model of one. Without any, the stored replies.",
         ),
     ] = None,
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Metrics to look at: a,b. All of a file; of the store also length, repetition, "
-            "refusal and verdicts."
+            help="Metrics to look at: a,b. All of a file; of logs the first; of the store also "
+            "length, repetition, refusal and verdicts."
         ),
     ] = None,
     lower_is_better: Annotated[
@@ -94,7 +97,7 @@ def risk(
     from coupled_arena.views.tables.risk_json import risk_answer
 
     source: dict[str, str] = {}
-    if scores is None:
+    if not scores:
         table, judge = _stored(config, db, _names(metrics), judge, mode, _names(models))
         source = {"mode": mode or "all", **({"judge": judge} if judge else {})}
     else:
@@ -146,13 +149,25 @@ def _stored(
 
 
 def _read(
-    path: Path, metrics: tuple[str, ...] | None, of_store: dict[str, str | Path | None]
+    given: Sequence[Path], metrics: tuple[str, ...] | None, of_store: dict[str, str | Path | None]
 ) -> RiskScores:
+    from coupled_arena.analysis.logs.read import format_of, read_logs
     from coupled_arena.analysis.risk.files import read_risk_scores
 
-    if given := [f"--{name}" for name, value in of_store.items() if value is not None]:
-        raise ScoreError(f"{given[0]} is for the stored replies: leave it out, or {path}.")
-    return read_risk_scores(path, metrics)
+    if options := [f"--{name}" for name, value in of_store.items() if value is not None]:
+        files = " ".join(map(str, given))
+        raise ScoreError(f"{options[0]} is for the stored replies: leave it out, or {files}.")
+    named = [_named(path) for path in given]
+    (name, path), *more = named
+    if not (name or more or path.is_dir() or format_of(path)):
+        return read_risk_scores(path, metrics)
+    return read_logs([path for _, path in named], metrics, [name for name, _ in named])
+
+
+def _named(given: Path) -> tuple[str | None, Path]:
+    """Return the name and the path of ``NAME=PATH``, unless a path is called so."""
+    name, sign, path = str(given).partition("=")
+    return (name, Path(path)) if name and sign and not given.exists() else (None, given)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

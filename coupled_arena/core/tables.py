@@ -114,6 +114,20 @@ def read_frame(path: Path, error: type[ArenaError], *, name: str | None = None) 
     return pd.DataFrame([row.values for row in rows], index=index)
 
 
+def first_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object on the first line that is not blank; an empty one if there is none.
+
+    What this does not understand, the reader of some format will, or name as its fault.
+    """
+    try:
+        with _text(path) as stream:
+            line = next((line for line in stream if line.strip()), "")
+            values = json.loads(line)
+    except (OSError, EOFError, ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
 def exact_path(path: Path) -> str:
     """Return a path with the characters escaped that DuckDB would expand."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))

@@ -252,3 +252,23 @@ def test_files_that_are_no_tables(call, tmp_path):
 )
 def test_choices_are_those_of_the_statistics(choices, values):
     assert list(choices.__args__) == [str(value) for value in values]
+
+
+def test_logs_of_other_tools_are_ranked(call, answer, tmp_path):
+    for folder, right in (("a", (1, 1, 0)), ("b", (0, 0, 1))):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "samples_sums_2026-11-20T10-11-12.131415.jsonl"
+        empty = dict.fromkeys(("doc", "target", "arguments", "resps", "filtered_resps"))
+        rows = [{"doc_id": n, **empty, "acc": score} for n, score in enumerate(right)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = answer(tmp_path / "b", f"first={tmp_path / 'a'}")
+    assert found["models"] == ["b", "first"]
+    assert found["metrics"] == ["acc"]
+    assert found["mean_risk"]["mean"] == pytest.approx([1 / 3, 2 / 3])
+    assert answer(path, tmp_path / "a")["models"] == ["b", "a"]
+    code, _, err = call("risk", tmp_path / "b", tmp_path / "gone.csv")
+    assert code == 1
+    assert "gone.csv is not there" in err
+    code, _, err = call("coupling", "--scores", path)
+    assert code == 1
+    assert "is a log of lm-evaluation-harness, which does not say which answers were coupled" in err

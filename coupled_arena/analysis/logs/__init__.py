@@ -1,0 +1,1 @@
+"""Logs of other evaluation tools as scores of models on prompts."""

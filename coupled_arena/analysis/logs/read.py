@@ -1,0 +1,161 @@
+"""Logs, one file or many in folders, as one table of scores; each told by its content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from coupled_arena.analysis.logs import harness
+from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
+from coupled_arena.analysis.score_cells import is_missing, score_of
+from coupled_arena.core.errors import ScoreError
+
+FORMATS = (harness.FORMAT,)
+_ENDINGS = (".jsonl", ".json", ".eval")
+_Cells = dict[tuple[str, str], dict[str, list[float]]]
+_Known = dict[tuple[str, ...], tuple[str, str]]
+
+
+def format_of(path: Path) -> LogFormat | None:
+    """Return which tool has written a file; None where it is no log."""
+    return next((each for each in FORMATS if each.recognise(path)), None)
+
+
+def read_logs(
+    paths: Sequence[Path],
+    metrics: Sequence[str] | None = None,
+    models: Sequence[str | None] | None = None,
+) -> RiskScores:
+    """Read the scores in logs of other tools.
+
+    Several runs of one model are repetitions, if it was run in the same way on the same prompts. A
+    prompt on which a score is missing is left out for all models, and noted.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files, or folders to search.
+    metrics : sequence of str, optional
+        Metrics to read; by default the first of the first log.
+    models : sequence of str or None, optional
+        What the model of each path is called; None is what its logs call it.
+
+    Raises
+    ------
+    ScoreError
+        A path holds no log that is known, logs contradict each other, or a score is none.
+    """
+    names = models or [None] * len(paths)
+    logs = [(path, _logs(path), name) for path, name in zip(paths, names, strict=True)]
+    _check_once([file for _, files, _ in logs for file, _ in files])
+    answers = chain.from_iterable(_answers(*each) for each in logs)
+    first = next(answers, None)
+    if first is None:
+        raise ScoreError(f"{', '.join(map(str, paths))}: there is no answer.")
+    chosen = tuple(metrics or _first_metric(first))
+    cells: _Cells = {}
+    empty: set[str] = set()
+    lower: set[str] = set()
+    known: _Known = {}
+    for answer in chain([first], answers):
+        _check_same(answer, known)
+        reply = cells.setdefault((answer.model, answer.prompt), {})
+        lower |= answer.lower_is_better & set(chosen)
+        for metric in chosen:
+            if metric not in answer.scores:
+                raise ScoreError(
+                    f"{answer.where} has no metric {metric!r}; it has "
+                    f"{', '.join(answer.scores) or 'none'}. Choose with --metrics those that all "
+                    "have, or give logs of one task."
+                )
+            score = answer.scores[metric]
+            if is_missing(score):
+                empty.add(answer.prompt)
+            else:
+                value = score_of(score, answer.where, metric, "--metrics")
+                reply.setdefault(metric, []).append(value)
+    whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
+    found = scores_from_cells(whole, chosen, lower)
+    if not empty:
+        return found
+    note = f"Left out, for a score is missing: {len(empty):,} prompt{'s' * (len(empty) != 1)}."
+    return found.noted(note)
+
+
+def _first_metric(answer: Scored) -> tuple[str]:
+    for name, score in answer.scores.items():
+        if isinstance(score, int | float):
+            return (name,)
+    raise ScoreError(f"{answer.where} has no metric that is a number.")
+
+
+def _check_once(files: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for file in files:
+        if file.resolve() in seen:
+            raise ScoreError(f"{file} is there twice; give each log once.")
+        seen.add(file.resolve())
+
+
+def _answers(
+    path: Path, logs: Sequence[tuple[Path, LogFormat]], model: str | None
+) -> Iterator[Scored]:
+    """Yield the answers of a path, all as those of the model where one is named."""
+    own: set[str] = set()
+    for file, format in logs:
+        for answer in format.read(file, str(file)):
+            own.add(answer.model)
+            if model is not None and len(own) > 1:
+                raise ScoreError(
+                    f"{path} holds answers of {' and '.join(sorted(own))}: {model} can name one."
+                )
+            yield answer if model is None else replace(answer, model=model)
+
+
+def _logs(path: Path) -> list[tuple[Path, LogFormat]]:
+    """Return the logs of a path; in a folder what accompanies them is passed over."""
+    if not path.is_dir():
+        format = format_of(path)
+        if format is None:
+            raise ScoreError(_unknown(path))
+        return [(path, format)]
+    files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
+    found = [(file, format_of(file)) for file in files]
+    for file, format in found:
+        if format is None and file.suffix != ".json":
+            raise ScoreError(_unknown(file))
+    logs = [(file, format) for file, format in found if format is not None]
+    if not logs:
+        raise ScoreError(_unknown(path))
+    return logs
+
+
+def _unknown(path: Path) -> str:
+    if not path.exists():
+        return f"{path} is not there."
+    known = "; ".join(format.expected for format in FORMATS)
+    return f"{path} {'holds' if path.is_dir() else 'is'} no log that is known. Known: {known}."
+
+
+def _check_same(answer: Scored, known: _Known) -> None:
+    """Refuse other documents under one name, and runs that are no repetitions of each other."""
+    model, prompt = answer.model, answer.prompt
+    told = (
+        ((prompt,), answer.document, f"{prompt} is another document"),
+        ((model, prompt), answer.request, f"{prompt} was put to {model} in other words"),
+        ((model, prompt, "run"), answer.settings, f"{model} was run otherwise"),
+    )
+    for key, value, what in told:
+        if not value:
+            continue
+        before, where = known.setdefault(key, (value, answer.where))
+        if before != value:
+            runs = f": {before} there, {value} here" if key[-1] == "run" else ""
+            raise ScoreError(
+                f"{answer.where}: {what} than in {where}{runs}. Logs together must be of the same "
+                "prompts, and those of one model of the same settings; name models apart as "
+                "NAME=FOLDER."
+            )

@@ -1,0 +1,62 @@
+"""One answer of one model in a log, and the scores that its tool gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An answer as its tool has scored it.
+
+    Attributes
+    ----------
+    where : str
+        Where it stands, for messages.
+    model, prompt : str
+        Whose answer, to what.
+    scores : dict
+        By metric, as written; None where the tool could not tell.
+    document : str
+        What is the same for all models on this prompt; "" where the log does not say.
+    request : str
+        What is the same whenever this model answers this prompt; "" likewise.
+    settings : str
+        How the model was run; "" likewise.
+    lower_is_better : frozenset of str
+        Metrics of which the log says so.
+    """
+
+    where: str
+    model: str
+    prompt: str
+    scores: Mapping[str, Any]
+    document: str = ""
+    request: str = ""
+    settings: str = ""
+    lower_is_better: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class LogFormat:
+    """What one tool writes.
+
+    Attributes
+    ----------
+    title : str
+        The tool, for messages.
+    expected : str
+        Its files, as they are told where something else is found.
+    recognise : callable
+        Says by a file's content whether it is one.
+    read : callable
+        Yields the answers in a file, which messages call by the name given.
+    """
+
+    title: str
+    expected: str
+    recognise: Callable[[Path], bool]
+    read: Callable[[Path, str], Iterator[Scored]]

@@ -1,0 +1,163 @@
+"""Logs of other tools: small ones as these write them, and what is refused of rubbish."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from coupled_arena.analysis.logs.read import read_logs
+from coupled_arena.core.errors import ScoreError
+
+TIME = "2026-11-20T10-11-12.131415"
+
+
+def sample(number, **more):
+    return {
+        "doc_id": number,
+        "doc": {"question": f"What is {number}?"},
+        "target": "1",
+        "arguments": {"gen_args_0": {"arg_0": f"What is {number}?", "arg_1": " 1"}},
+        "resps": [[["-1.5", "False"]]],
+        "filtered_resps": [["-1.5", "False"]],
+        "filter": "none",
+        "metrics": ["acc", "acc_norm"],
+        "doc_hash": f"d{number}",
+        "prompt_hash": f"p{number}",
+        "target_hash": "t",
+        "acc": float(number % 2),
+        "acc_norm": 1.0,
+        **more,
+    }
+
+
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def harness(tmp_path):
+    """Return what writes a run of lm-evaluation-harness."""
+
+    def write(folder, *rows, task="sums", time=TIME, results=None):
+        inside = tmp_path / folder
+        inside.mkdir(exist_ok=True)
+        path = inside / f"samples_{task}_{time}.jsonl"
+        path.write_text(lines(*(rows or map(sample, range(3)))))
+        if results is not None:
+            (inside / f"results_{time}.json").write_text(json.dumps(results))
+        return path
+
+    return write
+
+
+def test_a_folder_a_model(harness, tmp_path):
+    harness("org__red", results={"model_name": "org/red", "config": {}, "higher_is_better": {}})
+    harness("green", *(sample(n, acc=0.25) for n in range(3)))
+    scores = read_logs([tmp_path])
+    assert scores.models == ("green", "org/red")
+    assert scores.metrics == ("acc",)
+    assert scores.prompts == (("sums/0", "sums/1", "sums/2"),) * 2
+    assert [values[:, 0].tolist() for values in scores.values] == [[0.25] * 3, [0, 1, 0]]
+    assert scores.lower_is_better == frozenset()
+
+
+def test_metrics_are_chosen_and_turned_as_the_results_say(harness, tmp_path):
+    better = {"sums": {"acc": True, "acc_norm": False}}
+    harness("a", results={"model_name": "A", "higher_is_better": better})
+    harness("b")
+    scores = read_logs([tmp_path / "a", tmp_path / "b"], ["acc_norm", "acc"])
+    assert scores.metrics == ("acc_norm", "acc")
+    assert scores.lower_is_better == {"acc_norm"}
+
+
+def test_each_filter_is_a_metric_of_its_own(harness, tmp_path):
+    for folder, right in (("a", 1.0), ("b", 0.0)):
+        harness(
+            folder,
+            *(sample(n, filter="whole", metrics=["em"], em=right) for n in range(2)),
+            *(sample(n, filter="loose", metrics=["em"], em=0.5) for n in range(2)),
+        )
+    assert read_logs([tmp_path]).metrics == ("em:whole",)
+    loose = read_logs([tmp_path], ["em:loose"])
+    assert np.concatenate(loose.values).ravel().tolist() == [0.5] * 4
+
+
+def test_logs_before_metrics_were_listed(harness, tmp_path):
+    for folder in "ab":
+        rows = [sample(n) for n in range(2)]
+        for row in rows:
+            del row["metrics"]
+        harness(folder, *rows)
+    assert read_logs([tmp_path], ["acc_norm", "acc"]).metrics == ("acc_norm", "acc")
+
+
+def test_runs_of_one_model_are_repetitions(harness, tmp_path):
+    for folder in "ab":
+        harness(folder)
+        harness(folder, *(sample(n, acc=7) for n in range(3)), time=TIME.replace("20T", "21T"))
+    scores = read_logs([tmp_path])
+    assert scores.repetitions == 2
+    assert scores.values[0][:, 0].tolist() == [0, 7, 1, 7, 0, 7]
+
+
+def test_a_model_may_be_named(harness, tmp_path):
+    for folder in "ab":
+        harness(folder, results={"model_name": "same"})
+    scores = read_logs([tmp_path / "a", tmp_path / "b"], models=["one", None])
+    assert scores.models == ("one", "same")
+    with pytest.raises(ScoreError, match="two models at least"):
+        read_logs([tmp_path / "a", tmp_path / "b"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"doc_hash": "other"}, "b/.*line 1: sums/0 is another document than in .*a/.*line 1"),
+        ({"metrics": ["bleu"], "bleu": 1}, "has no metric 'acc'; it has bleu. Choose with"),
+        ({"acc": "maybe"}, "line 1: 'maybe' in column 'acc' is not a score"),
+        ({"doc_id": "x"}, "line 1: doc_id 'x' is not a whole number"),
+    ],
+)
+def test_what_does_not_fit_is_named(harness, tmp_path, change, message):
+    harness("a")
+    harness("b", sample(0) | change, sample(1))
+    with pytest.raises(ScoreError, match=message):
+        read_logs([tmp_path])
+
+
+def test_other_prompts_or_settings_are_no_repetitions(harness, tmp_path):
+    later = TIME.replace("20T", "21T")
+    harness("a")
+    harness("a", *(sample(n, prompt_hash="few shots") for n in range(3)), time=later)
+    with pytest.raises(ScoreError, match="sums/0 was put to a in other words than in"):
+        read_logs([tmp_path])
+    for folder, bits in (("c", 4), ("d", 8)):
+        config = {"model": "hf", "model_args": f"pretrained=x,bits={bits}"}
+        harness(folder, results={"model_name": "x", "config": config})
+    with pytest.raises(ScoreError, match=r"x was run otherwise .*bits=4.* there, .*bits=8"):
+        read_logs([tmp_path / "c", tmp_path / "d"])
+    assert read_logs([tmp_path / "c", tmp_path / "d"], models=["x4", "x8"]).models == ("x4", "x8")
+
+
+def test_rubbish_is_refused_with_a_line(harness, tmp_path):
+    path = harness("a")
+    with pytest.raises(ScoreError, match="is there twice"):
+        read_logs([tmp_path, path])
+    path.write_text(lines(sample(0), {"doc_id": 1}))
+    with pytest.raises(ScoreError, match=r"line 2 has no doc: a sample of lm-evaluation-harness"):
+        read_logs([path])
+    path.write_text(lines(sample(0), sample(0)))
+    with pytest.raises(ScoreError, match="line 2 has acc of doc_id 0 once more"):
+        read_logs([path])
+    path.write_text("no log\n")
+    with pytest.raises(ScoreError, match=r"is no log that is known. Known: samples_TASK_TIME"):
+        read_logs([tmp_path])
+    path.unlink()
+    with pytest.raises(ScoreError, match="holds no log that is known"):
+        read_logs([tmp_path])
+    elsewhere = tmp_path / "renamed.jsonl"
+    elsewhere.write_text(lines(sample(0)))
+    with pytest.raises(ScoreError, match="should be called samples_TASK_TIME"):
+        read_logs([elsewhere])

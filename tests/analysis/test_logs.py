@@ -161,3 +161,67 @@ def test_rubbish_is_refused_with_a_line(harness, tmp_path):
     elsewhere.write_text(lines(sample(0)))
     with pytest.raises(ScoreError, match="should be called samples_TASK_TIME"):
         read_logs([elsewhere])
+
+
+def single(model, question, score, turn=1, **more):
+    return {
+        "question_id": question,
+        "model": model,
+        "judge": ["gpt-4", "single-v1"],
+        "user_prompt": "Please rate.",
+        "judgment": f"Rating: [[{score}]]",
+        "score": score,
+        "turn": turn,
+        "tstamp": 1687000000.5,
+        **more,
+    }
+
+
+@pytest.fixture
+def bench(tmp_path):
+    def write(*rows):
+        path = tmp_path / "gpt-4_single.jsonl"
+        path.write_text(lines(*rows))
+        return path
+
+    return write
+
+
+def of_all(change=lambda _: {}):
+    return [
+        single(model, question, 5 + question - turn, turn) | change((model, question, turn))
+        for model in "ab"
+        for question in (1, 2, 3)
+        for turn in (1, 2)
+    ]
+
+
+def test_turns_of_mt_bench_are_repetitions(bench):
+    scores = read_logs([bench(*of_all())])
+    assert (scores.models, scores.metrics, scores.repetitions) == (("a", "b"), ("score",), 2)
+    assert scores.prompts[0] == ("1", "2", "3")
+    assert scores.values[1][:, 0].tolist() == [5, 4, 6, 5, 7, 6]
+
+
+def test_a_rating_that_was_not_found_leaves_its_question_out(bench):
+    rows = of_all(lambda key: {"score": -1} if key == ("b", 2, 1) else {})
+    scores = read_logs([bench(*rows)])
+    assert scores.prompts == (("1", "3"),) * 2
+    assert scores.notes == ("Left out, for a score is missing: 1 prompt.",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"score": 11}, "line 3: score 11 is not a number from 1 to 10, or -1"),
+        ({"score": "8"}, "line 3: score '8' is not a number"),
+        ({"score": None}, "line 3 has no score: a single score of MT-Bench has question_id"),
+        ({"turn": 3}, "line 3: turn 3 is not 1 or 2"),
+        ({"judge": ["gpt-4o", "single-v1"]}, "line 3: the judge is gpt-4o, and above it gpt-4"),
+        ({"question_id": 1}, "line 3 repeats line 1: a on question 1, turn 1"),
+    ],
+)
+def test_rows_of_mt_bench_that_make_no_sense_are_named(bench, change, message):
+    rows = of_all(lambda key: change if key == ("a", 2, 1) else {})
+    with pytest.raises(ScoreError, match=message):
+        read_logs([bench(*rows)])

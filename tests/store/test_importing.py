@@ -249,6 +249,77 @@ def test_mt_bench_pairs_are_judged_in_both_orders(store, lines, g1, g2, verdict)
     ]
 
 
+def arena_hard(first, second, **more):
+    """Return a row of arena-hard 2.0: the baseline is A in its first game, B in the second."""
+    games = [
+        {"score": score, "judgment": {"answer": f"[[{score}]]"}, "prompt": []}
+        for score in (first, second)
+    ]
+    return {
+        "uid": "311cbc29",
+        "category": "hard_prompt",
+        "judge": "gpt-4.1",
+        "model": "x",
+        "baseline": "o3-mini",
+        "games": games,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ("A>>B", "B>A", FIRST),
+        ("B>A", "A>>B", SECOND),
+        ("A<B", "B<<A", SECOND),
+        ("A>B", "A>B", TIE),
+        ("A=B", "B=A", TIE),
+        ("b>a", None, SECOND),
+    ],
+)
+def test_arena_hard_is_judged_in_both_orders(store, lines, first, second, verdict):
+    path = lines(arena_hard(first, second))
+    with pytest.raises(StoreError, match=r"verdicts of a judge \(arena-hard judgements\).*--judge"):
+        import_files(store, [path])
+    assert told(import_files(store, [path], judge="gpt-4.1")) == (1, 1, 0, 2, 0, 0)
+    assert told(import_files(store, [path], judge="gpt-4.1")) == (1, 0, 0, 0, 0, 0)
+    labels = counts(store, "gpt-4.1").unlabelled
+    assert the_battle(store).models == ("o3-mini", "x")
+    assert labels[2, 0, 1].nonzero()[0].tolist() == [verdict]
+    assert rows(store, "select first_place, second_place, raw from verdicts order by seq") == [
+        (0, 1, f"[[{first}]]"),
+        (1, 0, f"[[{second}]]"),
+    ]
+
+
+def test_a_game_of_arena_hard_without_a_judgement_is_an_unreadable_verdict(store, lines):
+    row = arena_hard("A>B", "B>A", question_id="q1")
+    del row["uid"]
+    row["games"][1] = None
+    row["games"][0]["judgment"] = "In words: [[A>B]]"  # as before 2.0
+    import_files(store, [lines(row)], judge="gpt-4.1")
+    verdicts = "select outcome is null, raw from verdicts order by seq"
+    assert rows(store, verdicts) == [(False, "In words: [[A>B]]"), (True, "")]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"baseline": None}, "baseline is missing"),
+        ({"uid": None}, "question_id is missing"),
+        ({"games": [{"score": "A>B"}]}, "games must be two, with the answers in both orders"),
+        (
+            {"games": [{"score": "A>B"}, {"score": "A"}]},
+            "unknown score 'A' of game 2 (A>>B, A>B, A=B, B>A and B>>A are known)",
+        ),
+    ],
+)
+def test_rows_of_arena_hard_that_say_nothing_are_rejected(store, lines, change, reason):
+    found = import_files(store, [lines(arena_hard("A>B", "B>A") | change)], judge="gpt-4.1")
+    assert (found.battles, found.verdicts) == (0, 0)
+    assert {fault.reason for fault in found.rejected} == {reason}
+
+
 def test_turns_of_mt_bench_are_battles_of_their_own_and_a_missing_turn_is_the_first(store, lines):
     pairs = lines(pair("tie", "tie"), pair("tie", "tie", turn=2), name="pairs")
     human = lines(

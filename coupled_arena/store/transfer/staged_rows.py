@@ -34,6 +34,7 @@ _FIELDS = (
     *("category", "language", "tstamp", "timestamp", "toxic_chat_tag", "openai_moderation"),
     *("prompt", "response_a", "response_b", *FLAGS),
     *("model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
+    *("uid", "model", "baseline", "games"),
     *("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
 )
 

@@ -87,6 +87,34 @@ _SIDES = ("'model_a', 'a'", "'model_b', 'b'")
 _WINNERS = (*_SIDES, "'tie'", _BOTH_BAD)
 FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
 
+_A_WINS = "'a>b', 'a>>b', 'b<a', 'b<<a'"
+_B_WINS = "'b>a', 'b>>a', 'a<b', 'a<<b'"
+_EVEN = "'a=b', 'b=a'"
+
+
+def _game(number: int) -> Reading:
+    """Return what arena-hard's judge says in a game; the baseline is A in the first."""
+    score = f"json_extract_string(games, '$[{number}].score')"
+    word = f"lower(trim({score}))"
+    return Reading(
+        *(("baseline", "model"), ("model", "baseline"))[number],
+        f"case when {word} in ({_A_WINS}) then 'first' when {word} in ({_B_WINS}) then 'second' "
+        f"when {word} in ({_EVEN}) then 'tie' end",
+        f"coalesce(json_extract_string(games, '$[{number}].judgment.answer'), "
+        f"json_extract_string(games, '$[{number}].judgment'), {score})",
+    )
+
+
+def _game_fault(number: int) -> str:
+    """Return SQL for what is wrong with a score; a game without one is an unreadable verdict."""
+    score = f"json_extract_string(games, '$[{number}].score')"
+    known = f"{_A_WINS}, {_B_WINS}, {_EVEN}"
+    return (
+        f"when lower(trim({score})) not in ({known}) then 'unknown score ' || short({score}) "
+        f"|| ' of game {number + 1} (A>>B, A>B, A=B, B>A and B>>A are known)' "
+    )
+
+
 FORMATS = (
     VoteFormat(
         title="MT-Bench pairs",
@@ -103,6 +131,17 @@ FORMATS = (
         ),
         fault=f"case {_unknown('g1_winner', *_PAIR_WINNERS)}"
         f"{_unknown('g2_winner', *_PAIR_WINNERS)} end",
+        judged=True,
+    ),
+    VoteFormat(
+        title="arena-hard judgements",
+        columns=("model", "games"),
+        readings=(_game(0), _game(1)),
+        fault="case when coalesce(json_array_length(try_cast(games as json)), 0) <> 2 "
+        "then 'games must be two, with the answers in both orders' "
+        f"{_game_fault(0)}{_game_fault(1)} end",
+        item="coalesce(uid, question_id)",
+        question="coalesce(uid, question_id)",
         judged=True,
     ),
     VoteFormat(

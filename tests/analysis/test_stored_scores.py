@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.risk.balance import ScoredReplies, balanced
+from coupled_arena.analysis.risk.live import KeptReports
 from coupled_arena.analysis.risk.read import read_stored_scores
+from coupled_arena.analysis.risk.result import RiskSettings
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Prompt, Reply, Score, new_id
 from coupled_arena.core.verdicts import Matchup
@@ -224,7 +226,12 @@ def test_what_counts_by_default(store):
         for q in range(40):  # now most of the replies with scores have a quiz alone
             marks = [Score(0, place, "quiz", 1.0) for place in range(2)]
             batch.add_battle(answered(f"more {q}", "yes", "no"), marks)
-    assert read_stored_scores(store).metrics == ("quiz", "length", "repetition", "refusal")
+    found = read_stored_scores(store)
+    assert found.metrics == ("quiz", "length", "repetition", "refusal")
+    assert found.unjudged == {"length", "repetition", "refusal"}
+    settings = RiskSettings(bootstraps=2000)
+    kept = KeptReports()
+    assert kept.get(found, settings) is kept.get(read_stored_scores(store), settings)
 
 
 def test_models_without_scores_are_left_out_or_complained_of(store):

@@ -94,7 +94,7 @@ def read_stored_scores(
         frozenset(name for name in names if not meanings[name]),
     )
     # A text's length, say, is no merit by itself: whoever wants it short or long says so.
-    return replace(table.noted(*notes), unjudged=frozenset(names) & METRICS.keys())
+    return replace(table.noted(*notes), unjudged=frozenset(names).intersection(METRICS))
 
 
 def _names(

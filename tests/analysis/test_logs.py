@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
+import zipfile
+import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -225,3 +229,112 @@ def test_rows_of_mt_bench_that_make_no_sense_are_named(bench, change, message):
     rows = of_all(lambda key: change if key == ("a", 2, 1) else {})
     with pytest.raises(ScoreError, match=message):
         read_logs([bench(*rows)])
+
+
+def inspected(model, values, **more):
+    """Return a log as Inspect gives it: of one task, with two epochs a sample."""
+    samples = [
+        SimpleNamespace(
+            id=f"q{place // 2}",
+            epoch=1 + place % 2,
+            input=f"What is {place // 2}?",
+            target="1",
+            error=None,
+            scores={"match": SimpleNamespace(value=value), "other": SimpleNamespace(value=1)},
+        )
+        for place, value in enumerate(values)
+    ]
+    run = SimpleNamespace(
+        model=model,
+        task="sums",
+        model_args={},
+        task_args={},
+        scorers=[SimpleNamespace(name="match"), SimpleNamespace(name="other")],
+        model_generate_config=SimpleNamespace(model_dump=lambda **_: {"temperature": 0.5}),
+    )
+    return SimpleNamespace(**({"status": "success", "eval": run, "samples": samples} | more))
+
+
+@pytest.fixture
+def inspect(tmp_path, monkeypatch):
+    """Return what writes logs of Inspect; in place of its reader stands one that knows them."""
+    logs = {}
+    reader = SimpleNamespace(read_eval_log=lambda path: logs[path])
+    monkeypatch.setitem(sys.modules, "inspect_ai", SimpleNamespace(log=reader))
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", reader)
+
+    def write(name, log):
+        path = tmp_path / name
+        if path.suffix == ".eval":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("_journal/start.json", "{}")
+        else:
+            path.write_text('{\n  "version": 2,\n  "status": "success",\n  "eval": {}\n}')
+        logs[str(path)] = log
+        return path
+
+    return write
+
+
+def test_logs_of_inspect(inspect, tmp_path):
+    inspect("1.eval", inspected("good", ["C", "C", "P", "N"]))
+    inspect("2.json", inspected("poor", ["I", 0.25, {"a": "C", "b": 0}, {"a": 1, "b": 0}]))
+    with pytest.raises(ScoreError, match="'q1', epoch 1 has no metric 'match'; it has match/a"):
+        read_logs([tmp_path])
+    inspect("2.json", inspected("poor", ["I", 0.25, True, "2"]))
+    scores = read_logs([tmp_path])
+    assert (scores.models, scores.metrics, scores.repetitions) == (("good", "poor"), ("match",), 2)
+    assert scores.prompts[0] == ("sums/q0", "sums/q1")
+    assert [values[:, 0].tolist() for values in scores.values] == [[1, 1, 0.5, 0], [0, 0.25, 1, 2]]
+
+
+def test_a_sample_of_inspect_that_failed_is_left_out(inspect, tmp_path):
+    for name in ("good", "poor"):
+        log = inspected(name, ["C"] * 6)
+        if name == "poor":
+            log.samples[2].error, log.samples[2].scores = "out of memory", None
+        inspect(f"{name}.eval", log)
+    scores = read_logs([tmp_path])
+    assert scores.prompts == (("sums/q0", "sums/q2"),) * 2
+    assert scores.notes == ("Left out, for a score is missing: 1 prompt.",)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"status": "error"}, "is of a run that has ended with 'error', not 'success'"),
+        ({"samples": None}, "has no samples"),
+        (
+            {"samples": inspected("a", ["maybe"]).samples},
+            "'maybe' in column 'match' is not",
+        ),
+    ],
+)
+def test_what_inspect_has_not_finished_is_refused(inspect, more, message):
+    path = inspect("1.eval", inspected("a", ["C", "C"], **more))
+    with pytest.raises(ScoreError, match=message):
+        read_logs([path], ["match"])
+    bare = inspected("a", ["C", "C"])
+    bare.samples[0].scores = None
+    with pytest.raises(ScoreError, match="epoch 1 has no scores: score the log first"):
+        read_logs([inspect("2.eval", bare)])
+
+
+@pytest.mark.parametrize("fault", [ValueError("odd\nlong"), zlib.error("odd"), OSError("odd")])
+def test_a_damaged_log_of_inspect_is_named(inspect, monkeypatch, fault):
+    path = inspect("1.eval", None)
+
+    def read(_):
+        raise fault
+
+    monkeypatch.setattr(sys.modules["inspect_ai.log"], "read_eval_log", read)
+    with pytest.raises(ScoreError, match=r"1.eval cannot be read as a log of Inspect: odd\.$"):
+        read_logs([path])
+
+
+def test_without_inspect_it_is_said_what_to_install(inspect, monkeypatch):
+    path = inspect("1.eval", inspected("a", ["C"]))
+    monkeypatch.delitem(sys.modules, "inspect_ai.log")
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    with pytest.raises(ScoreError, match=r"to read it: pip install 'coupled-arena\[inspect\]'"):
+        read_logs([path])

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from coupled_arena.analysis.logs import harness, mt_bench
+from coupled_arena.analysis.logs import harness, inspect_log, mt_bench
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
 from coupled_arena.analysis.score_cells import is_missing, score_of
 from coupled_arena.core.errors import ScoreError
 
-FORMATS = (harness.FORMAT, mt_bench.FORMAT)
+FORMATS = (harness.FORMAT, mt_bench.FORMAT, inspect_log.FORMAT)
 _ENDINGS = (".jsonl", ".json", ".eval")
 _Cells = dict[tuple[str, str], dict[str, list[float]]]
 _Known = dict[tuple[str, ...], tuple[str, str]]

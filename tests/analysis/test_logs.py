@@ -338,3 +338,98 @@ def test_without_inspect_it_is_said_what_to_install(inspect, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(ScoreError, match=r"to read it: pip install 'coupled-arena\[inspect\]'"):
         read_logs([path])
+
+
+def instance(place, score, trial=0, **more):
+    name = {"name": "exact_match", "split": "test"}
+    changed = name | {"perturbation": {"name": "typos", "robustness": True}}
+    stat = {"count": 1, "sum": score, "min": score, "max": score}
+    return {
+        "instance_id": f"id{place}",
+        "train_trial_index": trial,
+        "stats": [
+            {"name": {"name": "num_references", "split": "test"}, "count": 1, "mean": 4},
+            {"name": name, **stat, "mean": score},
+            {"name": changed, **stat, "mean": -1},
+        ],
+        **more,
+    }
+
+
+def run_spec(model, **adapter):
+    return {
+        "name": f"mmlu:subject=law,model={model.replace('/', '_')}",
+        "scenario_spec": {
+            "class_name": "helm.benchmark.scenarios.mmlu_scenario.MMLUScenario",
+            "args": {"subject": "law"},
+        },
+        "adapter_spec": {"method": "generation", "model": model, "num_outputs": 1, **adapter},
+        "metric_specs": [],
+    }
+
+
+@pytest.fixture
+def helm(tmp_path):
+    def write(model, *rows, spec=None):
+        folder = tmp_path / model.replace("/", "_")
+        folder.mkdir(exist_ok=True)
+        (folder / "run_spec.json").write_text(json.dumps(spec or run_spec(model), indent=2))
+        (folder / "stats.json").write_text("[]")
+        path = folder / "per_instance_stats.json"
+        path.write_text(json.dumps(rows, indent=2))
+        return path
+
+    return write
+
+
+def test_runs_of_helm(helm, tmp_path):
+    perturbed = instance(1, 9, perturbation={"name": "typos"})
+    helm("org/a", *(instance(n, n, trial) for n in (1, 2) for trial in (0, 1)), perturbed)
+    helm("org/b", *(instance(n, trial, trial) for n in (1, 2) for trial in (0, 1)))
+    with pytest.raises(ScoreError, match=r"choose with --metrics: num_references, exact_match\.$"):
+        read_logs([tmp_path])
+    scores = read_logs([tmp_path], ["exact_match"])
+    assert (scores.models, scores.repetitions) == (("org/a", "org/b"), 2)
+    assert scores.prompts[0] == ("MMLUScenario:subject=law/id1", "MMLUScenario:subject=law/id2")
+    assert [values[:, 0].tolist() for values in scores.values] == [[1, 1, 2, 2], [0, 1, 0, 1]]
+
+
+def test_metrics_of_helm_come_in_rows_of_their_own_and_may_be_left_out(helm, tmp_path):
+    def bare(place, **scores):
+        stats = [
+            {"name": {"name": name}, "count": 1, "mean": mean} for name, mean in scores.items()
+        ]
+        return instance(place, 0, stats=stats)
+
+    for model in "ab":
+        f1 = [bare(n, f1=n / 4) for n in (1, 2, 3) if (model, n) != ("b", 2)]
+        helm(model, *(bare(n, em=n) for n in (1, 2, 3)), *f1)
+    scores = read_logs([tmp_path], ["f1", "em"])
+    assert [values.tolist() for values in scores.values] == [[[0.25, 1], [0.75, 3]]] * 2
+    assert scores.notes == ("Left out, for a score is missing: 1 prompt.",)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"instance_id": "x"}, "row 2 has no train_trial_index: an instance of HELM has"),
+        (instance(1, 0), "row 2: exact_match of id1 is not that of .*row 1"),
+        (instance(2, 0, stats=["exact_match"]), "row 2: a stat of HELM has a name and a mean"),
+        (instance(2, "high"), "row 2: 'high' in column 'exact_match' is not a score"),
+    ],
+)
+def test_instances_of_helm_that_make_no_sense_are_named(helm, row, message):
+    with pytest.raises(ScoreError, match=message):
+        read_logs([helm("a", instance(1, 1), row)], ["exact_match"])
+
+
+def test_a_run_of_helm_needs_its_description(helm):
+    path = helm("a", instance(1, 1), spec={"name": "mmlu"})
+    with pytest.raises(ScoreError, match=r"run_spec.json is no run_spec.json of HELM: KeyError"):
+        read_logs([path], ["exact_match"])
+    helm("a", instance(1, 1), spec=run_spec(""))
+    with pytest.raises(ScoreError, match="names no model"):
+        read_logs([path], ["exact_match"])
+    path.with_name("run_spec.json").unlink()
+    with pytest.raises(ScoreError, match=r"tells the model in .*run_spec.json: No such file"):
+        read_logs([path], ["exact_match"])

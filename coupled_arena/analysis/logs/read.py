@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from coupled_arena.analysis.logs import harness, inspect_log, mt_bench
+from coupled_arena.analysis.logs import harness, helm, inspect_log, mt_bench
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
 from coupled_arena.analysis.score_cells import is_missing, score_of
 from coupled_arena.core.errors import ScoreError
 
-FORMATS = (harness.FORMAT, mt_bench.FORMAT, inspect_log.FORMAT)
+FORMATS = (harness.FORMAT, mt_bench.FORMAT, inspect_log.FORMAT, helm.FORMAT)
 _ENDINGS = (".jsonl", ".json", ".eval")
 _Cells = dict[tuple[str, str], dict[str, list[float]]]
 _Known = dict[tuple[str, ...], tuple[str, str]]
@@ -86,6 +86,11 @@ def read_logs(
 
 
 def _first_metric(answer: Scored) -> tuple[str]:
+    if not answer.ordered:
+        raise ScoreError(
+            f"{answer.where} does not say which metric comes first; choose with --metrics: "
+            f"{', '.join(answer.scores)}."
+        )
     for name, score in answer.scores.items():
         if isinstance(score, int | float):
             return (name,)

@@ -28,6 +28,8 @@ class Scored:
         How the model was run; "" likewise.
     lower_is_better : frozenset of str
         Metrics of which the log says so.
+    ordered : bool
+        The first metric is the one that its tool tells first.
     """
 
     where: str
@@ -38,6 +40,7 @@ class Scored:
     request: str = ""
     settings: str = ""
     lower_is_better: frozenset[str] = frozenset()
+    ordered: bool = True
 
 
 @dataclass(frozen=True)

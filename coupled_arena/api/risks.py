@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coupled_arena.api.checks import (
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.risk.scores import RiskScores
     from coupled_arena.views.tables.table import Table
 
+    Logs = Path | Sequence[Path] | Mapping[str, Path]
+
 
 def risk(
-    scores: pd.DataFrame | ArenaStore,
+    scores: pd.DataFrame | ArenaStore | Logs,
     *,
     metrics: Sequence[str] | None = None,
     lower_is_better: Sequence[str] = (),
@@ -51,11 +54,13 @@ def risk(
 
     Parameters
     ----------
-    scores : DataFrame or ArenaStore
+    scores : DataFrame, ArenaStore, Path, sequence of Path, or dict
         Columns model, prompt, metric and score, or model, prompt and one for each metric; or a
-        store, for its replies.
+        store, for its replies; or logs of other tools, files or folders, by their models' names
+        in a dict.
     metrics : sequence of str, optional
-        All of a DataFrame; of a store also "length", "repetition", "refusal" and "verdicts".
+        All of a DataFrame, the first of logs; of a store also "length", "repetition",
+        "refusal" and "verdicts".
     lower_is_better, higher_is_better : sequence of str
         Metrics of which less, or more after all, is better.
     judge, mode, models
@@ -150,7 +155,7 @@ def _tables(found: RiskReport) -> dict[str, Table[Any]]:
 
 
 def _risk_scores(
-    scores: pd.DataFrame | ArenaStore,
+    scores: pd.DataFrame | ArenaStore | Logs,
     metrics: Sequence[str] | None,
     judge: str | None,
     mode: str | None,
@@ -164,6 +169,8 @@ def _risk_scores(
     if not isinstance(scores, ArenaStore):
         if judge is not None or mode is not None or models is not None:
             raise ArenaError("judge, mode and models are for the replies of a store.")
+        if isinstance(scores, Path | list | tuple | dict):
+            return _logged(scores, names), {}
         return risk_scores_from_frame(check_frame(scores, "scores"), names), {}
     with scores.reading() as opened:
         if names and VERDICTS in names:
@@ -173,3 +180,11 @@ def _risk_scores(
         selection = selection_of(mode or "all", judge, models)
         found = read_stored_scores(opened, selection, names)
     return found, {"mode": mode or "all", **({"judge": judge} if judge else {})}
+
+
+def _logged(logs: Logs, metrics: Sequence[str] | None) -> RiskScores:
+    from coupled_arena.analysis.logs.read import read_logs
+
+    if isinstance(logs, Mapping):
+        return read_logs(list(logs.values()), metrics, list(logs))
+    return read_logs([logs] if isinstance(logs, Path) else list(logs), metrics)

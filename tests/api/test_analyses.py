@@ -124,6 +124,26 @@ def test_risk_of_a_frame_is_that_of_the_file(risks, call, tmp_path):
     assert len(found.to_frame("second_order")) == 6
 
 
+def test_logs_are_ranked_from_python_too(tmp_path):
+    row = {"judge": ["gpt-4", "single-v1"], "turn": 1}
+    logs = {}
+    for model, better in (("a", 0), ("b", 2)):
+        logs[model.upper()] = tmp_path / f"{model}.jsonl"
+        logs[model.upper()].write_text(
+            "".join(
+                json.dumps(row | {"model": model, "question_id": n, "score": n + better}) + "\n"
+                for n in range(1, 6)
+            )
+        )
+    of_logs = ["a", "b"]
+    for given, names in ((tmp_path, of_logs), ([*logs.values()], of_logs), (logs, ["A", "B"])):
+        found = ca.risk(given, bootstraps=20)
+        assert found.to_dict()["models"] == names
+        assert found.to_dict()["mean_risk"]["mean"] == [3, 5]
+    with pytest.raises(ArenaError, match="is not there"):
+        ca.risk(tmp_path / "absent")
+
+
 def test_risk_of_a_store_is_what_the_command_says(database, call):
     expected = said(
         *(call, "risk", "--db", database, "--metrics", "verdicts", "--judge", "gpt"),

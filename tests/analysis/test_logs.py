@@ -433,3 +433,16 @@ def test_a_run_of_helm_needs_its_description(helm):
     path.with_name("run_spec.json").unlink()
     with pytest.raises(ScoreError, match=r"tells the model in .*run_spec.json: No such file"):
         read_logs([path], ["exact_match"])
+
+
+def test_the_very_first_score_may_be_missing(bench):
+    rows = of_all(lambda key: {"score": -1} if key == ("a", 1, 1) else {})
+    scores = read_logs([bench(*rows)])
+    assert (scores.metrics, scores.prompts) == (("score",), (("2", "3"),) * 2)
+
+
+def test_a_model_without_any_score_does_not_vanish(bench):
+    rows = of_all(lambda key: {"score": -1, "question_id": key[1] + 9} if key[0] == "b" else {})
+    more = [row | {"model": "c"} for row in rows if row["model"] == "a"]
+    with pytest.raises(ScoreError, match="b has no prompt on which it has every score"):
+        read_logs([bench(*rows, *more)])

@@ -78,6 +78,8 @@ def read_logs(
                 value = score_of(score, answer.where, metric, "--metrics")
                 reply.setdefault(metric, []).append(value)
     whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
+    if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
+        raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
     found = scores_from_cells(whole, chosen, lower)
     if not empty:
         return found
@@ -92,7 +94,7 @@ def _first_metric(answer: Scored) -> tuple[str]:
             f"{', '.join(answer.scores)}."
         )
     for name, score in answer.scores.items():
-        if isinstance(score, int | float):
+        if score is None or isinstance(score, int | float):
             return (name,)
     raise ScoreError(f"{answer.where} has no metric that is a number.")
 

@@ -15,6 +15,7 @@ from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Word
 from coupled_arena.store.queries.battle_record import Said, StoredVerdict, StoredVote
 from coupled_arena.store.queries.battle_search import FoundBattle
 from coupled_arena.views.addresses import battle_address, list_address, model_address
+from coupled_arena.views.paths import nameless
 from coupled_arena.views.rationales import rationale_words
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -115,7 +116,7 @@ def battle_page(opened: OpenedBattle) -> dict[str, Any]:
             "rows": [_verdict(battle, verdict) for verdict in said.verdicts],
         },
         "facts": _facts(battle),
-        "fingerprints": sorted([key, value] for key, value in battle.arithmetic.items()),
+        "fingerprints": sorted([key, nameless(value)] for key, value in battle.arithmetic.items()),
         "command": f"coupled-arena replay {battle.id}",
     }
 

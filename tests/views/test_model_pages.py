@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coupled_arena.analysis.battles import read_battles
+from coupled_arena.analysis.battles import OpenedBattle, read_battles
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.models.read import ModelSummary, Strength, read_model
@@ -12,8 +12,10 @@ from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.battle_filter import BattleFilter
+from coupled_arena.store.queries.battle_record import Said
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import model_address, read_address
+from coupled_arena.views.battle_pages import battle_page
 from coupled_arena.views.model_pages import category_words, headline, history, model_page
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
@@ -98,6 +100,12 @@ def test_facts_are_those_of_battles_that_may_be_shown():
         assert "commit" not in facts
         assert "temperature 1.3" in facts["Sampling"]
         assert dict(page_of(opened, "m/x", "rounds")["facts"])["dtype"] == "float32"
+
+
+def test_a_battle_does_not_tell_where_weights_lie():
+    battle = make_battle("m", "n", arithmetic={"m/source": "folder:/home/ann/m", "torch": "2.13.0"})
+    page = battle_page(OpenedBattle(battle, Said((), (), ())))
+    assert page["fingerprints"] == [["m/source", "folder:m"], ["torch", "2.13.0"]]
 
 
 def strength(name, low, rate, high, n=100):

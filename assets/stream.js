@@ -9,7 +9,9 @@
   const posted = new Set(); // ids of events whose end has not come
   const ended = new Set(); // of events that ended before the answer to their posting came
 
-  const FORGOTTEN = 3000; // milliseconds: it has another stream by now, and aborted that one's request
+  // Turns of 100 ms after which the client has another stream, and aborted that one's request. They
+  // are counted one by one: while figures are drawn, seconds pass in which it cannot look at all.
+  const FORGOTTEN = 30;
   const CLOSED = 'data: {"msg": "close_stream", "event_id": null}\n\n';
 
   let ending = Promise.resolve(); // until the client aborts its request: it knows of the end
@@ -17,7 +19,8 @@
   const end = (request) => {
     ending = new Promise((go) => {
       request.signal.addEventListener("abort", go);
-      setTimeout(go, request.signal.aborted ? 0 : FORGOTTEN);
+      const turn = (left) => (left ? setTimeout(turn, 100, left - 1) : go());
+      turn(request.signal.aborted ? 0 : FORGOTTEN);
     });
   };
 

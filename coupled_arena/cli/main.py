@@ -24,6 +24,7 @@ from coupled_arena.cli.leaderboard import leaderboard
 from coupled_arena.cli.models import models_app
 from coupled_arena.cli.replaying import explain, replay_battle
 from coupled_arena.cli.report import report
+from coupled_arena.cli.reproducing import reproduce
 from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Preset
@@ -60,6 +61,7 @@ app.command()(report)
 app.command()(restore)
 app.command()(resample)
 app.command()(simulate)
+app.command()(reproduce)
 
 
 @app.command()

@@ -1,0 +1,106 @@
+"""What the figures and tables of the papers are made from: a store, files, or a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.stats.progress import Track
+from coupled_arena.store.database import Store
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """What is chosen about a figure or table; each is made with those that concern it.
+
+    Attributes
+    ----------
+    models : tuple of str or None
+        Only these models, in this order.
+    judges : tuple of str
+        Judges whose verdicts or grades count; without any, all of the data.
+    metrics, lower_is_better : tuple of str
+        Metrics to look at, all of the data if none; those of which less is better.
+    category : str or None
+        Only prompts of this category, or subject.
+    seeds : int
+        Answers to each prompt under each protocol, in a table of scores.
+    sizes : tuple of int
+        Sample sizes, or numbers of votes; without any, the paper's own.
+    repeats : int or None
+        How often to draw; by default as often as the paper.
+    alpha : tuple of float
+        Error levels; without any, the paper's own.
+    seed : int
+        Of what is drawn at random.
+    """
+
+    models: tuple[str, ...] | None = None
+    judges: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    lower_is_better: tuple[str, ...] = ()
+    category: str | None = None
+    seeds: int = 10
+    sizes: tuple[int, ...] = ()
+    repeats: int | None = None
+    alpha: tuple[float, ...] = ()
+    seed: int = 0
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Return the settings as JSON values."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PaperSource:
+    """Data and settings that a figure or table is made from.
+
+    Attributes
+    ----------
+    settings : PaperSettings
+    open_store : callable
+        Opens the store for reading; asked once, when something first needs it.
+    scores : tuple of Path
+        Tables of scores, or logs of other tools; without any, the scores are those of the store.
+    track : callable
+        Shows how far a loop of repeats is.
+    """
+
+    settings: PaperSettings
+    open_store: Callable[[], Store]
+    scores: tuple[Path, ...] = ()
+    track: Track = iter
+
+    @cached_property
+    def store(self) -> Store:
+        """The store; opened when first asked for.
+
+        Raises
+        ------
+        StoreError
+            It cannot be opened.
+        """
+        return self.open_store()
+
+    def one_scores_file(self) -> Path | None:
+        """Return the table of scores, or None where the store is to be read.
+
+        Raises
+        ------
+        ArenaError
+            Several were given.
+        """
+        if len(self.scores) > 1:
+            raise ArenaError(
+                f"This is made from one table of scores, not from {len(self.scores)}: "
+                "give --scores once."
+            )
+        return self.scores[0] if self.scores else None

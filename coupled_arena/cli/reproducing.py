@@ -1,0 +1,189 @@
+"""The ``reproduce`` command: figures and tables of the papers, from anybody's data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.analysis.papers.source import PaperSource
+    from coupled_arena.stats.progress import Track
+    from coupled_arena.store.database import Store
+    from coupled_arena.views.papers.item import Item, Paper
+    from coupled_arena.views.papers.making import Place
+
+Number = TypeVar("Number", int, float)
+
+
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(metavar="PAPER", help="One of --list.")] = None,
+    item: Annotated[
+        str | None,
+        typer.Argument(metavar="ITEM", help="A figure or table: figure-2.  [default: all]"),
+    ] = None,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="Name all items, and what each needs; make nothing.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("reproduced"),
+    figures: Annotated[str, typer.Option(help="Kinds of pictures: svg,png,pdf,html.")] = (
+        "svg,png,pdf"
+    ),
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(help="A table of scores, or a log of another tool; may be given again."),
+    ] = None,
+    votes: Annotated[
+        Path | None, typer.Option(help="Votes of people, in any format that `import` reads.")
+    ] = None,
+    verdicts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A judge's verdicts on them; may be given again."),
+    ] = None,
+    judge: Annotated[str | None, typer.Option(help="Only these judges: A[,B...].")] = None,
+    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
+    metrics: Annotated[str | None, typer.Option(help="Only these metrics: a,b.")] = None,
+    lower_is_better: Annotated[
+        str | None, typer.Option(help="Metrics of which less is better: a,b.")
+    ] = None,
+    category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
+    seeds: Annotated[
+        int, typer.Option(min=2, help="Answers to each prompt, in a table of scores.")
+    ] = 10,
+    sizes: Annotated[
+        str | None, typer.Option(help="Sample sizes: N[,N...].  [default: the paper's]")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="How often to draw.  [default: as the paper]")
+    ] = None,
+    alpha: Annotated[
+        str | None, typer.Option(help="Error levels: A[,A...].  [default: the paper's]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make also what the folder has already.")
+    ] = False,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Make figures and tables of the papers, beside the published numbers.
+
+    From a store, from files, or by simulation. Of a whole paper, what these data are not enough
+    for is named and left out, and what the folder has from an earlier run is kept.
+    """
+    from coupled_arena.analysis.papers.files import fingerprint
+    from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
+    from coupled_arena.views.papers import registry
+    from coupled_arena.views.papers.item import listing, listing_answer
+    from coupled_arena.views.papers.making import Place
+
+    if list_all:
+        papers = (registry.paper_of(paper),) if paper else registry.PAPERS
+        show(listing_answer(papers), as_json, lambda: listing(papers).text())
+        return
+    if paper is None:
+        raise ArenaError("Name a paper, or ask for --list.")
+    of = registry.paper_of(paper)
+    one = registry.item_of(of, item) if item else None
+    chosen = PaperSettings(
+        models=listed(models) if models else None,
+        judges=listed(judge or ""),
+        metrics=listed(metrics or ""),
+        lower_is_better=listed(lower_is_better or ""),
+        category=category,
+        seeds=seeds,
+        sizes=_numbers(sizes, int),
+        repeats=repeats,
+        alpha=_numbers(alpha, float),
+        seed=seed,
+    )
+    for level in chosen.alpha:
+        check_level(level)
+    data = _Data(load_settings(config, db=db), votes, _judged(votes, verdicts or [], db))
+    place = Place(out, _formats(figures), fingerprint([*data.files, *(scores or [])]), again)
+    with ExitStack() as stack:
+        open_store = cache(lambda: stack.enter_context(data.open()))
+        source = PaperSource(chosen, open_store, tuple(scores or ()))
+        if one is None:
+            _whole(of, source, place, as_json=as_json)
+        else:
+            _single(of, one, source, place, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """A database, or files of votes and verdicts in its place."""
+
+    settings: Settings
+    votes: Path | None
+    verdicts: dict[str, Path]
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.votes, *self.verdicts.values()] if self.votes else [self.settings.db]
+
+    def open(self) -> Store:
+        from coupled_arena.analysis.papers.files import store_of_files
+
+        return store_of_files(self.votes, self.verdicts) if self.votes else reading(self.settings)
+
+
+def _whole(paper: Paper, source: PaperSource, place: Place, *, as_json: bool) -> None:
+    from coupled_arena.views.papers.making import make_paper
+
+    # With --json the answer alone goes to stdout.
+    answer = make_paper(paper, source, place, lambda text: typer.echo(text, err=as_json), _bar)
+    if as_json:
+        show(answer, as_json, str)
+
+
+def _single(paper: Paper, item: Item, source: PaperSource, place: Place, *, as_json: bool) -> None:
+    from coupled_arena.views.papers.making import make_item
+
+    written = make_item(paper, (item,), replace(source, track=_bar(item.name)), place)
+    show(written.answer, as_json, lambda: written.text)
+
+
+def _bar(name: str) -> Track:
+    from tqdm import tqdm
+
+    return lambda repeats: tqdm(repeats, desc=name, delay=1, leave=False, dynamic_ncols=True)
+
+
+def _judged(votes: Path | None, verdicts: list[str], db: Path | None) -> dict[str, Path]:
+    if votes and db:
+        raise ArenaError("Votes are read from --votes or from --db: leave one of them out.")
+    if verdicts and not votes:
+        raise ArenaError("--verdicts are on the votes of --votes: name that file, too.")
+    pairs = [text.partition("=") for text in verdicts]
+    if any(not (name and path) for name, _, path in pairs):
+        raise ArenaError("--verdicts needs the judge's name: give NAME=FILE.")
+    return {name: Path(path) for name, _, path in pairs}
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    from coupled_arena.views.figures.images import FORMATS, PAGE
+
+    kinds = listed(text)
+    if unknown := set(kinds) - {*FORMATS, PAGE}:
+        raise ArenaError(
+            f"--figures {sorted(unknown)[0]}: give some of {', '.join((*FORMATS, PAGE))}."
+        )
+    return kinds
+
+
+def _numbers(text: str | None, kind: Callable[[str], Number]) -> tuple[Number, ...]:
+    try:
+        return tuple(kind(each) for each in listed(text or ""))
+    except ValueError:
+        raise ArenaError(f"{text!r} is not a list of numbers separated by commas.") from None

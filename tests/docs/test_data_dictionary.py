@@ -41,11 +41,11 @@ from coupled_arena.views.tables import (
     parting,
     risk,
 )
-from coupled_arena.views.tables.dictionary import RESULTS
 from coupled_arena.views.tables.parting import parting_answer
 from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
 from tests.batches import at_once
+from tests.dictionary import RESULTS
 from tests.store.conftest import make_vote
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"

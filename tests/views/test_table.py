@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coupled_arena.views.tables.dictionary import RESULTS
 from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
+from tests.dictionary import RESULTS
 
 
 class Kind(StrEnum):

@@ -134,13 +134,19 @@ def beside_published(items: tuple[Item, ...], made: Made) -> tuple[BesidePublish
 
 
 PUBLISHED: tuple[Column[BesidePublished], ...] = (
-    Column("what", str, "What the paper states a number of.", heading="number"),
-    Column("published", float, "As the paper states it.", heading="published", text=".4g"),
-    Column("made", float, "As these data have it.", heading="here", text=".4g"),
+    Column("what", str, "What the paper states a number of", heading="number"),
+    Column("published", float, "As the paper states it", heading="published", text=".4g"),
+    Column(
+        "made",
+        float,
+        "As these data have it; unknown where they do not",
+        heading="here",
+        text=".4g",
+    ),
     Column(
         "difference",
         float,
-        "Ours less the published one.",
+        "The latter less the former",
         heading="difference",
         text="+.2g",
     ),
@@ -158,15 +164,15 @@ def listing_answer(papers: Sequence[Paper]) -> dict[str, Any]:
 
 
 LISTED: tuple[Column[tuple[Paper, Item]], ...] = (
-    Column("paper", str, "Name of the paper.", lambda row: row[0].name, heading="paper"),
-    Column("item", str, "Figure or table of it.", lambda row: row[1].name, heading="item"),
-    Column("title", str, "What it shows.", lambda row: row[1].title, heading="what it shows"),
-    Column("needs", str, "What it is made from.", lambda row: row[1].needs.value),
-    Column("made", bool, "Whether it is made here.", lambda row: row[1].make is not None),
+    Column("paper", str, "Name of the paper", lambda row: row[0].name, heading="paper"),
+    Column("item", str, "Figure or table of it", lambda row: row[1].name, heading="item"),
+    Column("title", str, "What it shows", lambda row: row[1].title, heading="what it shows"),
+    Column("needs", str, "What it is made from", lambda row: row[1].needs.value),
+    Column("made", bool, "Whether it is made here", lambda row: row[1].make is not None),
     Column(
         "reason",
         str,
-        "Why it is not made.",
+        "Why it is not made",
         lambda row: row[1].reason or None,
         heading="needs",
         text=lambda row: row[1].needs.value if row[1].make else f"not made: {row[1].reason}",

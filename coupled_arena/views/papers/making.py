@@ -91,6 +91,9 @@ def make_paper(
     left_out: list[dict[str, str]] = []
     for items in paper.groups():
         name = items[0].name
+        if items[0].make is None:
+            left_out.append({"item": name, "reason": items[0].reason})
+            continue
         if not place.again and files.is_there(place.folder, _head(paper, items, source, place)):
             kept.append(name)
             say(f"{paper.name} {name} is there, made from the same with the same settings.")

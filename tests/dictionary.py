@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coupled_arena.views.papers import item as papers
 from coupled_arena.views.tables import (
     agreement,
     audit,
@@ -45,6 +46,8 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "simulate: rank-sets that are watched": experiments.WATCHED,
     "simulate: intervals": experiments.INTERVALS,
     "explain: options": parting.PARTING,
+    "reproduce: items": papers.LISTED,
+    "reproduce: beside the published numbers": papers.PUBLISHED,
     "flat table of votes": flat.FLAT,
     "replies of `generate` in Python": replies.REPLIES,
 }

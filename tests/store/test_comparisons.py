@@ -12,7 +12,7 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.clusters import InfluenceCells
+from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
 from tests.batches import at_once, judge
 

@@ -19,8 +19,8 @@ from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnIn
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_biases
-from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Counts, Selection
+from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
 
 

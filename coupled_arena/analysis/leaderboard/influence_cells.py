@@ -8,7 +8,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import IntArray
 from coupled_arena.stats.ranking.estimates import Estimate, Influence
-from coupled_arena.store.queries.clusters import InfluenceCells
+from coupled_arena.store.queries.influence_sums import InfluenceCells
 
 
 def grid(*shape: int) -> list[IntArray]:

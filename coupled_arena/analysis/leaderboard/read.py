@@ -34,8 +34,8 @@ from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Counts, Selection
+from coupled_arena.store.queries.influence_sums import InfluenceCells
 
 _MODES = list(Mode)
 _MANY_PROMPTS = 1000

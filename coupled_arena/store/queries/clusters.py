@@ -5,14 +5,12 @@ All functions work on a cursor that somebody else opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from coupled_arena.store.queries.comparisons import (
-    CODES,
     Cursor,
     FloatArray,
     IntArray,
@@ -20,38 +18,8 @@ from coupled_arena.store.queries.comparisons import (
     condition_of,
     model_numbers,
 )
+from coupled_arena.store.queries.influence_sums import InfluenceCells, over_cells, prompt_sums
 from coupled_arena.store.queries.judged_together import judged
-
-
-@dataclass(frozen=True, eq=False)
-class InfluenceCells:
-    """Numbers that belong to kinds of comparisons: what each adds to some sum.
-
-    A model compared with itself adds nothing.
-
-    All arrays have one length. A comparison is of the kind of a row if its columns agree; a
-    column left None does not matter, but without `verdict` each vote counts once, judged or not.
-
-    Attributes
-    ----------
-    model_a, model_b : ndarray of int64
-        Indices of the models shown first and second.
-    mode, human, verdict : ndarray of int64 or None
-        Codes as in `Counts`; ``human`` -1 stands for "no vote".
-    first, second : ndarray of float64
-        What the comparison adds for the model shown first, and for the other.
-    on_all : ndarray of float64, shape (rows, models), or None
-        What it adds for every model, where that may be more than these two.
-    """
-
-    model_a: IntArray
-    model_b: IntArray
-    first: FloatArray
-    second: FloatArray
-    mode: IntArray | None = None
-    human: IntArray | None = None
-    verdict: IntArray | None = None
-    on_all: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +76,22 @@ def cluster_gram(
     clusters : int
         Prompts with a vote among these comparisons, or where votes do not matter, with any.
     """
-    k = len(models)
-    lower = [(i, j) for i in range(k) for j in range(i + 1)]
-    gram = np.zeros((k, k))
-    gram[np.tril_indices(k)], clusters = _products(cursor, selection, models, cells, lower)
-    return gram + np.tril(gram, -1).T, clusters
+    gram, clusters = np.zeros((len(models), len(models))), 0
+    for sums, voted in prompt_sums(cursor, selection, models, cells):
+        gram += sums.T @ sums
+        clusters += voted
+    return gram, clusters
 
 
 def cluster_diagonal(
     cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
 ) -> tuple[FloatArray, int]:
     """Return the diagonal of `cluster_gram`, shape (k,), and the number of clusters: sooner."""
-    return _products(cursor, selection, models, cells, [(i, i) for i in range(len(models))])
+    squares, clusters = np.zeros(len(models)), 0
+    for sums, voted in prompt_sums(cursor, selection, models, cells):
+        squares += np.einsum("pm,pm->m", sums, sums)
+        clusters += voted
+    return squares, clusters
 
 
 def cluster_total(
@@ -133,47 +105,15 @@ def cluster_total(
         select sum(s * s), count(*)
         from (select sum(first + second) as s from added group by prompt_no)
         """
-    squares, prompts = _over_cells(cursor, selection, models, cells, query)[0]
+    squares, prompts = over_cells(cursor, selection, models, cells, query).fetchall()[0]
     return squares or 0.0, prompts
-
-
-def _products(
-    cursor: Cursor,
-    selection: Selection,
-    models: Sequence[str],
-    cells: InfluenceCells,
-    pairs: Sequence[tuple[int, int]],
-) -> tuple[FloatArray, int]:
-    """Return the sums over prompts of s_i s_j for some i and j, and the number of clusters."""
-    products = ", ".join(f"sum(s{i} * s{j})" for i, j in pairs)
-    sums = _sums(len(models), on_all=cells.on_all is not None)
-    row = _over_cells(
-        cursor,
-        selection,
-        models,
-        cells,
-        f"""
-        select count(*) filter (voted), {products}
-        from (select bool_or(voted) as voted, {sums} from added group by prompt_no)
-        """,
-    )[0]
-    return np.array([value or 0.0 for value in row[1:]]), row[0]
-
-
-def _sums(k: int, *, on_all: bool) -> str:
-    if on_all:
-        return ", ".join(f"sum(for_{i}) as s{i}" for i in range(k))
-    return ", ".join(
-        f"sum(case when model_a = {i} then first when model_b = {i} then second else 0 end) as s{i}"
-        for i in range(k)
-    )
 
 
 def cluster_squares(
     cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
 ) -> PairSums:
     """Return the sum over prompts of squares, for each model against each other one."""
-    rows = _over_cells(
+    rows = over_cells(
         cursor,
         selection,
         models,
@@ -194,7 +134,7 @@ def cluster_squares(
         )
         group by all
         """,
-    )
+    ).fetchall()
     shape = len(models), len(models)
     squares, products = np.zeros(shape), np.zeros(shape)
     clusters = np.zeros(shape, dtype=np.int64)
@@ -248,52 +188,3 @@ def pair_prompts(
         if not by_order:
             found[:, places[second], places[first]] = prompts
     return Prompts(*found)
-
-
-def _over_cells(
-    cursor: Cursor,
-    selection: Selection,
-    models: Sequence[str],
-    cells: InfluenceCells,
-    query: str,
-) -> list[tuple[Any, ...]]:
-    """Run a query over ``added``: the selected comparisons with what they add."""
-    wide = {} if cells.on_all is None else dict(_named(cells.on_all))
-    verdicts = judged(cursor, selection.judges)
-    codes = {**CODES, "verdict": verdicts.verdict}
-    keys = {name: getattr(cells, name) for name in codes if getattr(cells, name) is not None}
-    table = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
-    rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
-    also = "".join(f" and cells.{name} = {codes[name].replace(name, f'c.{name}')}" for name in keys)
-    known = model_numbers(cursor, selection)
-    where, values = condition_of(cursor, selection, known)
-    numbers = np.array([known[model] for model in models])
-    cursor.register("cell_table", {**table, "first": cells.first, "second": cells.second, **wide})
-    cursor.register("places", {"place": np.arange(len(models)), "model_no": numbers})
-    return cursor.execute(
-        f"""
-        with chosen as {verdicts.once} (select * from {verdicts.table} where {where} and {rows}),
-        cells as materialized (  -- else all pairs' kinds may meet each comparison
-            select cell_table.*, l.model_no as no_a, r.model_no as no_b
-            from cell_table
-            join places as l on l.place = model_a
-            join places as r on r.place = model_b
-            where l.model_no <> r.model_no
-        ),
-        added as (
-            select
-                c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second,
-                {"".join(f"cells.{name}, " for name in wide)}
-                {"c.human is not null" if "human" in keys else "true"} as voted
-            from chosen as c
-            join cells on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
-        )
-        {query}
-        """,
-        values,
-    ).fetchall()
-
-
-def _named(on_all: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    for place, column in enumerate(np.ascontiguousarray(on_all.T)):
-        yield f"for_{place}", column

@@ -112,7 +112,7 @@ def _application(services: Services) -> FastAPI:
         "/",
         theme=theme(),
         css_paths=[resource("assets/arena.css")],
-        head=said_texts() + "".join(map(_script, ("stream", "address", "sort"))),
+        head=said_texts() + "".join(map(_script, ("stream", "address", "sort", "enter"))),
         favicon_path=str(resource(ICON)),
         footer_links=[],
         run_history=False,

@@ -77,6 +77,32 @@ def test_the_tab_audit(site, visit):
     page.wait_for_selector("#plan >> text=The power lies between alpha and 1")
 
 
+def type_and_press_enter(page, slider, text):
+    """Write a number beside a slider; return the field, which keeps the focus."""
+    field = page.locator(f"#{slider} input[type=number]")
+    field.fill(text)
+    field.press("Enter")
+    return field
+
+
+def test_enter_in_the_number_beside_a_slider_computes_at_once(site, visit):
+    page = visit(f"{site.url}/?tab=audit")
+    page.wait_for_selector("#plan >> text=A 95% interval of width 0.05")
+    page.get_by_role("button", name="How this was computed").first.click()
+    field = type_and_press_enter(page, "audit-alpha", "0.2")
+    page.wait_for_selector("#plan >> text=80% interval of width 0.05")
+    assert field.evaluate("node => node === document.activeElement")
+    type_and_press_enter(page, "audit-alpha", "7")  # beyond the slider's end
+    page.wait_for_selector("#plan >> text=60% interval of width 0.05")
+    assert field.input_value() == "0.4"
+    type_and_press_enter(page, "audit-alpha", "0.3")
+    page.wait_for_selector("#plan >> text=70% interval of width 0.05")
+    field.fill("")
+    field.press("Tab")  # no number: what the slider says
+    page.wait_for_function("document.querySelector('#audit-alpha input').value === '0.3'")
+    assert page.locator(".toast-body").count() == 0
+
+
 def test_the_tab_risk(site, visit, tmp_path):
     page = visit(site.url)
     open_tab(page, "Risk")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import time
 from html import escape
 
 import gradio as gr
@@ -24,7 +25,7 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts import computing
 from coupled_arena.ui.parts.figure_panel import drawn
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
-from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab
+from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab, _computing
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_findings
 from tests.batches import at_once
@@ -224,6 +225,34 @@ def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkey
     elsewhere = gr.SelectData(None, {"index": 0, "value": "Battle"})
     *_, other = tab._show({tab._dark: True, tab._scores: None}, elsewhere)
     assert list(other) == [tab._said]
+
+
+def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, monkeypatch):
+    monkeypatch.setattr(computing, "_LOOK", 0.001)
+    with gr.Blocks():
+        tab = RiskTab(Given(store_here, table(k=20, prompts=100)))
+        tab.build()
+    shown = tab._read_stored({tab._dark: False})
+    values = {tab._dark: False, tab._said: shown[tab._said]}
+    for each in (tab._scores, tab._behind, *tab._controls):
+        values[each] = getattr(shown[each], "value", shown[each])
+    change = computing.telling(tab._refresh, tab._said, _computing)
+    *meanwhile, last = change({**values, tab._view: "truth"})
+    assert all(list(each) == [tab._said] for each in meanwhile)
+    shares = [int(re.findall(r"waiting.>.*: (\d+)%", each[tab._said])[0]) for each in meanwhile]
+    assert 0 < max(shares) <= 100
+    assert "waiting" not in last[tab._said]
+    assert last[tab._findings] != shown[tab._findings]
+
+    def refuse(values, track):
+        time.sleep(0.05)
+        raise gr.Error("It cannot be ranked.")
+
+    told = []
+    with pytest.raises(gr.Error, match="cannot be ranked"):
+        told.extend(computing.telling(refuse, tab._said, _computing)(values))
+    assert "waiting" in told[0][tab._said]
+    assert told[-1] == {tab._said: values[tab._said]}  # the ranking before is still on show
 
 
 def answered(prompt, *texts, **changes):

@@ -13,12 +13,7 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.risk.files import read_risk_scores
 from coupled_arena.analysis.risk.live import KeptReports
-from coupled_arena.analysis.risk.result import (
-    PORTFOLIO,
-    RiskReport,
-    RiskSettings,
-    RiskView,
-)
+from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskSettings, RiskView
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
@@ -28,11 +23,11 @@ from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
 from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.ui.parts.choices import COPULAS, PAIRINGS, REPLIES_HERE, SCORES_FILE
-from coupled_arena.ui.parts.computing import told
+from coupled_arena.ui.parts.computing import telling, told
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, translated
 from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.opening import hidden, how, said, verdict, waiting
+from coupled_arena.ui.parts.opening import hidden, how, said, verdict
 from coupled_arena.ui.parts.score_limits import MOST_METRICS, check_size
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.views.figures.reading import RISK
@@ -93,15 +88,19 @@ class RiskTab:
         opened: dict[str, Any] = {"outputs": self._opened_outputs}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
         self._from_store.click(
-            self._read_stored, {self._dark, *self._stored.inputs}, **opened, **_ONE
+            telling(self._read_stored, self._said, _computing),
+            {self._said, self._dark, *self._stored.inputs},
+            **opened,
+            show_progress="hidden",
+            **_ONE,
         )
         gr.on(
             [
                 *(each.input for each in self._chosen),
                 *(slider.release for slider in (*self._weights, self._alpha, self._tail)),
             ],
-            self._refresh,
-            {self._scores, self._behind, self._dark, *self._controls},
+            telling(self._refresh, self._said, _computing),
+            {self._said, self._scores, self._behind, self._dark, *self._controls},
             self._outputs,
             trigger_mode="always_last",
             show_progress="hidden",
@@ -182,15 +181,12 @@ class RiskTab:
             yield {self._said: gr.skip()}
             return
         try:
-            yield from told(partial(self._read_stored, values), self._computing)
+            yield from told(partial(self._read_stored, values), self._said, _computing)
         except gr.Error as error:  # nobody has asked for anything that could be refused
             yield {
                 self._said: said(_("Nothing to rank yet. {why}").format(why=error.message)),
                 **hidden(self._opening, self._body),
             }
-
-    def _computing(self, share: float) -> dict[Any, Any]:
-        return {self._said: waiting(_("Ranking the models: {share:.0%} …").format(share=share))}
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
@@ -291,6 +287,10 @@ class RiskTab:
         report = self._kept.get(scores, settings, track)
         assert report.view, "one metric or a portfolio is asked for"
         return report, report.view
+
+
+def _computing(share: float) -> str:
+    return _("Ranking the models: {share:.0%} …").format(share=share)
 
 
 def _models(report: RiskReport, view: RiskView, behind: BattlesBehind | None) -> Markup:

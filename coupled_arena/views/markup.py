@@ -7,10 +7,23 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+# Embeddings, overrides and isolates of Unicode's bidirectional algorithm: in a model's name they
+# would turn around the rest of the sentence that it stands in.
+_TURNING = dict.fromkeys(
+    [*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}"
+)
+
+
+def straight(text: str) -> str:
+    """Return a text with signs in the place of characters that turn around what follows them."""
+    return text.translate(_TURNING)
+
 
 def shown(value: object) -> Markup:
     """Return a value as markup: text escaped, whole numbers with separators."""
-    return Markup(f"{value:,}") if isinstance(value, int) else escape(value)
+    if isinstance(value, int):
+        return Markup(f"{value:,}")
+    return escape(straight(value) if isinstance(value, str) else value)
 
 
 def joined(parts: Iterable[object]) -> Markup:
@@ -20,17 +33,17 @@ def joined(parts: Iterable[object]) -> Markup:
 
 def heading(text: str, level: int) -> Markup:
     """Return a heading."""
-    return Markup("<h{0}>{1}</h{0}>").format(level, text)
+    return Markup("<h{0}>{1}</h{0}>").format(level, straight(text))
 
 
 def paragraph(text: str, kind: str = "") -> Markup:
     """Return a paragraph."""
-    return Markup("<p{}>{}</p>").format(_class(kind), text)
+    return Markup("<p{}>{}</p>").format(_class(kind), straight(text))
 
 
 def bold(text: str) -> Markup:
     """Return a text that stands out."""
-    return Markup("<b>{}</b>").format(text)
+    return Markup("<b>{}</b>").format(straight(text))
 
 
 def link(address: str, shown: Markup) -> Markup:
@@ -40,12 +53,12 @@ def link(address: str, shown: Markup) -> Markup:
 
 def broken(text: str) -> Markup:
     """Return a text with its line breaks."""
-    return Markup("<br>").join(text.split("\n"))
+    return Markup("<br>").join(straight(text).split("\n"))
 
 
 def listed(items: Iterable[str], kind: str = "") -> Markup:
     """Return a list; nothing without items."""
-    inside = Markup("").join(Markup("<li>{}</li>").format(item) for item in items)
+    inside = Markup("").join(Markup("<li>{}</li>").format(straight(item)) for item in items)
     return Markup("<ul{}>{}</ul>").format(_class(kind), inside) if inside else inside
 
 

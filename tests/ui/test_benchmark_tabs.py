@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gradio as gr
 import pytest
 
+from coupled_arena.core.records import Mode, Prompt, Score
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
+from coupled_arena.store.tables import scores
+from coupled_arena.ui.tabs.coupling import CouplingTab
 from tests.analysis import test_coupling, test_grading
+from tests.batches import at_once
 from tests.installed import REPOSITORY
 from tests.patience import until
+from tests.store.conftest import make_battle
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 from tests.ui.streams import Streams
@@ -41,6 +47,27 @@ def site(tmp_path_factory):
                 )
     with serving(folder, "", "--annotate") as served:
         yield served
+
+
+def test_scores_that_say_nothing_yet_are_no_endless_wait():
+    """The first metric has one answer a prompt and protocol; another may be chosen instead."""
+    with Store.in_memory() as store, gr.Blocks():
+        store.write(lambda cursor: scores.declare(cursor, "early", source="benchmark"))
+        with at_once(store) as batch:
+            for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+                for prompt in ("q", "r"):
+                    battle = make_battle("left", "right", mode=mode, prompts=(Prompt(prompt),))
+                    batch.add_battle(battle, [Score(0, place, "early", 1.0) for place in (0, 1)])
+        test_coupling.fill(store, metric="riddles")
+        tab = CouplingTab(store, "rounds")
+        tab.build()
+        values = {each: getattr(each, "value", None) for each in tab._inputs}
+        early = tab._refresh({**values, tab._dark: False, tab._metric: "early"})
+        later = tab._refresh({**values, tab._dark: False, tab._metric: "riddles"})
+    assert "These scores say nothing yet. early: There must be two" in early[tab._said]
+    assert not early[tab._opening].visible
+    assert [name for name, _ in early[tab._metric].choices] == ["early", "riddles"]
+    assert "To compare ann and bob, coupling saves" in later[tab._said]
 
 
 def test_scores_in_the_tabs_coupling_and_audit(site, visit, tmp_path):

@@ -11,12 +11,22 @@ from coupled_arena.views.figures.line_names import apart
 
 @pytest.mark.parametrize("wanted", [[99.0, 98, 97, 99, 96], [5.0, 100, 50, 100], [0.0]])
 def test_names_are_apart_in_order_and_below_the_ceiling(wanted):
-    placed = apart(wanted, 20, ceiling=100)
-    assert max(placed) <= 100
+    placed = apart(wanted, [20] * len(wanted), ceiling=100)
+    assert max(placed) <= 90
     by_wish = [place for _, place in sorted(zip(wanted, placed, strict=True))]
     assert all(above - below >= 20 - 1e-9 for below, above in pairwise(sorted(by_wish)))
     assert by_wish == sorted(by_wish)
 
 
 def test_names_with_room_stay_where_their_lines_end():
-    assert apart([10.0, 60], 20, ceiling=100) == [10, 60]
+    assert apart([10.0, 60], [20, 20], ceiling=100) == [10, 60]
+
+
+def test_tall_names_take_their_own_room_and_equal_ones_stay_in_order():
+    """Six models, of which one has a name of four lines, filled more than the figure's height."""
+    heights = [32, 48, 48, 32, 32, 64]
+    placed = apart([100.0] * 6, heights, ceiling=300)
+    assert placed == [pytest.approx(at) for at in (204, 164, 116, 76, 44, -4)]
+    edges = [(at - tall / 2, at + tall / 2) for at, tall in zip(placed, heights, strict=True)]
+    assert all(low == pytest.approx(high) for (low, _), (_, high) in pairwise(edges))
+    assert apart([], []) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from coupled_arena.store.queries import comparisons, grades
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import NO_VERDICTS, TIES, TRUTHS
+from coupled_arena.ui.parts.computing import telling
 from coupled_arena.ui.parts.controls import (
     IS_DARK,
     MODES,
@@ -103,15 +105,16 @@ class AuditTab:
                     **FREE,
                 )
         changed = [self._alpha.release, *(each.input for each in self._chosen)]
-        wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
-        gr.on(changed, self._refresh, **wiring, trigger_mode="always_last", **FREE)
-        self._truth.input(self._turn, **wiring, **FREE)
+        wiring: dict[str, Any] = {"inputs": {self._said, *self._inputs}, "outputs": self._outputs}
+        gr.on(changed, self._telling(self._refresh), **wiring, trigger_mode="always_last", **FREE)
+        self._truth.input(self._telling(self._turn), **wiring, **FREE)
 
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         offered = [self._truths, self._truth, self._metric, self._category, self._language]
-        tabs.select(self._show, self._inputs, [*self._outputs, *offered], **FREE)
+        inputs = {self._said, *self._inputs}
+        tabs.select(self._show, inputs, [*self._outputs, *offered], **FREE)
 
     def _build_controls(self) -> None:
         with gr.Row(visible=False) as self._truths:
@@ -159,9 +162,17 @@ class AuditTab:
         asked = [self._planner, *self._asked.models, self._plan]
         return [*shown, self._judge, self._ties, *asked]
 
-    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-        if event.value != _(_TITLE):
-            return {self._said: gr.skip()}
+    def _telling(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
+        """Return a handler that says that it counts, if that takes longer than a moment."""
+        return telling(lambda values, _track: compute(values), self._said, _counting)
+
+    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> Iterator[dict[Any, Any]]:
+        if event.value == _(_TITLE):
+            yield from self._telling(self._opened)(values)
+        else:
+            yield {self._said: gr.skip()}
+
+    def _opened(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors(), self._store.cursor() as cursor:
             known, benchmarks = self._judges(cursor), scores.benchmarks(cursor)
             categories = comparisons.categories(cursor)
@@ -262,3 +273,7 @@ class AuditTab:
             alpha=error_level(values[self._alpha]),
             dark=bool(values[self._dark]),
         )
+
+
+def _counting(_share: float) -> str:
+    return _("Counting …")

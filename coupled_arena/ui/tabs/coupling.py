@@ -182,10 +182,14 @@ class CouplingTab:
         return {**self._refresh({**values, self._uploaded: None}), self._uploaded: None}
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with user_errors():
-            stored, offered = self._read(values)
-        if stored is None:
+        values, offered = self._offered(values)
+        if values[self._uploaded] is None and not values[self._metric]:
             return {self._said: _(_EMPTY), **hidden(self._opening, self._body), **offered}
+        try:
+            stored = self._read(values)
+        except ScoreError as error:  # others may be chosen instead
+            why = _("These scores say nothing yet. {why}").format(why=error)
+            return {self._said: said(why), **hidden(self._opening, self._body), **offered}
         alpha, dark = error_level(values[self._alpha]), bool(values[self._dark])
         found = coupling(stored, alpha)
         names = [_name(pair) for pair in found.pairs]
@@ -218,14 +222,14 @@ class CouplingTab:
         counts = battles_of_pairs(self._store, found.scores, self._hidden)
         return with_battles(table, counts).html(address=coupling_addresses(found.scores, counts))
 
-    def _read(self, values: dict[Any, Any]) -> tuple[StoredScores | None, dict[Any, Any]]:
-        """Return the scores that are asked for, and what may be chosen instead."""
+    def _offered(self, values: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Return what is chosen of the scores here, and what may be chosen instead."""
         if values[self._uploaded] is not None:
-            return values[self._uploaded], {}
+            return values, {}
         with self._store.cursor() as cursor:
             known = [name for name in scores.metrics(cursor) if scores.scored_models(cursor, name)]
             if not known:
-                return None, {}
+                return {**values, self._metric: None}, {}
             metric = values[self._metric] if values[self._metric] in known else known[0]
             categories = scores.categories(cursor, metric)
             temperatures = scores.temperatures(cursor, metric)
@@ -233,17 +237,24 @@ class CouplingTab:
         temperature = values[self._temperature]
         if temperature not in temperatures:
             temperature = next(iter(temperatures), None)
-        offered = {
+        chosen = {self._metric: metric, self._category: category, self._temperature: temperature}
+        return {**values, **chosen}, {
             self._metric: gr.Dropdown(known, value=metric),
             self._category: gr.Dropdown(with_any(_("Any category"), categories), value=category),
             self._temperature: gr.Dropdown(
                 temperatures, value=temperature, visible=len(temperatures) > 1
             ),
         }
-        found = read_protocol_scores(
-            self._store, metric, category=category or None, temperature=temperature
+
+    def _read(self, values: dict[Any, Any]) -> StoredScores:
+        if values[self._uploaded] is not None:
+            return values[self._uploaded]
+        return read_protocol_scores(
+            self._store,
+            values[self._metric],
+            category=values[self._category] or None,
+            temperature=values[self._temperature],
         )
-        return found, offered
 
     def _calculate(self, values: dict[Any, Any]) -> str:
         pair: PairSavings | None = values[self._shown]

@@ -21,6 +21,7 @@ from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.ui.parts.choices import NO_VERDICTS
 from coupled_arena.ui.parts.controls import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
@@ -56,10 +57,14 @@ class ExperimentsTab:
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         self._dark = gr.Checkbox(visible=False)
-        verdict = gr.HTML(said(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False)
+        self._said = gr.HTML(
+            said(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False
+        )
         with gr.Row():
             self._judge = gr.Dropdown([], label=_("Judge"), elem_id="experiment-judge")
-            self._human = gr.Textbox(label=_("Votes that are kept, one or more numbers: 66, 198"))
+            self._human = gr.Textbox(
+                label=_("Votes that are kept"), placeholder=_("one or more numbers: 66, 198")
+            )
             self._total = gr.Number(precision=0, label=_("Comparisons of each subset"))
             repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label=_("Repeats"))
         with how(METHOD, N_("How this is computed")), gr.Row():
@@ -80,7 +85,7 @@ class ExperimentsTab:
             [run.click, self._human.submit, self._total.submit],
             self._run,
             [self._judge, self._human, self._total, repeats, self._balanced, papers, self._dark],
-            [outcome, verdict, *figures],
+            [outcome, self._said, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
@@ -94,7 +99,7 @@ class ExperimentsTab:
     def offer_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Fill the choice of judges and the sizes whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        tabs.select(self._offer, self._sized, self._sized, **QUIET)
+        tabs.select(self._offer, self._sized, [self._said, *self._sized], **QUIET)
 
     def _offer(
         self,
@@ -106,11 +111,13 @@ class ExperimentsTab:
         event: gr.SelectData,
     ) -> Any:
         if event.value != _(_TITLE):
-            return [gr.skip()] * len(self._sized)
+            return [gr.skip()] * (1 + len(self._sized))
         with self._store.cursor() as cursor:
             names = comparisons.judges(cursor)
         judge = chosen if chosen in names else next(iter(names), None)
+        first = gr.skip() if chosen else said(_(_UNASKED))
         return [
+            first if judge else _(NO_VERDICTS),
             gr.Dropdown(names, value=judge),
             *self._fit(judge, human, total, balanced, offered),
         ]

@@ -233,7 +233,7 @@ def _described(pair: PairSavings) -> str:
 def _share(pair: PairSavings | None, k: int) -> str:
     if pair is None or _unknown(pair) or k > FULL:
         return ""
-    text = f"{100 * pair.savings:.0f}"
+    text = f"{100 * pair.savings:z.0f}"  # without a sign before nothing
     return f"<b>{text}</b>" if pair.savings_low > 0 or pair.savings_high < 0 else text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 from coupled_arena.views.figures.theme import LINE, Theme, wrapped
@@ -36,9 +37,9 @@ def line_names(
     wanted = [(y - low) * pixels for *_, y in lines]
     texts = [wrapped(name) for _, _, name, _ in lines]
     longest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
-    tallest = max((text.count("<br>") + 1 for text in texts), default=1)
+    heights = [LINE * (text.count("<br>") + 1) for text in texts]
     # Above the plot is the figure's head; below it, beside the axis, there is room.
-    ceiling = height - _BELOW
+    ceiling = height - _BELOW + LINE / 2
     annotations = [
         {
             "text": f'<span style="color:{colour}">{mark}</span> {text}',
@@ -53,7 +54,7 @@ def line_names(
             "font": {"size": _SIZE, "color": theme.text},
         }
         for (mark, colour, _, y), text, wish, placed in zip(
-            lines, texts, wanted, apart(wanted, LINE * tallest, ceiling), strict=True
+            lines, texts, wanted, apart(wanted, heights, ceiling), strict=True
         )
     ]
     return {
@@ -63,21 +64,26 @@ def line_names(
     }
 
 
-def apart(wanted: Sequence[float], least: float, ceiling: float = math.inf) -> list[float]:
-    """Return places near those wanted, in their order, each so far from the next, none too high."""
-    order = sorted(range(len(wanted)), key=lambda at: wanted[at])
-    groups: list[tuple[list[int], float]] = []  # members from below, and the lowest one's place
-    for at in order:
-        members, start = [at], wanted[at]
-        while groups and groups[-1][1] + least * len(groups[-1][0]) > start:
-            members = groups.pop()[0] + members
-            middle = sum(wanted[one] for one in members) / len(members)
-            start = middle - least * (len(members) - 1) / 2
-        groups.append((members, start))
+def apart(
+    wanted: Sequence[float], heights: Sequence[float], ceiling: float = math.inf
+) -> list[float]:
+    """Return middles near those wanted, in their order, so that nothing lies on another.
+
+    Of equal ones the first is the highest; what is highest of all ends below the ceiling.
+    """
+    order = sorted(range(len(wanted)), key=lambda at: (wanted[at], -at))
+    between = ((heights[one] + heights[other]) / 2 for one, other in pairwise(order))
+    steps = list(accumulate(between, initial=0.0))
+    # Less the steps, they must not fall: the nearest such are means of neighbours that fell.
+    groups: list[tuple[float, int]] = []
+    for at, step in zip(order, steps, strict=False):  # nothing has one step, too
+        mean, size = wanted[at] - step, 1
+        while groups and groups[-1][0] > mean:
+            other, more = groups.pop()
+            mean, size = (mean * size + other * more) / (size + more), size + more
+        groups.append((mean, size))
+    levels = [mean for mean, size in groups for _ in range(size)]
     placed = [0.0] * len(wanted)
-    for members, start in groups:
-        for step, at in enumerate(members):
-            placed[at] = start + least * step
-    for steps, at in enumerate(reversed(order)):
-        placed[at] = min(placed[at], ceiling - least * steps)
+    for at, step, level in zip(order, steps, levels, strict=False):
+        placed[at] = step + min(level, ceiling - heights[order[-1]] / 2 - steps[-1])
     return placed

@@ -31,6 +31,7 @@ from coupled_arena.views.tables.modes import mode_pairs
 _CROWDED = 5  # models above which a phone's cells have room for one number only
 FULL = 32  # models above which they have room for none
 _FIXED = 8  # models above which cells keep their width, and a phone moves the figure sideways
+_COLUMN_LINES = 3  # of a name that stands on end below a phone's column
 _CELL, _BESIDE = 38, 214  # pixels of such a cell, and of the names beside all of them
 _SQUARE = "\N{BLACK SQUARE}"
 
@@ -159,7 +160,10 @@ def matrix_figure(
         "hoverinfo": "skip",
     }
     rows = [(wrapped if k <= _FIXED else shortened)(name) for name in names]
-    columns = rows if k <= _CROWDED else [shortened(name) for name in names]
+    columns = [
+        row if k <= _CROWDED and row.count("<br>") < _COLUMN_LINES else shortened(name)
+        for row, name in zip(rows, names, strict=True)
+    ]
     if k > FULL:  # columns are too narrow for names: numbers stand for them, some of them
         rows = [f"{place}. {shortened(name)}" for place, name in enumerate(names, 1)]
         columns = ["" if place > 1 and place % 5 else f"{place}" for place in range(1, k + 1)]

@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from coupled_arena.views.figures.theme import Theme, shortened
+from coupled_arena.views.markup import straight
 
 Lacking = Callable[[Sequence[str]], str]  # says which models are lacking something
 _LINE = 50  # characters of a line above a figure
@@ -54,4 +55,4 @@ def idle_lines(rows: Sequence[FigureRow], lacking: Lacking) -> list[str]:
     if not rows:
         return []
     said = lacking([row.model for row in rows])
-    return [escape(line, quote=False) for line in wrap(said, _LINE)]
+    return [escape(line, quote=False) for line in wrap(straight(said), _LINE)]

@@ -11,6 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from coupled_arena.views.markup import straight
 from coupled_arena.views.tables.table import Table
 
 LINE = 16  # pixels of a line of text
@@ -161,9 +162,9 @@ def shortened(name: str, most: int = _LONGEST_NAME) -> str:
     if len(name) > most:
         half = (most - 1) // 2
         name = f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
-    return escape(name, quote=False)  # plotly shows &quot; as it stands
+    return escape(straight(name), quote=False)  # plotly shows &quot; as it stands
 
 
 def wrapped(name: str) -> str:
     """Break a name into lines."""
-    return "<br>".join(escape(line, quote=False) for line in wrap(name, _NAME_LINE))
+    return "<br>".join(escape(line, quote=False) for line in wrap(straight(name), _NAME_LINE))

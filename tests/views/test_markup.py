@@ -1,0 +1,41 @@
+"""Names that would turn around the sentence they stand in, or crowd a figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from coupled_arena.views.figures.matrices import pair_heatmap
+from coupled_arena.views.figures.row_labels import FigureRow, idle_lines
+from coupled_arena.views.figures.theme import shortened, wrapped
+from coupled_arena.views.markup import bold, broken, heading, listed, paragraph, shown, table
+from coupled_arena.views.words.names import without_data
+from tests.views.test_verdicts import board_of
+
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+@pytest.mark.parametrize("sign", TURNING)
+def test_no_name_turns_around_what_follows_it(sign):
+    name = f"a{sign}b"
+    said = [
+        *(shown(name), heading(name, 2), paragraph(name), bold(name), broken(name), listed([name])),
+        *(table(["Model"], [[name]]), shortened(name), wrapped(name)),
+        *idle_lines([FigureRow(name, "")], without_data),
+    ]
+    for text in said:
+        assert sign not in text
+        assert "a\N{REPLACEMENT CHARACTER}b" in text
+
+
+def test_right_to_left_words_stay_as_they_are():
+    assert "מודל" in paragraph("מודל")
+    assert "مدل" in shortened("مدل")
+
+
+def test_a_name_of_many_lines_is_shortened_below_a_column():
+    """There it stands on end on a phone, and its lines would lie upon those of the next."""
+    long = "a-name-that-somebody-gave-it/with-a-path-and-8bit-quantization-really"
+    board = board_of([(long, "ant", "first", 9), ("ant", "bee", "second", 9)])
+    layout = pair_heatmap(board).layout
+    assert set(layout.xaxis.ticktext) == {shortened(long), "ant", "bee"}
+    assert set(layout.yaxis.ticktext) == {wrapped(long), "ant", "bee"}

@@ -95,9 +95,11 @@ def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
     file.write_text(TABLE)
     page.locator("#coupling-file input[type=file]").set_input_files(file)
     said.get_by_text("To compare left and right, coupling saves 62.5%").wait_for()
+    page.locator("#coupling-metric").wait_for(state="hidden")  # it speaks of the store
     file.write_text("Noise,left\nsometimes,1\n")
     page.get_by_label("Clear").first.click()
     said.get_by_text("To compare able and").wait_for()
+    page.locator("#coupling-metric").wait_for()
     page.locator("#coupling-file input[type=file]").set_input_files(file)
     page.get_by_text("elsewhere.csv, line 2").wait_for()
 

@@ -224,12 +224,14 @@ class CouplingTab:
 
     def _offered(self, values: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Return what is chosen of the scores here, and what may be chosen instead."""
+        of_the_store = self._metric, self._category, self._temperature
         if values[self._uploaded] is not None:
-            return values, {}
+            return values, {each: gr.Dropdown(visible=False) for each in of_the_store}
         with self._store.cursor() as cursor:
             known = [name for name in scores.metrics(cursor) if scores.scored_models(cursor, name)]
             if not known:
-                return {**values, self._metric: None}, {}
+                shown = {each: gr.Dropdown(visible=True) for each in of_the_store[:2]}
+                return {**values, self._metric: None}, shown
             metric = values[self._metric] if values[self._metric] in known else known[0]
             categories = scores.categories(cursor, metric)
             temperatures = scores.temperatures(cursor, metric)
@@ -239,8 +241,10 @@ class CouplingTab:
             temperature = next(iter(temperatures), None)
         chosen = {self._metric: metric, self._category: category, self._temperature: temperature}
         return {**values, **chosen}, {
-            self._metric: gr.Dropdown(known, value=metric),
-            self._category: gr.Dropdown(with_any(_("Any category"), categories), value=category),
+            self._metric: gr.Dropdown(known, value=metric, visible=True),
+            self._category: gr.Dropdown(
+                with_any(_("Any category"), categories), value=category, visible=True
+            ),
             self._temperature: gr.Dropdown(
                 temperatures, value=temperature, visible=len(temperatures) > 1
             ),

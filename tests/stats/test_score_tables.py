@@ -106,16 +106,6 @@ def test_savings_and_their_interval_for_known_covariance(shared):
     assert np.mean([pair.mean_covariance for pair in found]) == pytest.approx(shared, abs=0.02)
 
 
-def test_the_published_gain_reports_savings_where_there_are_none():
-    rng = np.random.default_rng(2)
-    table = drawn(rng, 200, 10, 0.0)
-    sizes = np.arange(20, 1000, 20)
-    gains = [error_curves(table, sizes, 300, seed).published_gain()[0] for seed in range(5)]
-    assert np.mean(gains) > 0.04
-    (pair,) = compare_scores(table)
-    assert pair.savings_low < 0 < pair.savings_high
-
-
 def test_error_curves_are_the_theory_of_sampling_without_replacement():
     """E|error| = sd sqrt(2/π (1/n - 1/N)) for sums that are nearly normal."""
     rng = np.random.default_rng(3)

@@ -12,10 +12,11 @@ from coupled_arena.analysis.coupling.read import StoredScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves, error_curves
+from coupled_arena.stats.coupling.published import published_curves
 from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
 from coupled_arena.stats.progress import Track
 
-_SIZES, _PUBLISHED_SIZES = 60, 200  # points of a curve
+_SIZES = 60  # points of a curve
 _FEWEST = 20  # samples at its beginning
 
 
@@ -121,9 +122,8 @@ def curves_of(
 
 def published_gains(table: ScoreTable, seed: int = 0, track: Track = iter) -> FloatArray:
     """Return the gain of every pair as the paper reports it, which is biased upwards."""
-    prompts, seeds, _ = table.coupled.shape
-    sizes = curve_sizes(prompts * seeds, _PUBLISHED_SIZES)
-    return error_curves(table, sizes, seed=seed, track=track).published_gain()
+    curves = published_curves(table, seed, track=track)
+    return np.array([curves.gain(at).gain for at in range(len(curves.pairs))])
 
 
 def curve_sizes(samples: int, points: int) -> IntArray:

@@ -1,0 +1,144 @@
+"""What coupling saves as the paper on it measures it: [1]_, digit for digit.
+
+Sub-samples of every size from 20 to all samples, in steps of 20, are drawn 1,000 times, and the
+mean errors of the two protocols compared: wherever a coupled and an independent one agree to a
+tolerance their sizes are a saving, and the largest one counts. A sub-sample is the beginning of an
+order that NumPy's ``RandomState(repeat)`` draws, first of the coupled and then of the independent
+samples, so that the same 1,000 orders serve all sizes and all pairs of models.
+
+The maximum is biased upwards: where nothing is saved it reports about .1. And since the pairs of
+a data set share their orders, how many of them exceed a bound is one draw and not a mean: another
+seed moves all of them together.
+
+References
+----------
+.. [1] N. Corvelo Benz, S. Tsirtsis, E. Straitouri, I. Chatzi, A. Artola Velasco, S. Thejaswi &
+   M. Gomez-Rodriguez, "Evaluation of large language models via coupled token generation",
+   AISTATS 2026, arXiv:2502.01754, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.coupling.error_curves import beginnings
+from coupled_arena.stats.coupling.score_tables import ScoreTable
+from coupled_arena.stats.progress import Track
+
+REPEATS = 1_000
+TOLERANCE = 0.01
+_STEP = 20
+_FEWEST_POINTS = 20
+_STATES = 2**32  # seeds of a RandomState
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The largest saving at any size.
+
+    Attributes
+    ----------
+    gain : float
+        1 - coupled/independent; 0 where no sizes agree at which coupling saves something.
+    coupled, independent : int or None
+        The sizes.
+    error : float or None
+        The mean absolute error of both, which is the coupled one's.
+    """
+
+    gain: float
+    coupled: int | None = None
+    independent: int | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedCurves:
+    """Mean absolute errors of every pair of models at growing numbers of samples.
+
+    Attributes
+    ----------
+    pairs : tuple of (str, str)
+    sizes : ndarray of int64, shape (sizes,)
+    mean, mean_error : ndarray of float64, shape (2, pairs, sizes)
+        Over the sub-samplings, and its standard error; coupled first, then independent.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    sizes: IntArray
+    mean: FloatArray
+    mean_error: FloatArray
+
+    def gain(self, pair: int, tolerance: float = TOLERANCE) -> Gain:
+        """Return the largest saving of one pair.
+
+        The errors may differ by the tolerance times the smaller one. As in the paper the smallest
+        size does not count for coupled samples.
+        """
+        coupled, independent = self.mean[0, pair][:, None], self.mean[1, pair][None, :]
+        agree = np.abs(coupled - independent) <= tolerance * np.minimum(coupled, independent)
+        agree[0] = False
+        sizes = self.sizes.astype(np.float64)
+        gains = np.where(agree, 1 - sizes[:, None] / sizes[None, :], 0.0)
+        i, j = np.unravel_index(np.argmax(gains), gains.shape)
+        if not gains[i, j] > 0:
+            return Gain(0.0)
+        error = float(self.mean[0, pair, i])
+        return Gain(float(gains[i, j]), int(self.sizes[i]), int(self.sizes[j]), error)
+
+
+def published_sizes(samples: int) -> IntArray:
+    """Return the paper's numbers of samples: every 20 below all of them.
+
+    Where there are fewer than 400 samples it is every twentieth part of them.
+    """
+    step = min(_STEP, max(samples // _FEWEST_POINTS, 1))
+    return np.arange(step, samples, step, dtype=np.int64)
+
+
+def published_curves(
+    table: ScoreTable, seed: int = 0, repeats: int = REPEATS, track: Track = iter
+) -> PublishedCurves:
+    """Draw sub-samples as the paper does, and average their errors.
+
+    Parameters
+    ----------
+    seed : int
+        With 0 the orders are those of the paper; another one draws as many others.
+    repeats : int
+        Sub-samplings.
+    track : callable
+        Gets the numbers of the repeats and passes them on: shows a progress bar, or stops early.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two repeats.
+    """
+    if repeats < 2:
+        raise ValueError("There must be two repeats at least.")
+    samples, k = table.coupled.shape[0] * table.coupled.shape[1], len(table.models)
+    places = list(combinations(range(k), 2))
+    first, second = np.array(places, dtype=np.int64).T
+    protocols = [scores.reshape(samples, k) for scores in (table.coupled, table.independent)]
+    protocols = [scores - scores.mean(axis=0) for scores in protocols]
+    sizes = published_sizes(samples)
+    sums, squares = np.zeros((2, 2, len(places), len(sizes)))
+    for repeat in track(range(repeats)):
+        state = np.random.RandomState((seed * repeats + repeat) % _STATES)
+        for at, scores in enumerate(protocols):
+            errors = np.abs(beginnings(scores, state.permutation(samples), sizes, first, second))
+            sums[at] += errors
+            squares[at] += errors**2
+    mean = sums / repeats
+    variance = np.maximum(squares - repeats * mean**2, 0.0) / (repeats - 1)
+    return PublishedCurves(
+        pairs=tuple((table.models[i], table.models[j]) for i, j in places),
+        sizes=sizes,
+        mean=mean,
+        mean_error=np.sqrt(variance / repeats),
+    )

@@ -73,10 +73,7 @@ def error_curves(
         A size is out of range, or there are fewer than two repeats.
     """
     samples = table.coupled.shape[0] * table.coupled.shape[1]
-    if sizes.size == 0 or sizes.min() < 1 or sizes.max() > samples:
-        raise ValueError(f"Numbers of samples must lie between 1 and {samples:,}.")
-    if repeats < 2:
-        raise ValueError("There must be two repeats at least.")
+    check_draws(sizes, samples, repeats)
     pairs = list(combinations(range(len(table.models)), 2))
     scores = np.stack([table.coupled, table.independent]).reshape(2, samples, -1)
     drawn = _errors(scores, np.array(pairs, dtype=np.int64), sizes, repeats, seed, track)
@@ -89,6 +86,20 @@ def error_curves(
         low=low,
         high=high,
     )
+
+
+def check_draws(sizes: IntArray, samples: int, repeats: int) -> None:
+    """Refuse sub-samples that cannot be drawn, or too few to have an error.
+
+    Raises
+    ------
+    ValueError
+        A size is out of range, or there are fewer than two repeats.
+    """
+    if sizes.size == 0 or sizes.min() < 1 or sizes.max() > samples:
+        raise ValueError(f"Numbers of samples must lie between 1 and {samples:,}.")
+    if repeats < 2:
+        raise ValueError("There must be two repeats at least.")
 
 
 def _errors(

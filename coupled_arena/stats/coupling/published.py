@@ -25,7 +25,7 @@ from itertools import combinations
 import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.coupling.error_curves import beginnings
+from coupled_arena.stats.coupling.error_curves import beginnings, check_draws
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.stats.progress import Track
 
@@ -101,7 +101,11 @@ def published_sizes(samples: int) -> IntArray:
 
 
 def published_curves(
-    table: ScoreTable, seed: int = 0, repeats: int = REPEATS, track: Track = iter
+    table: ScoreTable,
+    seed: int = 0,
+    repeats: int = REPEATS,
+    sizes: IntArray | None = None,
+    track: Track = iter,
 ) -> PublishedCurves:
     """Draw sub-samples as the paper does, and average their errors.
 
@@ -111,22 +115,23 @@ def published_curves(
         With 0 the orders are those of the paper; another one draws as many others.
     repeats : int
         Sub-samplings.
+    sizes : ndarray of int64, optional
+        Numbers of samples in growing order; by default `published_sizes`.
     track : callable
         Gets the numbers of the repeats and passes them on: shows a progress bar, or stops early.
 
     Raises
     ------
     ValueError
-        There are fewer than two repeats.
+        A size is out of range, or there are fewer than two repeats.
     """
-    if repeats < 2:
-        raise ValueError("There must be two repeats at least.")
     samples, k = table.coupled.shape[0] * table.coupled.shape[1], len(table.models)
+    sizes = published_sizes(samples) if sizes is None else sizes
+    check_draws(sizes, samples, repeats)
     places = list(combinations(range(k), 2))
     first, second = np.array(places, dtype=np.int64).T
     protocols = [scores.reshape(samples, k) for scores in (table.coupled, table.independent)]
     protocols = [scores - scores.mean(axis=0) for scores in protocols]
-    sizes = published_sizes(samples)
     sums, squares = np.zeros((2, 2, len(places), len(sizes)))
     for repeat in track(range(repeats)):
         state = np.random.RandomState((seed * repeats + repeat) % _STATES)

@@ -1,0 +1,300 @@
+"""Coupled beside independent answers in three panels a row: covariance, variances, error.
+
+Densities are Gaussian kernel estimates with Scott's bandwidth: the deviation of the values times
+n^(-1/5), for two of them together n^(-1/6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from scipy.stats import gaussian_kde
+
+from coupled_arena.analysis.papers.protocols import PairPanels
+from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.coupling.published import TOLERANCE
+from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.tables.protocols import drawn_sizes, panel_table
+
+_WIDTH, _ROW, _GAP = 1080, 250, 78  # pixels: a figure, a row of panels, between two rows
+_COLUMNS = ((0.05, 0.3), (0.385, 0.64), (0.725, 1.0))  # where panels begin and end, of the width
+_POINTS, _CELLS = 200, 60  # of a density along an axis, alone and of two values together
+_REACH = 3  # bandwidths beyond the values to which a density is drawn
+_LEVELS = 9
+_NORMAL = 1.959964  # of a 95% interval
+_BAR, _DOT = "\N{BLACK RECTANGLE}", "\N{BLACK HEXAGON}"
+
+
+def panels_figure(panels: Sequence[PairPanels], what: str, *, dark: bool = False) -> go.Figure:
+    """Draw a row of three panels for each pair of models, or each subject.
+
+    Parameters
+    ----------
+    what : str
+        Of what the scores are, for the head.
+    """
+    theme = theme_for(dark)
+    traces: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {"width": _WIDTH, "annotations": [], "shapes": []}
+    height = len(panels) * (_ROW + _GAP)
+    for row, panel in enumerate(panels):
+        top = 1 - (row * (_ROW + _GAP) + _GAP / 2) / height
+        ends = (top - _ROW / height, top)
+        for column, draw in enumerate((_covariances, _variances, _errors)):
+            number = 3 * row + column + 1
+            drawn, axes = draw(panel, theme)
+            names = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+            traces += [{**trace, **names} for trace in drawn]
+            x, y = axes
+            common: dict[str, Any] = {
+                "automargin": False,
+                "zeroline": False,
+                "gridcolor": theme.grid,
+            }
+            common["tickfont"] = {"size": 11}
+            layout[f"xaxis{number}"] = {
+                **common,
+                "domain": list(_COLUMNS[column]),
+                "anchor": f"y{number}",
+                **x,
+            }
+            layout[f"yaxis{number}"] = {**common, "domain": ends, "anchor": f"x{number}", **y}
+        layout["annotations"].append(_label(panel, ends[1]))
+        layout["annotations"] += _notes(panel, ends[1], theme)
+    head = Head(
+        file="coupled-and-independent",
+        title=f"Coupled and independent: {what}",
+        lines=(
+            "left: density of the covariance of both scores by question, its mean dashed; "
+            "middle: of the two variances of their difference, with their medians and y = x",
+            "right: absolute error of the mean difference, with 95% intervals of its mean; dotted: "
+            f"where both errors agree within {TOLERANCE:.0%} and the saving is largest",
+            key(
+                (_BAR, theme.accent, "coupled"),
+                (_BAR, theme.other, "independent"),
+                (_DOT, theme.text, "median"),
+            ),
+        ),
+        numbers=panel_table(panels),
+    )
+    layout["margin"] = {"l": 20, "r": 20, "b": 20}
+    return finish(traces, theme, head, height=height, layout=layout)
+
+
+def _label(panel: PairPanels, top: float) -> dict[str, Any]:
+    names = (
+        f"<b>{shortened(panel.pair.model_a, 44)} against {shortened(panel.pair.model_b, 44)}</b>"
+    )
+    return {
+        "text": f"{names}, {shortened(panel.subject, 60)}" if panel.subject else names,
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": top,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "yshift": 6,
+        "showarrow": False,
+        "font": {"size": 13},
+    }
+
+
+def _covariances(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tuple[Any, Any]]:
+    values, mean = panel.pair.covariances, panel.pair.mean_covariance
+    x, density = density_of(values)
+    at_mean = float(np.interp(mean, x, density)) if density.any() else 1.0
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": x.tolist(),
+            "y": density.tolist(),
+            "fill": "tozeroy",
+            "fillcolor": theme.pale,
+            "line": {"color": theme.accent, "width": 2},
+        },
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [mean, mean],
+            "y": [0, at_mean],
+            "line": {"color": theme.text, "width": 2, "dash": "dash"},
+        },
+    ]
+    axes = (
+        {"title": axis_title("Covariance (coupled)", theme)},
+        {"title": axis_title("Density", theme), "rangemode": "tozero"},
+    )
+    return traces, axes
+
+
+def density_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where a density is drawn, and how high; zero where all values are the same.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    x, density : ndarray of float64, shape (points,)
+    """
+    spread = float(values.std(ddof=1))
+    if not spread > 0:
+        x = np.linspace(values[0] - 0.5, values[0] + 0.5, _POINTS)
+        return x, np.zeros(_POINTS)
+    kernel = gaussian_kde(values)
+    reach = _REACH * kernel.factor * spread
+    x = np.linspace(values.min() - reach, values.max() + reach, _POINTS)
+    return x, kernel(x)
+
+
+def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return where the density of two values together is drawn, and how high.
+
+    Nothing where it does not exist: all values of one are the same, or follow from the other's.
+
+    Parameters
+    ----------
+    a, b : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    axis : ndarray of float64, shape (cells,)
+        Of both values.
+    density : ndarray of float64, shape (cells, cells)
+        ``[b, a]``.
+    """
+    try:
+        kernel = gaussian_kde(np.stack([a, b]))
+    except np.linalg.LinAlgError:
+        return None
+    reach = _REACH * kernel.factor * max(float(a.std(ddof=1)), float(b.std(ddof=1)))
+    low, high = min(a.min(), b.min()) - reach, max(a.max(), b.max()) + reach
+    axis = np.linspace(low, high, _CELLS)
+    x, y = np.meshgrid(axis, axis)
+    return axis, kernel(np.stack([x.ravel(), y.ravel()])).reshape(x.shape)
+
+
+def _variances(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tuple[Any, Any]]:
+    a, b = panel.pair.variances_coupled, panel.pair.variances_independent
+    drawn = joint_density_of(a, b)
+    if drawn is None:
+        ends = [min(0.0, a.min(), b.min()), 1.1 * max(a.max(), b.max()) or 1.0]
+        cloud = {
+            "type": "scatter",
+            "mode": "markers",
+            "x": a.tolist(),
+            "y": b.tolist(),
+            "marker": {"color": theme.pale, "size": 6},
+        }
+    else:
+        axis, density = drawn
+        ends, top = [float(axis[0]), float(axis[-1])], float(density.max())
+        step = 0.95 * top / _LEVELS
+        cloud = {
+            "type": "contour",
+            "x": axis.tolist(),
+            "y": axis.tolist(),
+            "z": np.round(density / top, 5).tolist(),
+            "contours": {"start": 0.05, "end": 0.95, "size": step / top, "coloring": "fill"},
+            "colorscale": [[0, "rgba(0,0,0,0)"], [1e-3, theme.pale], [1, theme.accent]],
+            "line": {"width": 0.4, "color": theme.accent},
+            "showscale": False,
+            "zmin": 0.05,
+            "zmax": 1,
+        }
+    line = {"color": theme.faint, "width": 1.5, "dash": "dash"}
+    traces = [
+        cloud,
+        {"type": "scatter", "mode": "lines", "x": ends, "y": ends, "line": line},
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [float(np.median(a))],
+            "y": [float(np.median(b))],
+            "marker": {"symbol": "hexagon", "size": 11, "color": theme.text},
+        },
+    ]
+    titles = ("Variance (coupled)", "Variance (independent)")
+    x, y = ({"title": axis_title(title, theme), "range": ends} for title in titles)
+    return traces, (x, y)
+
+
+def _errors(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tuple[Any, Any]]:
+    at = drawn_sizes(panel)
+    sizes = panel.sizes[at].tolist()
+    traces: list[dict[str, Any]] = []
+    for mode, colour in ((1, theme.other), (0, theme.accent)):
+        mean, half = panel.mean[mode, at], _NORMAL * panel.mean_error[mode, at]
+        traces += [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [*sizes, *sizes[::-1]],
+                "y": [*(mean + half), *(mean - half)[::-1]],
+                "fill": "toself",
+                "fillcolor": colour,
+                "opacity": 0.25,
+                "line": {"width": 0},
+            },
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": sizes,
+                "y": mean.tolist(),
+                "line": {"color": colour, "width": 2},
+            },
+        ]
+    gain = panel.gains[TOLERANCE]
+    if gain.coupled is not None:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [gain.coupled, gain.coupled, gain.independent, gain.independent],
+                "y": [0, gain.error, gain.error, 0],
+                "line": {"color": theme.faint, "width": 1.5, "dash": "dot"},
+            }
+        )
+    axes = (
+        {
+            "title": axis_title("Samples of each model", theme),
+            "type": "log",
+            "dtick": "D2" if sizes[-1] < 5 * sizes[0] else 1,
+        },
+        {"title": axis_title("Absolute error", theme), "rangemode": "tozero"},
+    )
+    return traces, axes
+
+
+def _notes(panel: PairPanels, top: float, theme: Theme) -> list[dict[str, Any]]:
+    """Return what mean and gain are, in upper right corners, where densities and curves are not."""
+    gain = panel.gains[TOLERANCE]
+    if gain.coupled is None:
+        said = "no sizes at which coupling saves"
+    else:
+        said = (
+            f"{gain.coupled:,} coupled against {gain.independent:,}<br>"
+            f"independent at {gain.error:.4f}: {gain.gain:.0%}"
+        )
+    mean = f"mean {panel.pair.mean_covariance:+.4f}"
+    return [
+        {
+            "text": text,
+            "x": right,
+            "xref": "paper",
+            "xanchor": "right",
+            "y": top,
+            "yref": "paper",
+            "yanchor": "top",
+            "align": "right",
+            "showarrow": False,
+            "font": {"size": 12, "color": theme.text},
+        }
+        for (_left, right), text in zip((_COLUMNS[0], _COLUMNS[2]), (mean, said), strict=True)
+    ]

@@ -130,6 +130,7 @@ def read_estimates(
     draws: int = DRAWS,
     *,
     judge_alone: bool = True,
+    modes_by_judge: bool = False,
 ) -> BoardEstimates:
     """Count the comparisons as they are now and estimate what they allow.
 
@@ -137,6 +138,8 @@ def read_estimates(
     ----------
     judge_alone : bool
         Whether to estimate from the verdicts alone, too; not from those of several judges.
+    modes_by_judge : bool
+        Whether to compare the modes by the verdicts where there are votes, too.
 
     Raises
     ------
@@ -154,12 +157,13 @@ def read_estimates(
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         prompts = _prompts(cursor, selection, method, votes.models) if shared else {}
         estimates = _estimates(votes, judged, method, prompts, judge_alone=judge_alone)
-        modes = _compare_modes(counts) if selection.mode is None else None
+        voted = not modes_by_judge and bool(votes.comparisons.any())
+        modes = _compare_modes(counts, voted=voted) if selection.mode is None else None
         if shared:
             for source, plain in estimates.items():
                 estimates[source] = _on_prompts(cursor, selection, source, plain)
             if modes is not None:
-                modes = _clustered(cursor, selection, modes, voted=bool(votes.comparisons.any()))
+                modes = _clustered(cursor, selection, modes, voted=voted)
         cursor.execute("commit")
     identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
@@ -256,11 +260,9 @@ def _mixed(counts: Counts) -> tuple[Mode, ...]:
     return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
 
 
-def _compare_modes(counts: Counts) -> ModeComparison | None:
-    """Compare the protocols by people's votes, or on a store without votes by the verdicts."""
-    tables = counts.votes.sum(1)
-    if not tables.any():
-        tables = counts.labelled.sum(3) + counts.unlabelled
+def _compare_modes(counts: Counts, *, voted: bool) -> ModeComparison | None:
+    """Compare the protocols by people's votes, or by the verdicts."""
+    tables = counts.votes.sum(1) if voted else counts.labelled.sum(3) + counts.unlabelled
     if tables.shape[-1] > len(OUTCOMES):  # several judges, who have no verdict of their own
         return None
     coupled, independent = (

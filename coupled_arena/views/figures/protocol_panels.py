@@ -1,8 +1,4 @@
-"""Coupled beside independent answers in three panels a row: covariance, variances, error.
-
-Densities are Gaussian kernel estimates with Scott's bandwidth: the deviation of the values times
-n^(-1/5), for two of them together n^(-1/6).
-"""
+"""Coupled beside independent answers in three panels a row: covariance, variances, error."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from scipy.stats import gaussian_kde
 
 from coupled_arena.analysis.papers.protocols import PairPanels
-from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.coupling.densities import density_of, joint_density_of
 from coupled_arena.stats.coupling.published import TOLERANCE
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
@@ -22,8 +17,6 @@ from coupled_arena.views.tables.protocols import drawn_sizes, panel_table
 
 _WIDTH, _ROW, _GAP = 1080, 250, 78  # pixels: a figure, a row of panels, between two rows
 _COLUMNS = ((0.05, 0.3), (0.385, 0.64), (0.725, 1.0))  # where panels begin and end, of the width
-_POINTS, _CELLS = 200, 60  # of a density along an axis, alone and of two values together
-_REACH = 3  # bandwidths beyond the values to which a density is drawn
 _LEVELS = 9
 _NORMAL = 1.959964  # of a 95% interval
 _BAR, _DOT = "\N{BLACK RECTANGLE}", "\N{BLACK HEXAGON}"
@@ -130,54 +123,6 @@ def _covariances(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]],
         {"title": axis_title("Density", theme), "rangemode": "tozero"},
     )
     return traces, axes
-
-
-def density_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return where a density is drawn, and how high; zero where all values are the same.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-
-    Returns
-    -------
-    x, density : ndarray of float64, shape (points,)
-    """
-    spread = float(values.std(ddof=1))
-    if not spread > 0:
-        x = np.linspace(values[0] - 0.5, values[0] + 0.5, _POINTS)
-        return x, np.zeros(_POINTS)
-    kernel = gaussian_kde(values)
-    reach = _REACH * kernel.factor * spread
-    x = np.linspace(values.min() - reach, values.max() + reach, _POINTS)
-    return x, kernel(x)
-
-
-def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return where the density of two values together is drawn, and how high.
-
-    Nothing where it does not exist: all values of one are the same, or follow from the other's.
-
-    Parameters
-    ----------
-    a, b : ndarray of float64, shape (n,)
-
-    Returns
-    -------
-    axis : ndarray of float64, shape (cells,)
-        Of both values.
-    density : ndarray of float64, shape (cells, cells)
-        ``[b, a]``.
-    """
-    try:
-        kernel = gaussian_kde(np.stack([a, b]))
-    except np.linalg.LinAlgError:
-        return None
-    reach = _REACH * kernel.factor * max(float(a.std(ddof=1)), float(b.std(ddof=1)))
-    low, high = min(a.min(), b.min()) - reach, max(a.max(), b.max()) + reach
-    axis = np.linspace(low, high, _CELLS)
-    x, y = np.meshgrid(axis, axis)
-    return axis, kernel(np.stack([x.ravel(), y.ravel()])).reshape(x.shape)
 
 
 def _variances(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tuple[Any, Any]]:

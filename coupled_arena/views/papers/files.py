@@ -13,6 +13,7 @@ from coupled_arena.views.figures.images import write_pictures
 from coupled_arena.views.papers.item import PUBLISHED, BesidePublished, Item, Made, Paper
 from coupled_arena.views.tables.table import Table, table_of
 
+_LONGEST = 60  # rows of a table that people read on a terminal
 _NAME = str.maketrans(dict.fromkeys(' /\\:*?"<>|\x00', "-"))
 
 
@@ -107,10 +108,16 @@ def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished])
         parts.append(beside(stated).text())
     else:
         parts += [
-            "\n".join([*([name] if len(made.tables) > 1 else []), table.text()])
+            "\n".join([*([name] if len(made.tables) > 1 else []), _read(table)])
             for name, table in made.tables.items()
         ]
     return "\n\n".join([*parts, *made.notes])
+
+
+def _read(table: Table[Any]) -> str:
+    if len(table) > _LONGEST:
+        return f"{len(table):,} rows, which its CSV file has."
+    return table.text()
 
 
 def _csv(stem: Path, table: Table[Any]) -> Path:

@@ -1,0 +1,1 @@
+"""Benz, Tsirtsis, Straitouri, Chatzi, et al., "Evaluation … via coupled token generation"."""

@@ -27,13 +27,13 @@ def density_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     x, density : ndarray of float64, shape (points,)
     """
     spread = float(values.std(ddof=1))
+    low, high = float(values.min()), float(values.max())
     if not spread > 0:
-        x = np.linspace(values[0] - 0.5, values[0] + 0.5, _POINTS)
-        return x, np.zeros(_POINTS)
+        return np.linspace(low - 0.5, high + 0.5, _POINTS), np.zeros(_POINTS)
     kernel = gaussian_kde(values)
-    reach = _REACH * kernel.factor * spread
-    x = np.linspace(values.min() - reach, values.max() + reach, _POINTS)
-    return x, kernel(x)
+    reach = _REACH * float(kernel.factor) * spread
+    x = np.linspace(low - reach, high + reach, _POINTS)
+    return x, np.asarray(kernel(x))
 
 
 def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray] | None:
@@ -56,8 +56,8 @@ def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArr
         kernel = gaussian_kde(np.stack([a, b]))
     except np.linalg.LinAlgError:
         return None
-    reach = _REACH * kernel.factor * max(float(a.std(ddof=1)), float(b.std(ddof=1)))
-    low, high = min(a.min(), b.min()) - reach, max(a.max(), b.max()) + reach
-    axis = np.linspace(low, high, _CELLS)
-    x, y = np.meshgrid(axis, axis)
-    return axis, kernel(np.stack([x.ravel(), y.ravel()])).reshape(x.shape)
+    both = np.concatenate([a, b])
+    reach = _REACH * float(kernel.factor) * max(float(a.std(ddof=1)), float(b.std(ddof=1)))
+    axis = np.linspace(float(both.min()) - reach, float(both.max()) + reach, _CELLS)
+    points = np.stack([np.tile(axis, _CELLS), np.repeat(axis, _CELLS)])
+    return axis, np.asarray(kernel(points)).reshape(_CELLS, _CELLS)

@@ -104,7 +104,7 @@ def write(
 
 def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished]) -> str:
     parts = [f"{answer['paper']} {answer['item']}: {answer['title']} ({answer['seconds']:.1f} s)"]
-    if stated:
+    if any(row.made is not None for row in stated):
         parts.append(beside(stated).text())
     else:
         parts += [

@@ -34,6 +34,12 @@ class GainRow:
         return f"{self.gain.coupled:,} against {self.gain.independent:,}"
 
 
+_SHOWN = {
+    "savings": ("samples saved", ".1%"),
+    "mean_covariance": ("mean covariance", "+.4f"),
+}
+
+
 def _both(panel: PairPanels) -> str:
     return f"{panel.pair.model_a}{BETWEEN}{panel.pair.model_b}"
 
@@ -43,7 +49,13 @@ PANELS: tuple[Column[PairPanels], ...] = (
     Column("model_a", str, "Name of model a", lambda row: row.pair.model_a, "pair", _both),
     Column("model_b", str, "Name of model b", lambda row: row.pair.model_b),
     *(
-        Column(column.name, column.kind, column.meaning, lambda row, of=column: of.of(row.pair))
+        Column(
+            column.name,
+            column.kind,
+            column.meaning,
+            lambda row, of=column: of.of(row.pair),
+            *_SHOWN.get(column.name, ("", "")),
+        )
         for column in PAIRS[2:]
     ),
     Column(
@@ -67,20 +79,10 @@ PANELS: tuple[Column[PairPanels], ...] = (
 
 def panel_table(panels: Sequence[PairPanels]) -> Table[PairPanels]:
     """Return a row for each pair: what the panels show in numbers."""
-    shown = {
-        "savings": ("samples saved", ".1%"),
-        "mean_covariance": ("mean covariance", "+.4f"),
-    }
-    columns = [
-        Column(each.name, each.kind, each.meaning, each.value, *shown.get(each.name, ()))
-        if each.name in shown
-        else each
-        for each in PANELS
-    ]
     several = any(panel.subject for panel in panels)
     medians = ("median_variance_coupled", "median_variance_independent")
-    names = ("model_a", *shown, *medians)
-    return table_of(columns, panels).showing(*(("subject",) if several else ()), *names)
+    names = ("model_a", "savings", "mean_covariance", *medians)
+    return table_of(PANELS, panels).showing(*(("subject",) if several else ()), *names)
 
 
 GAINS: tuple[Column[GainRow], ...] = (

@@ -158,9 +158,7 @@ class Estimate:
         if products is None:
             degrees = np.full_like(gram, self.free.min(where=self.free > 0, initial=np.inf))
         else:
-            # A model against itself is no pair: it would count as known with one degree.
-            free = np.where(self.free > 0, np.maximum(self.free, 1.0), np.inf)
-            degrees = degrees_of_freedom(products, free)
+            degrees = degrees_of_freedom(products, np.maximum(self.free, 1.0))
         # Count weighting takes one mean from all comparisons of a model, and none from a pair's.
         taken = 1.0 if self.weighting is Weighting.COUNT else 0.0
         degrees = np.clip(degrees - taken, 0.0, clusters - 1)

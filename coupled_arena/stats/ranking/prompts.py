@@ -117,7 +117,8 @@ def degrees_of_freedom(products: PairProducts, free: FloatArray) -> FloatArray:
     np.fill_diagonal(square, squares)
     # What never varied has no parts to weigh, and is not judged by its variance.
     known = square > 0
-    least = float(free.min())
+    # A model against itself is no pair, and known with no degrees.
+    least = float(free[~np.eye(len(free), dtype=np.bool_)].min())
     return np.where(known, total**2 / np.where(known, square, 1.0), least)
 
 

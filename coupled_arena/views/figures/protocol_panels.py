@@ -58,9 +58,15 @@ def panels_figure(panels: Sequence[PairPanels], what: str, *, dark: bool = False
             layout[f"yaxis{number}"] = {**common, "domain": ends, "anchor": f"x{number}", **y}
         layout["annotations"].append(_label(panel, ends[1]))
         layout["annotations"] += _notes(panel, ends[1], theme)
-    head = Head(
+    head = _head(panels, what, theme)
+    layout["margin"] = {"l": 20, "r": 20, "b": 20}
+    return finish(traces, theme, head, height=height, layout=layout)
+
+
+def _head(panels: Sequence[PairPanels], what: str, theme: Theme) -> Head:
+    return Head(
         file="coupled-and-independent",
-        title=f"Coupled and independent: {what}",
+        title=f"Coupled and independent: {shortened(what, 60)}",
         lines=(
             "left: density of the covariance of both scores by question, its mean dashed; "
             "middle: of the two variances of their difference, with their medians and y = x",
@@ -74,8 +80,6 @@ def panels_figure(panels: Sequence[PairPanels], what: str, *, dark: bool = False
         ),
         numbers=panel_table(panels),
     )
-    layout["margin"] = {"l": 20, "r": 20, "b": 20}
-    return finish(traces, theme, head, height=height, layout=layout)
 
 
 def _label(panel: PairPanels, top: float) -> dict[str, Any]:

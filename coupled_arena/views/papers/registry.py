@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.views.papers.coupled_generation.items import COUPLED_GENERATION
+from coupled_arena.views.papers.coupled_generation import COUPLED_GENERATION
 from coupled_arena.views.papers.item import Item, Paper
 from coupled_arena.views.papers.judge import JUDGE
 

@@ -130,25 +130,22 @@ def _read(place: Place | None) -> str:
     return f"{place.win_rate:.4f} ± {_NORMAL * place.standard_error:.4f}"
 
 
-def _places_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
-    def ours(name: str) -> Callable[[ProtocolPlace], Any]:
+def _ours_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
+    def of(name: str) -> Callable[[ProtocolPlace], Any]:
         return lambda row: _of(row.ours[mode], name)
-
-    def published(name: str) -> Callable[[ProtocolPlace], Any]:
-        return lambda row: _of(row.published[mode], name)
 
     yield Column(
         f"{mode}_rank",
         int,
         f"Best rank that {mode} battles leave possible",
-        ours("rank_low"),
+        of("rank_low"),
         f"rank, {mode}",
     )
     yield Column(
         f"{mode}_rate",
         float,
         f"Mean win rate over opponents in {mode} battles",
-        ours("win_rate"),
+        of("win_rate"),
         "win rate",
         ".4f",
     )
@@ -156,37 +153,45 @@ def _places_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
         f"{mode}_low",
         float,
         "Lower bound of its interval",
-        ours("low"),
+        of("low"),
         LEVEL,
         lambda row: span(_of(row.ours[mode], "low"), _of(row.ours[mode], "high"), ".4f"),
     )
-    yield Column(f"{mode}_high", float, "Upper bound of its interval", ours("high"))
+    yield Column(f"{mode}_high", float, "Upper bound of its interval", of("high"))
+
+
+def _published_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
     yield Column(
         f"{mode}_published_rank",
         int,
         "The rank as the paper computes it",
-        published("rank_low"),
+        lambda row: _of(row.published[mode], "rank_low"),
         "as published",
     )
     yield Column(
         f"{mode}_published_rate",
         float,
         "The win rate as the paper computes it: each comparison weighs the same",
-        published("win_rate"),
+        lambda row: _of(row.published[mode], "win_rate"),
         "as published",
         lambda row: _read(row.published[mode]),
     )
     yield Column(
         f"{mode}_published_half",
         float,
-        "Half of the paper's 95% interval, which is too short by about 2/k of it for k models",
+        "Half the paper's 95% interval: with k models about 2/k of what it should be",
         lambda row: _half(row.published[mode]),
     )
 
 
 PROTOCOL_PLACES: tuple[Column[ProtocolPlace], ...] = (
     Column("model", str, "Name of the model", heading="model"),
-    *(column for mode in PROTOCOLS for column in _places_of(mode)),
+    *(
+        column
+        for mode in PROTOCOLS
+        for columns in (_ours_of(mode), _published_of(mode))
+        for column in columns
+    ),
 )
 
 

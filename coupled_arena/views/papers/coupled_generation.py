@@ -1,6 +1,7 @@
-"""Its figures and tables, by the numbers of the newer version, and what the paper states of them.
+"""Coupled generation: Benz, Tsirtsis, et al., "Evaluation … via coupled token generation".
 
-Models go by their full names, as in Tables 6 and 8.
+Figures and tables by the numbers of its newer version, and what it states of them. Models go by
+their full names, as in Tables 6 and 8.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coupled_arena.core.records import Mode
-from coupled_arena.views.papers.coupled_generation.makers import (
+from coupled_arena.views.papers.item import Item, Needs, Paper
+from coupled_arena.views.papers.protocol_makers import (
     all_pairs,
     by_subject,
     more_ties,
     named_place,
     win_rates,
 )
-from coupled_arena.views.papers.item import Item, Needs, Paper
 from coupled_arena.views.tables.table import BETWEEN
 
 _ONE, _THREE, _EIGHT = (f"Llama-3.{n}-Instruct" for n in ("2-1B", "2-3B", "1-8B"))

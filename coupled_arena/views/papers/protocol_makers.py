@@ -1,4 +1,4 @@
-"""How the items are made: all pairs of models, each subject, win-rates by votes or verdicts."""
+"""Items on coupled generation: pairs of models, subjects, win-rates by votes or verdicts."""
 
 from __future__ import annotations
 

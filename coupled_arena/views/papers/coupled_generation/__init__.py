@@ -1,1 +1,0 @@
-"""Benz, Tsirtsis, Straitouri, Chatzi, et al., "Evaluation … via coupled token generation"."""

@@ -115,7 +115,7 @@ def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished])
 
 
 def _read(table: Table[Any]) -> str:
-    if len(table) > _LONGEST:
+    if len(table) > _LONGEST or not any(column.heading for column in table.columns):
         return f"{len(table):,} rows, which its CSV file has."
     return table.text()
 

@@ -79,14 +79,13 @@ PANELS: tuple[Column[PairPanels], ...] = (
 
 def panel_table(panels: Sequence[PairPanels]) -> Table[PairPanels]:
     """Return a row for each pair: what the panels show in numbers."""
-    several = any(panel.subject for panel in panels)
     medians = ("median_variance_coupled", "median_variance_independent")
     names = ("model_a", "savings", "mean_covariance", *medians)
-    return table_of(PANELS, panels).showing(*(("subject",) if several else ()), *names)
+    return table_of(PANELS, panels).showing(*_subject(panels), *names)
 
 
 GAINS: tuple[Column[GainRow], ...] = (
-    Column("subject", str, PANELS[0].meaning, lambda row: row.panel.subject),
+    Column("subject", str, PANELS[0].meaning, lambda row: row.panel.subject, "subject"),
     Column(
         "model_a",
         str,
@@ -129,23 +128,29 @@ GAINS: tuple[Column[GainRow], ...] = (
 )
 
 
-def gain_table(panels: Iterable[PairPanels]) -> Table[GainRow]:
+def gain_table(panels: Sequence[PairPanels]) -> Table[GainRow]:
     """Return the paper's gain of each pair, by tolerance."""
     rows = (GainRow(each, level, gain) for each in panels for level, gain in each.gains.items())
-    return table_of(GAINS, rows)
+    names = ("model_a", "tolerance", "gain", "samples_coupled", "error")
+    return table_of(GAINS, rows).showing(*_subject(panels), *names)
+
+
+def _subject(panels: Sequence[PairPanels]) -> tuple[str, ...]:
+    """Return the column of subjects, where there are any."""
+    return ("subject",) if any(panel.subject for panel in panels) else ()
 
 
 _NAMES: tuple[Column[_Row], ...] = (
     Column("subject", str, PANELS[0].meaning),
-    Column("model_a", str, "Name of model a", heading="model a"),
-    Column("model_b", str, "Name of model b", heading="model b"),
+    Column("model_a", str, "Name of model a"),
+    Column("model_b", str, "Name of model b"),
 )
 SPREADS: tuple[Column[_Row], ...] = (
     *_NAMES,
-    Column("covariance", float, "Of the two scores under coupling within a prompt", heading="cov"),
+    Column("covariance", float, "Of the two scores under coupling within a prompt"),
     Column("variance_coupled", float, "Of the score difference under coupling within a prompt"),
     Column("variance_independent", float, "Of the score difference, independent, within a prompt"),
-    Column("prompts", int, "How many prompts have these three values", heading="prompts"),
+    Column("prompts", int, "How many prompts have these three values"),
 )
 
 
@@ -168,7 +173,7 @@ def spread_table(panels: Iterable[PairPanels]) -> Table[_Row]:
 PROTOCOL_CURVES: tuple[Column[_Row], ...] = (
     *_NAMES,
     *(
-        Column[_Row](each.name, each.kind, each.meaning, heading=each.name)
+        Column[_Row](each.name, each.kind, each.meaning)
         for each in CURVES
         if each.name in ("samples", "protocol", "mean", "standard_error")
     ),

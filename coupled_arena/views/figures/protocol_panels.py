@@ -214,7 +214,7 @@ def _errors(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tupl
         {
             "title": axis_title("Samples of each model", theme),
             "type": "log",
-            "dtick": "D2" if sizes[-1] < 5 * sizes[0] else 1,
+            "dtick": "D2" if sizes[-1] < 100 * sizes[0] else 1,
         },
         {"title": axis_title("Absolute error", theme), "rangemode": "tozero"},
     )

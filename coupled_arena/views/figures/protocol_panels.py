@@ -18,7 +18,7 @@ from coupled_arena.views.tables.protocols import drawn_sizes, panel_table
 _WIDTH, _ROW, _GAP = 1080, 250, 78  # pixels: a figure, a row of panels, between two rows
 _COLUMNS = ((0.05, 0.3), (0.385, 0.64), (0.725, 1.0))  # where panels begin and end, of the width
 _LEVELS = 9
-_NORMAL = 1.959964  # of a 95% interval
+_NORMAL = 1.96  # standard errors of a 95% interval
 _BAR, _DOT = "\N{BLACK RECTANGLE}", "\N{BLACK HEXAGON}"
 
 

@@ -19,7 +19,12 @@ from coupled_arena.stats.coupling.published import TOLERANCE
 from coupled_arena.views.figures.protocol_panels import panels_figure
 from coupled_arena.views.figures.protocol_rates import rates_figure
 from coupled_arena.views.papers.item import Made
-from coupled_arena.views.tables.protocol_rates import places_table, rates_table, ties_table
+from coupled_arena.views.tables.protocol_rates import (
+    places_table,
+    published_half,
+    rates_table,
+    ties_table,
+)
 from coupled_arena.views.tables.protocols import (
     gain_table,
     panel_table,
@@ -151,7 +156,7 @@ def _places(found: ProtocolRates) -> dict[str, float]:
             place = row.published[mode]
             if place is not None:
                 values |= named_place(
-                    row.model, mode, place.rank_low, place.win_rate, 1.959964 * place.standard_error
+                    row.model, mode, place.rank_low, place.win_rate, published_half(place)
                 )
     return values | {more_ties(tie.model_a, tie.model_b): tie.change for tie in found.ties}
 

@@ -17,7 +17,7 @@ from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import stars
 from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
 
-_NORMAL = 1.959964  # of a 95% interval
+_NORMAL = 1.96  # of the paper's 95% intervals
 
 
 def _rate(mode: Mode, end: str) -> Callable[[PairRate], float]:
@@ -120,14 +120,15 @@ def _of(place: Place | None, name: str) -> Any:
     return None if place is None else getattr(place, name)
 
 
-def _half(place: Place | None) -> float | None:
-    return None if place is None else _NORMAL * place.standard_error
+def published_half(place: Place) -> float:
+    """Return half the interval that the paper prints."""
+    return _NORMAL * place.standard_error
 
 
 def _read(place: Place | None) -> str:
     if place is None:
         return "\N{EN DASH}"
-    return f"{place.win_rate:.4f} ± {_NORMAL * place.standard_error:.4f}"
+    return f"{place.win_rate:.4f} ± {published_half(place):.4f}"
 
 
 def _ours_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
@@ -180,7 +181,7 @@ def _published_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
         f"{mode}_published_half",
         float,
         "Half the paper's 95% interval: with k models about 2/k of what it should be",
-        lambda row: _half(row.published[mode]),
+        lambda row: None if (place := row.published[mode]) is None else published_half(place),
     )
 
 

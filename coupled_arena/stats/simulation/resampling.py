@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from coupled_arena.stats.simulation.rank_set_runs import (
     quality_of,
     rank_bounds,
 )
+from coupled_arena.stats.simulation.shared import SharedComparisons
 from coupled_arena.stats.simulation.subsets import Subsets
 
 
@@ -151,43 +153,79 @@ def resample(counts: JudgedCounts, plan: ResamplingPlan, track: Track = iter) ->
         There are too few comparisons, or the numbers do not divide by the pairs of a balanced
         draw.
     """
-    subsets = Subsets.of(counts, (plan.total, *plan.human), balanced=plan.balanced)
-    keys = [(Ranking.BASELINE, None), (Ranking.JUDGE, None)]
-    keys += [(ranking, n) for n in plan.human for ranking in (Ranking.HUMAN, Ranking.PPR)]
+    (found,) = resample_judges(SharedComparisons.of_one(counts), plan, track).values()
+    return found
+
+
+def resample_judges(
+    shared: SharedComparisons, plan: ResamplingPlan, track: Track = iter
+) -> dict[str, Resampling]:
+    """Do the same for several judges at once, on the same subsets; by the judge's name.
+
+    The rankings by votes alone are the same in all of them.
+
+    Raises
+    ------
+    ValueError
+        As `resample`.
+    """
+    subsets = Subsets.of(shared, (plan.total, *plan.human), balanced=plan.balanced)
+    judges = range(len(shared.judges))
+    jobs = [_Job(Ranking.BASELINE), *(_Job(Ranking.JUDGE, judge=j) for j in judges)]
+    for n in plan.human:
+        jobs += [_Job(Ranking.HUMAN, n), *(_Job(Ranking.PPR, n, j) for j in judges)]
     bounds: list[list[IntArray]] = []
-    warnings: dict[str, None] = {}
+    warnings: list[dict[str, None]] = [{} for _ in jobs]
     for repeat in track(range(plan.repeats)):
-        estimates = _estimates(subsets, plan, repeat)
-        warnings |= dict.fromkeys(w for one in estimates for w in one.warnings)
-        bounds.append([_bounds(one, counts.models, plan) for one in estimates])
-    k = len(counts.models)
-    shape = (len(bounds), len(keys), len(plan.alphas), 2, k)
+        estimates = _estimates(shared, subsets, plan, repeat)
+        for said, one in zip(warnings, estimates, strict=True):
+            said |= dict.fromkeys(one.warnings)
+        bounds.append([_bounds(one, shared.models, plan) for one in estimates])
+    shape = (len(bounds), len(jobs), len(plan.alphas), 2, len(shared.models))
     low, high = np.array(bounds, dtype=np.int64).reshape(shape).transpose(3, 1, 2, 0, 4)
-    return Resampling(
-        plan=plan,
-        models=counts.models,
-        repeats=len(bounds),
-        runs=tuple(RankSetRuns(*key, low[place], high[place]) for place, key in enumerate(keys)),
-        warnings=tuple(warnings),
-    )
+
+    def of(judge: int) -> Resampling:
+        places = [place for place, job in enumerate(jobs) if job.judge in (None, judge)]
+        return Resampling(
+            plan=plan,
+            models=shared.models,
+            repeats=len(bounds),
+            runs=tuple(
+                RankSetRuns(jobs[i].ranking, jobs[i].human, low[i], high[i]) for i in places
+            ),
+            warnings=tuple({text: None for i in places for text in warnings[i]}),
+        )
+
+    return {name: of(judge) for judge, name in enumerate(shared.judges)}
 
 
-def _estimates(subsets: Subsets, plan: ResamplingPlan, repeat: int) -> list[Estimate]:
-    """Return the estimates of one repeat: baseline, judge, then two for each number of votes."""
+class _Job(NamedTuple):
+    """One of the rankings of a repeat; with no judge where it is the same for all of them."""
+
+    ranking: Ranking
+    human: int | None = None
+    judge: int | None = None
+
+
+def _estimates(
+    shared: SharedComparisons, subsets: Subsets, plan: ResamplingPlan, repeat: int
+) -> list[Estimate]:
+    """Return the estimates of one repeat: baseline, judges, then for each number of votes more."""
     models, settings = subsets.models, (plan.weighting, plan.covariance)
+    judges = range(len(shared.judges))
     rng = np.random.default_rng([plan.seed, repeat])
     drawn = subsets.draw(rng, subsets.labelled, plan.total)
-    estimates = [
-        estimate_from_votes(PairCounts(models, drawn.sum(axis)), *settings) for axis in (3, 2)
-    ]
+    whole = [shared.by(judge, drawn) for judge in judges]
+    counted = [drawn.sum(3), *(cells.sum(2) for cells in whole)]
+    estimates = [estimate_from_votes(PairCounts(models, one), *settings) for one in counted]
     for n in plan.human:
         rng = np.random.default_rng([plan.seed, repeat, n])
         shown = subsets.draw(rng, drawn, n)
-        judged = JudgedCounts(models, shown, (drawn - shown).sum(2))
-        estimates += [
-            estimate_from_votes(judged.votes, *settings),
-            estimate(judged, *settings),
-        ]
+        estimates.append(estimate_from_votes(PairCounts(models, shown.sum(3)), *settings))
+        for judge in judges:
+            known = shared.by(judge, shown)
+            judged = JudgedCounts(models, known, (whole[judge] - known).sum(2))
+            estimates.append(estimate(judged, *settings))
     return estimates
 
 

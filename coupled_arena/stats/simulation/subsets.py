@@ -11,6 +11,9 @@ import numpy as np
 
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import IntArray, JudgedCounts
+from coupled_arena.stats.simulation.shared import SharedComparisons
+
+Judged = JudgedCounts | SharedComparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +23,8 @@ class Subsets:
     Attributes
     ----------
     models : tuple of str
-    labelled : ndarray of int64, shape (k, k, 4, 4)
-        As in `JudgedCounts`.
+    labelled : ndarray of int64, shape (k, k, 4, codes)
+        As in `JudgedCounts` or `SharedComparisons`.
     groups : tuple of ndarray of int64
         Indices into the flat counts: each group gets the same part of every draw.
     """
@@ -31,12 +34,12 @@ class Subsets:
     groups: tuple[IntArray, ...]
 
     @classmethod
-    def of(cls, counts: JudgedCounts, sizes: Sequence[int], *, balanced: bool) -> Self:
+    def of(cls, counts: Judged, sizes: Sequence[int], *, balanced: bool) -> Self:
         """Prepare draws of several sizes, the largest one first.
 
         Parameters
         ----------
-        counts : JudgedCounts
+        counts : JudgedCounts or SharedComparisons
         sizes : sequence of int
             Later ones are drawn from what the first one drew.
         balanced : bool
@@ -87,7 +90,7 @@ class Sizes:
 
 
 def fitting_sizes(
-    counts: JudgedCounts, *, balanced: bool | None = None, total: int | None = None
+    counts: Judged, *, balanced: bool | None = None, total: int | None = None
 ) -> Sizes:
     """Return sizes that there are comparisons for: four fifths, of which one in five is kept.
 
@@ -120,7 +123,7 @@ def fitting_sizes(
     return Sizes(groups * drawn if total is None else total, groups * kept, balanced)
 
 
-def _check_pairs(counts: JudgedCounts, sizes: Sequence[int]) -> None:
+def _check_pairs(counts: Judged, sizes: Sequence[int]) -> None:
     first, second = np.triu_indices(len(counts.models), 1)
     for n in sizes:
         if n % len(first):

@@ -41,7 +41,10 @@ class Judged:
         if len(self.numbers) < 2:
             return "comparisons"
         said = ", ".join(_said(number, place) for place, number in enumerate(self.numbers))
-        base, code = len(_OUTCOMES), "said_0"
+        base, code = (
+            len(_OUTCOMES),
+            "said_0" if len(self.numbers) <= MOST_JUDGES else "said_0::bigint",
+        )
         for place in range(1, len(self.numbers)):
             code = f"({code}) * {base} + said_{place}"
         return f"""(
@@ -52,17 +55,22 @@ class Judged:
                 group by all
             ),
             codes as (
-                select battle_no, model_a, model_b, ({code})::tinyint as code
+                select battle_no, model_a, model_b, ({code})::{self._whole} as code
                 from said
                 where code is not null
             )
-            select * replace (null::tinyint as verdict) from comparisons where judge_no = 0
+            select * replace (null::{self._whole} as verdict) from comparisons where judge_no = 0
             union all
             select c.* replace ({self.numbers[0]}::smallint as judge_no, code as verdict)
             from comparisons as c
             join codes using (battle_no, model_a, model_b)
             where c.judge_no = 0
         )"""
+
+    @property
+    def _whole(self) -> str:
+        """SQL's type that holds all codes."""
+        return "tinyint" if len(self.numbers) <= MOST_JUDGES else "bigint"
 
     @property
     def once(self) -> str:

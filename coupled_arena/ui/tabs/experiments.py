@@ -27,13 +27,9 @@ from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
 from coupled_arena.ui.parts.opening import how, said
 from coupled_arena.views.figures.reading import EXPERIMENTS
-from coupled_arena.views.figures.resampling import (
-    position_figure,
-    rank_set_figure,
-    trade_off_figure,
-    votes_figure,
-)
+from coupled_arena.views.figures.resampling import position_figure, rank_set_figure
 from coupled_arena.views.figures.theme import on_paper
+from coupled_arena.views.figures.trade_offs import trade_off_figure, votes_figure
 from coupled_arena.views.tables.experiments import rank_sets, rankings
 from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.methods import EXPERIMENTS as METHOD

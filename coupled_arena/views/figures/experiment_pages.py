@@ -6,12 +6,8 @@ from pathlib import Path
 
 from coupled_arena.stats.simulation.resampling import Resampling
 from coupled_arena.views.figures.images import PAGE, write_pictures
-from coupled_arena.views.figures.resampling import (
-    position_figure,
-    rank_set_figure,
-    trade_off_figure,
-    votes_figure,
-)
+from coupled_arena.views.figures.resampling import position_figure, rank_set_figure
+from coupled_arena.views.figures.trade_offs import Agreement, trade_off_figure, votes_figure
 
 
 def write_figures(result: Resampling, folder: Path) -> list[Path]:
@@ -30,6 +26,7 @@ def write_figures(result: Resampling, folder: Path) -> list[Path]:
     votes = result.plan.human[0]
     figures = {
         "size-against-intersection": trade_off_figure(result, votes),
+        "size-against-coverage": trade_off_figure(result, votes, Agreement.COVERAGE),
         "positions": position_figure(result, votes),
         "rank-sets": rank_set_figure(result, votes),
     }

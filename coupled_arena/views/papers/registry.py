@@ -6,8 +6,9 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.views.papers.coupled_generation import COUPLED_GENERATION
 from coupled_arena.views.papers.item import Item, Paper
 from coupled_arena.views.papers.judge import JUDGE
+from coupled_arena.views.papers.ranking import RANKING
 
-PAPERS: tuple[Paper, ...] = (COUPLED_GENERATION, JUDGE)
+PAPERS: tuple[Paper, ...] = (COUPLED_GENERATION, RANKING, JUDGE)
 
 
 def paper_of(name: str) -> Paper:

@@ -1,0 +1,99 @@
+"""Pictures of rankings with noisy judges against the truth: figures 11 and 12 at NeurIPS."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from coupled_arena.core.language import N_, _
+from coupled_arena.stats.simulation.noisy_judges import NoisyJudges
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.views.figures.methods import COVARIANCES, CUTOFF_NAMES
+from coupled_arena.views.figures.rankings import JUDGE_COLOURS, Shown, finished, key_of
+from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.theme import Theme, theme_for
+
+_SIGN = "\N{BLACK CIRCLE}"
+_TITLES = {
+    "coverage": N_("How often rank-sets hold the truth"),
+    "overlap": N_("How near the ranking is to the truth"),
+}
+_AXES = {
+    "coverage": N_("Repeats where all rank-sets hold the true ranks"),
+    "overlap": N_("Rank-biased overlap with the true ranking"),
+}
+_HEIGHT = 420  # pixels
+
+
+def noisy_figure(result: NoisyJudges, measure: str, *, dark: bool = False) -> go.Figure:
+    """Draw coverage or overlap against the number of votes, a line for each ranking.
+
+    Parameters
+    ----------
+    measure : str
+        coverage or overlap.
+    """
+    theme = theme_for(dark)
+    lines = _lines(result)
+    figure = go.Figure([_line(result, each, ranking, u, measure) for each, ranking, u in lines])
+    plan = result.plan
+    if measure == "coverage":
+        wanted = 1 - plan.alpha
+        figure.add_hline(y=wanted, line={"color": theme.faint, "dash": "dash", "width": 1})
+    _axes(figure, result, measure, theme)
+    subtitle = _(
+        "{models} models, alpha {alpha:g}, {repeats} repeats, {cutoff}, {covariance}; bars 95%"
+    ).format(
+        models=plan.models,
+        alpha=plan.alpha,
+        repeats=result.repeats,
+        cutoff=_(CUTOFF_NAMES[plan.cutoff]),
+        covariance=_(COVARIANCES[plan.covariance]),
+    )
+    marks = key_of(_SIGN, [each for each, _ranking, _noise in lines])
+    return finished(figure, _(_TITLES[measure]), subtitle, theme, height=_HEIGHT, marks=marks)
+
+
+def _axes(figure: go.Figure, result: NoisyJudges, measure: str, theme: Theme) -> None:
+    axis = {"gridcolor": theme.grid, "zeroline": False, "automargin": True}
+    votes = [human for human, _alone in result.plan.sizes]
+    figure.update_xaxes(
+        title=axis_title(_("Votes"), theme),
+        type="log",
+        tickvals=votes,
+        ticktext=[f"{n:,}" for n in votes],
+        **axis,
+    )
+    figure.update_yaxes(
+        title=axis_title(_(_AXES[measure]), theme),
+        tickformat=".0%" if measure == "coverage" else ".1f",
+        **axis,
+    )
+
+
+def _lines(result: NoisyJudges) -> list[tuple[Shown, Ranking, float | None]]:
+    found: list[tuple[Shown, Ranking, float | None]] = [
+        (Shown(_("votes only"), "#7d8590"), Ranking.HUMAN, None)
+    ]
+    for place, u in enumerate(result.plan.noise):
+        colour = JUDGE_COLOURS[place % len(JUDGE_COLOURS)]
+        name = _("votes and a judge of noise {noise:g}").format(noise=u)
+        found.append((Shown(name, colour), Ranking.PPR, u))
+        name = _("a judge of noise {noise:g} only").format(noise=u)
+        found.append((Shown(name, colour, opacity=0.45, dash="dot"), Ranking.JUDGE, u))
+    return found
+
+
+def _line(
+    result: NoisyJudges, shown: Shown, ranking: Ranking, noise: float | None, measure: str
+) -> go.Scatter:
+    points = [q for q in result.qualities if (q.ranking, q.noise) == (ranking, noise)]
+    errors = [1.96 * getattr(each, f"{measure}_error") for each in points]
+    return go.Scatter(
+        x=[each.human for each in points],
+        y=[getattr(each, measure) for each in points],
+        error_y={"type": "data", "array": errors, "thickness": 1, "width": 0},
+        mode="lines+markers",
+        name=shown.name,
+        line={"color": shown.colour, "dash": shown.dash},
+        marker={"size": 8, "color": shown.colour, "opacity": shown.opacity},
+    )

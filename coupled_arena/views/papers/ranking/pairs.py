@@ -1,0 +1,29 @@
+"""Which models were compared, and how often: figure 5 and table 1."""
+
+from __future__ import annotations
+
+from coupled_arena.analysis.papers.shared import judges_of, prompts_of, read_shared
+from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.views.figures.pair_sizes import pair_size_figure
+from coupled_arena.views.papers.item import Made
+from coupled_arena.views.tables.ranking_paper import compared_models, pair_sizes
+
+
+def compared(source: PaperSource) -> Made:
+    """Return how often each pair of models has a vote, and a verdict of every judge there is."""
+    votes = read_shared(source).votes
+    models, pairs = compared_models(votes), pair_sizes(votes)
+    sizes = [row["comparisons"] for row in pairs.rows]
+    judges = ", ".join(judges_of(source))
+    told = f"Comparisons with a vote and a verdict of each of: {judges}." if judges else ""
+    return Made(
+        tables={"models": models, "pairs": pairs},
+        figures={"pairs": pair_size_figure(votes)},
+        values={
+            "models": len(models),
+            "comparisons": float(sum(sizes)),
+            "comparisons of the least pair": float(min(sizes)),
+            "prompts": float(prompts_of(source)),
+        },
+        notes=(told,) if told else ("Comparisons with a vote.",),
+    )

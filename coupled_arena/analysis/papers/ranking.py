@@ -24,7 +24,7 @@ REPEATS = 1000
 _A_PAIR = 96  # comparisons of each pair of models in a draw of the paper
 SOME, NINE = (15,), (1, 2, 3, 7, 15, 22, 30, 37, 45)
 """How many of these keep their vote: in most figures, and where the number is what matters."""
-_DRAWS = 4000  # for max-t: the error on a repeat, .0034 of alpha = .05, averages out over repeats
+_DRAWS = 2000  # for max-t: the error on a repeat, .0049 of alpha = .05, averages out over repeats
 
 PUBLISHED: Mapping[str, Any] = {
     "weighting": Weighting.COUNT,

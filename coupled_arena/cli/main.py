@@ -16,7 +16,7 @@ from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.battles import battles
 from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import import_, import_scores
-from coupled_arena.cli.experiments import resample, simulate
+from coupled_arena.cli.experiments import resample
 from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
@@ -28,6 +28,7 @@ from coupled_arena.cli.reproducing import reproduce
 from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Preset
+from coupled_arena.cli.simulating import simulate
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install

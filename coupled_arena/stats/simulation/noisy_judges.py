@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coupled_arena.core.language import _
 from coupled_arena.stats.counts import (
     OUTCOMES,
     FloatArray,
@@ -88,16 +87,16 @@ class NoisyPlan:
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
         if self.models < 2:
-            raise ValueError(_("There must be two models at least."))
+            raise ValueError("There must be two models at least.")
         if self.repeats < 1 or self.seed < 0:
-            raise ValueError(_("There must be a repeat at least, and no negative seed."))
+            raise ValueError("There must be a repeat at least, and no negative seed.")
         if not self.sizes or not self.noise:
-            raise ValueError(_("Give at least one number of votes and one noise."))
+            raise ValueError("Give at least one number of votes and one noise.")
         if not all(0 <= u <= 1 for u in self.noise):
-            raise ValueError(_("The noise of a judge lies between 0 and 1."))
+            raise ValueError("The noise of a judge lies between 0 and 1.")
         if any(n < self.models**2 or alone < 0 for n, alone in self.sizes):
-            text = _("{models} models need {least} votes at least.")
-            raise ValueError(text.format(models=self.models, least=self.models**2))
+            least = self.models**2
+            raise ValueError(f"{self.models} models need {least} votes at least.")
 
 
 @dataclass(frozen=True)
@@ -165,9 +164,12 @@ class NoisyTruth:
             cells = first, second, votes[first, part], codes[first, part]
             np.add.at(labelled, cells, drawn[..., part])
         labelled[np.arange(k), np.arange(k)] = 0
-        said = np.where(np.arange(2**number) & bits[:, None], _FIRST, _TIE).astype(np.int64)
+        said = [
+            [_FIRST if code >> judge & 1 else _TIE for code in range(2**number)]
+            for judge in range(number)
+        ]
         names = tuple(f"model {i + 1}" for i in range(k))
-        return SharedComparisons(names, tuple(map(str, range(number))), labelled, said)
+        return SharedComparisons(names, tuple(map(str, range(number))), labelled, np.array(said))
 
 
 def draw_truth(rng: np.random.Generator, models: int, noise: tuple[float, ...]) -> NoisyTruth:

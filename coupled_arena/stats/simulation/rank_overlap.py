@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.counts import FloatArray, IntArray
 
 
 def rank_biased_overlap(first: FloatArray, second: FloatArray, persistence: float) -> float:
@@ -39,12 +39,12 @@ def rank_biased_overlap(first: FloatArray, second: FloatArray, persistence: floa
         raise ValueError(f"Rankings of shapes {first.shape} and {second.shape} do not compare.")
     if not 0 < persistence < 1:
         raise ValueError(f"The persistence lies between 0 and 1, not at {persistence}.")
-    depth = np.arange(1, len(first) + 1)
+    depth = np.arange(1, len(first) + 1, dtype=np.int64)
     shared = (_among_best(first, depth) * _among_best(second, depth)).sum(1) / depth
     return float((1 - persistence) * (persistence ** (depth - 1) * shared).sum())
 
 
-def _among_best(values: FloatArray, depth: FloatArray) -> FloatArray:
+def _among_best(values: FloatArray, depth: IntArray) -> FloatArray:
     """Return the probability that each is among the best d, shape (depths, k)."""
     ahead = (values[None, :] > values[:, None]).sum(1)
     tied = (values[None, :] == values[:, None]).sum(1)

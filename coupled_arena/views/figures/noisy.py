@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from coupled_arena.core.language import N_, _
 from coupled_arena.stats.simulation.noisy_judges import NoisyJudges
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.views.figures.methods import COVARIANCES, CUTOFF_NAMES
@@ -14,12 +13,12 @@ from coupled_arena.views.figures.theme import Theme, theme_for
 
 _SIGN = "\N{BLACK CIRCLE}"
 _TITLES = {
-    "coverage": N_("How often rank-sets hold the truth"),
-    "overlap": N_("How near the ranking is to the truth"),
+    "coverage": "How often rank-sets hold the truth",
+    "overlap": "How near the ranking is to the truth",
 }
 _AXES = {
-    "coverage": N_("Repeats where all rank-sets hold the true ranks"),
-    "overlap": N_("Rank-biased overlap with the true ranking"),
+    "coverage": "Repeats where all rank-sets hold the true ranks",
+    "overlap": "Rank-biased overlap with the true ranking",
 }
 _HEIGHT = 420  # pixels
 
@@ -40,31 +39,26 @@ def noisy_figure(result: NoisyJudges, measure: str, *, dark: bool = False) -> go
         wanted = 1 - plan.alpha
         figure.add_hline(y=wanted, line={"color": theme.faint, "dash": "dash", "width": 1})
     _axes(figure, result, measure, theme)
-    subtitle = _(
-        "{models} models, alpha {alpha:g}, {repeats} repeats, {cutoff}, {covariance}; bars 95%"
-    ).format(
-        models=plan.models,
-        alpha=plan.alpha,
-        repeats=result.repeats,
-        cutoff=_(CUTOFF_NAMES[plan.cutoff]),
-        covariance=_(COVARIANCES[plan.covariance]),
+    how = f"{CUTOFF_NAMES[plan.cutoff]}, {COVARIANCES[plan.covariance]}"
+    subtitle = (
+        f"{plan.models} models, alpha {plan.alpha:g}, {result.repeats} repeats, {how}; bars 95%"
     )
     marks = key_of(_SIGN, [each for each, _ranking, _noise in lines])
-    return finished(figure, _(_TITLES[measure]), subtitle, theme, height=_HEIGHT, marks=marks)
+    return finished(figure, _TITLES[measure], subtitle, theme, height=_HEIGHT, marks=marks)
 
 
 def _axes(figure: go.Figure, result: NoisyJudges, measure: str, theme: Theme) -> None:
     axis = {"gridcolor": theme.grid, "zeroline": False, "automargin": True}
     votes = [human for human, _alone in result.plan.sizes]
     figure.update_xaxes(
-        title=axis_title(_("Votes"), theme),
+        title=axis_title("Votes", theme),
         type="log",
         tickvals=votes,
         ticktext=[f"{n:,}" for n in votes],
         **axis,
     )
     figure.update_yaxes(
-        title=axis_title(_(_AXES[measure]), theme),
+        title=axis_title(_AXES[measure], theme),
         tickformat=".0%" if measure == "coverage" else ".1f",
         **axis,
     )
@@ -72,13 +66,13 @@ def _axes(figure: go.Figure, result: NoisyJudges, measure: str, theme: Theme) ->
 
 def _lines(result: NoisyJudges) -> list[tuple[Shown, Ranking, float | None]]:
     found: list[tuple[Shown, Ranking, float | None]] = [
-        (Shown(_("votes only"), "#7d8590"), Ranking.HUMAN, None)
+        (Shown("votes only", "#7d8590"), Ranking.HUMAN, None)
     ]
     for place, u in enumerate(result.plan.noise):
         colour = JUDGE_COLOURS[place % len(JUDGE_COLOURS)]
-        name = _("votes and a judge of noise {noise:g}").format(noise=u)
+        name = f"votes and a judge of noise {u:g}"
         found.append((Shown(name, colour), Ranking.PPR, u))
-        name = _("a judge of noise {noise:g} only").format(noise=u)
+        name = f"a judge of noise {u:g} only"
         found.append((Shown(name, colour, opacity=0.45, dash="dot"), Ranking.JUDGE, u))
     return found
 

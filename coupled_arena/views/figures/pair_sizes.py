@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.core.language import _
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.views.figures.rankings import finished
 from coupled_arena.views.figures.theme import shortened, theme_for
@@ -38,7 +37,7 @@ def pair_size_figure(votes: PairCounts, *, dark: bool = False) -> go.Figure:
     figure.update_xaxes(**axis, tickangle=-45, automargin=True)
     figure.update_yaxes(**axis, autorange="reversed", automargin=True)
     total = int(met.sum()) // 2
-    subtitle = _("{n:,} comparisons of {models} models").format(n=total, models=len(names))
-    title = _("How often models were compared")
+    subtitle = f"{total:,} comparisons of {len(names)} models"
+    title = "How often models were compared"
     figure = finished(figure, title, subtitle, theme, height=size + _BESIDE)
     return figure.update_layout(width=max(size + _BESIDE, _LEAST))

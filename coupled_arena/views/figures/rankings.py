@@ -26,7 +26,8 @@ _NAMES = {
     Ranking.HUMAN: N_("few votes only"),
     Ranking.PPR: N_("few votes and judge"),
 }
-_OF_SEVERAL = {Ranking.JUDGE: N_("{judge} only"), Ranking.PPR: N_("few votes and {judge}")}
+# Of the command line alone, which has no other language.
+_OF_SEVERAL = {Ranking.JUDGE: "{judge} only", Ranking.PPR: "few votes and {judge}"}
 # Different to every kind of colour blindness, and readable on light and dark paper.
 _COLOURS = {
     Ranking.BASELINE: "#7d8590",
@@ -109,7 +110,7 @@ def ranked(results: Results, votes: int, kinds: Sequence[Ranking] = ALL) -> list
         alone = kind is Ranking.JUDGE
         found += [
             Ranked(
-                _(_OF_SEVERAL[kind]).format(judge=shortened(judge)),
+                _OF_SEVERAL[kind].format(judge=shortened(judge)),
                 JUDGE_COLOURS[place % len(JUDGE_COLOURS)],
                 _PALE if alone else 1.0,
                 "dot" if alone else "solid",

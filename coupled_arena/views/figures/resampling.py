@@ -98,11 +98,7 @@ def _places(share: FloatArray, names: list[str], one: Ranked) -> go.Scatter:
 
 
 def rank_set_figure(
-    results: Results,
-    votes: int,
-    shown: Sequence[Ranking] = _SIDE_BY_SIDE,
-    *,
-    dark: bool = False,
+    results: Results, votes: int, shown: Sequence[Ranking] = _SIDE_BY_SIDE, *, dark: bool = False
 ) -> go.Figure:
     """Draw how often each model got each rank-set (figures 4, 10 to 15)."""
     result = any_of(results)
@@ -122,12 +118,10 @@ def rank_set_figure(
     for panel, model in enumerate(order):
         shares = [one.run.sets(index, model) for one in beside]
         sets = _most_frequent(shares)
+        names = [_span(*each) for each in sets]
         for one, share in zip(beside, shares, strict=True):
             figure.add_bar(
-                x=[
-                    _("{low} to {high}").format(low=low, high=high) if high > low else f"{low}"
-                    for low, high in sets
-                ],
+                x=names,
                 y=[share.get(each, 0.0) for each in sets],
                 name=one.name,
                 marker={"color": one.colour, "opacity": one.opacity},
@@ -147,6 +141,10 @@ def rank_set_figure(
         height=190 * rows + 150,
         marks=key_of(_BAR, beside),
     )
+
+
+def _span(low: int, high: int) -> str:
+    return _("{low} to {high}").format(low=low, high=high) if high > low else f"{low}"
 
 
 def _most_frequent(shares: Iterable[Mapping[tuple[int, int], float]]) -> list[tuple[int, int]]:

@@ -67,8 +67,13 @@ def votes_figure(
     shades = sample_colorscale("Viridis", [0.9 * i / len(numbers) for i in range(len(numbers))])
     several = len(judges) > 1
     names = [_("{n} votes").format(n=n) for n in numbers]
-    titles = {"subplot_titles": [shortened(judge) for judge in judges]} if several else {}
-    figure = make_subplots(1, len(judges), shared_yaxes=True, horizontal_spacing=0.03, **titles)
+    figure = make_subplots(
+        1,
+        len(judges),
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        subplot_titles=[shortened(judge) for judge in judges] if several else None,
+    )
     for place, one in enumerate(judges.values()):
         for n, name, shade in zip(numbers, names, shades, strict=True):
             line = Ranked(name, str(shade), result=one, ranking=Ranking.PPR, votes=n)

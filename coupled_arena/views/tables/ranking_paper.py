@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from coupled_arena.core.language import N_
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.simulation.noisy_judges import NoisyJudges, NoisyQuality
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
@@ -16,7 +15,7 @@ from coupled_arena.views.tables.table import Column, Table, table_of
 
 _Row = dict[str, Any]
 _JUDGE = Column[_Row](
-    "judge", str, "Whose verdicts; none of rankings by votes alone", heading=N_("Judge")
+    "judge", str, "Whose verdicts; none of rankings by votes alone", heading="Judge"
 )
 _OF_ALL = (Ranking.BASELINE, Ranking.HUMAN)  # the same whoever judges
 
@@ -69,16 +68,16 @@ def judged_rank_sets(results: Mapping[str, Resampling]) -> Table[_Row]:
 
 
 POSITIONS: tuple[Column[_Row], ...] = (
-    Column("ranking", str, "baseline, judge, human or ppr", heading=N_("Ranking")),
-    Column("human", int, "Comparisons that kept their vote", heading=N_("Votes")),
-    Column("alpha", float, "Error level", heading=N_("Alpha"), text="g"),
-    Column("model", str, "Name of the model", heading=N_("Model")),
-    Column("position", int, "Position, 1 is best", heading=N_("Position")),
+    Column("ranking", str, "baseline, judge, human or ppr", heading="Ranking"),
+    Column("human", int, "Comparisons that kept their vote", heading="Votes"),
+    Column("alpha", float, "Error level", heading="Alpha", text="g"),
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("position", int, "Position, 1 is best", heading="Position"),
     Column(
         "probability",
         float,
         "Share of the repeats whose rank-set has it",
-        heading=N_("Repeats"),
+        heading="Repeats",
         text=".1%",
     ),
 )
@@ -111,20 +110,20 @@ def judged_positions(results: Mapping[str, Resampling]) -> Table[_Row]:
 
 
 LIKELIEST: tuple[Column[_Row], ...] = (
-    Column("ranking", str, "judge, human or ppr", heading=N_("Ranking")),
-    Column("human", int, "Comparisons that kept their vote", heading=N_("Votes")),
-    Column("models", int, "How many there are", heading=N_("Models")),
+    Column("ranking", str, "judge, human or ppr", heading="Ranking"),
+    Column("human", int, "Comparisons that kept their vote", heading="Votes"),
+    Column("models", int, "How many there are", heading="Models"),
     Column(
         "other_position",
         int,
         "Models whose likeliest position is not the baseline's; the best of several as likely",
-        heading=N_("Other position"),
+        heading="Other position",
     ),
     Column(
         "other_rank_set",
         int,
         "Models whose most frequent rank-set is not the baseline's",
-        heading=N_("Other rank-set"),
+        heading="Other rank-set",
     ),
 )
 JUDGED_LIKELIEST = _with_judge(LIKELIEST)
@@ -158,12 +157,12 @@ def judged_likeliest(results: Mapping[str, Resampling]) -> Table[_Row]:
 
 
 PAIR_SIZES: tuple[Column[_Row], ...] = (
-    Column("model_a", str, "One of the models", heading=N_("Model")),
-    Column("model_b", str, "The other one", heading=N_("Other model")),
-    Column("comparisons", int, "Comparisons of the two", heading=N_("Comparisons")),
-    Column("wins_a", int, "Votes for the one", heading=N_("Won")),
-    Column("wins_b", int, "Votes for the other one", heading=N_("Lost")),
-    Column("ties", int, "Votes for neither", heading=N_("Ties")),
+    Column("model_a", str, "One of the models", heading="Model"),
+    Column("model_b", str, "The other one", heading="Other model"),
+    Column("comparisons", int, "Comparisons of the two", heading="Comparisons"),
+    Column("wins_a", int, "Votes for the one", heading="Won"),
+    Column("wins_b", int, "Votes for the other one", heading="Lost"),
+    Column("ties", int, "Votes for neither", heading="Ties"),
 )
 
 
@@ -188,9 +187,9 @@ def pair_sizes(votes: PairCounts) -> Table[_Row]:
 
 
 COMPARED: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading=N_("Model")),
-    Column("comparisons", int, "Comparisons that it took part in", heading=N_("Comparisons")),
-    Column("wins", int, "Votes for it", heading=N_("Won")),
+    Column("model", str, "Name of the model", heading="Model"),
+    Column("comparisons", int, "Comparisons that it took part in", heading="Comparisons"),
+    Column("wins", int, "Votes for it", heading="Won"),
 )
 
 
@@ -212,24 +211,24 @@ def _plus_minus(name: str) -> Any:
 
 
 NOISY: tuple[Column[NoisyQuality], ...] = (
-    Column("ranking", str, "human, judge or ppr", heading=N_("Ranking")),
-    Column("noise", float, "That of the judge, if any", heading=N_("Noise"), text="g"),
-    Column("human", int, "Comparisons with a vote", heading=N_("Votes")),
+    Column("ranking", str, "human, judge or ppr", heading="Ranking"),
+    Column("noise", float, "That of the judge, if any", heading="Noise", text="g"),
+    Column("human", int, "Comparisons with a vote", heading="Votes"),
     Column("judge_only", int, "Comparisons with a verdict alone"),
     Column(
         "coverage",
         float,
         "Share of repeats where all rank-sets contain the true ranks",
-        heading=N_("Rank-sets cover"),
+        heading="Rank-sets cover",
         text=_plus_minus("coverage"),
     ),
     Column("coverage_error", float, "Its binomial standard error"),
-    Column("size", float, "Ranks in a rank-set, mean", heading=N_("Size"), text=".3f"),
+    Column("size", float, "Ranks in a rank-set, mean", heading="Size", text=".3f"),
     Column(
         "overlap",
         float,
         "Rank-biased overlap of estimated and true win rates, mean",
-        heading=N_("Overlap"),
+        heading="Overlap",
         text=_plus_minus("overlap"),
     ),
     Column("overlap_error", float, "Its Monte-Carlo standard error"),
@@ -239,3 +238,20 @@ NOISY: tuple[Column[NoisyQuality], ...] = (
 def noisy(result: NoisyJudges) -> Table[NoisyQuality]:
     """Return how rankings with noisy judges fared against the truth."""
     return table_of(NOISY, result.qualities)
+
+
+def noisy_answer(result: NoisyJudges) -> dict[str, Any]:
+    """Return the same with its settings as JSON values."""
+    plan = result.plan
+    return {
+        "models": plan.models,
+        "noise": list(plan.noise),
+        "repeats": result.repeats,
+        "alpha": plan.alpha,
+        "persistence": plan.persistence,
+        "covariance": plan.covariance.value,
+        "weighting": plan.weighting.value,
+        "cutoff": plan.cutoff.value,
+        "seed": plan.seed,
+        "noisy": noisy(result).records(),
+    }

@@ -18,6 +18,7 @@ from coupled_arena.views.tables import (
     parting,
     protocol_rates,
     protocols,
+    ranking_paper,
     replies,
     risk,
 )
@@ -57,6 +58,13 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "explain: options": parting.PARTING,
     "reproduce: items": papers.LISTED,
     "reproduce: beside the published numbers": papers.PUBLISHED,
+    "reproduce: rankings by judge": ranking_paper.JUDGED_RANKINGS,
+    "reproduce: rank-sets by judge": ranking_paper.JUDGED_RANK_SETS,
+    "reproduce: positions by judge": ranking_paper.JUDGED_POSITIONS,
+    "reproduce: what is likeliest, by judge": ranking_paper.JUDGED_LIKELIEST,
+    "reproduce: compared pairs": ranking_paper.PAIR_SIZES,
+    "reproduce: compared models": ranking_paper.COMPARED,
+    "reproduce: noisy judges": ranking_paper.NOISY,
     "flat table of votes": flat.FLAT,
     "replies of `generate` in Python": replies.REPLIES,
 }

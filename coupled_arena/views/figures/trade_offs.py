@@ -25,7 +25,7 @@ from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Theme, key, shortened, theme_for
 
 _SIGN = "\N{BLACK CIRCLE}"
-_HEIGHT = 480  # pixels
+_HEIGHT, _ASIDE = 480, 8  # pixels
 
 
 class Agreement(StrEnum):
@@ -138,7 +138,8 @@ def _trade_off(
         rangemode="tozero",
         **axis,
     )
-    figure.update_yaxes(**axis)
+    # Dots at 0% would otherwise lie on the numbers.
+    figure.update_yaxes(ticks="outside", ticklen=_ASIDE, tickcolor="rgba(0,0,0,0)", **axis)
     figure.update_layout(yaxis={"title": axis_title(_("Ranks left possible, mean"), theme)})
     title = _("Narrow and right: lower right")
     return finished(figure, title, subtitle, theme, height=_HEIGHT, marks=marks)

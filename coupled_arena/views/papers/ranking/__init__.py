@@ -84,7 +84,14 @@ RANKING = Paper(
                 published.NOT_SIX: 0.0,
             },
         ),
-        *(Item(f"figure-{number}", _SETS, Needs.VERDICTS, structure) for number in range(10, 16)),
+        Item(
+            "figure-10",
+            _SETS,
+            Needs.VERDICTS,
+            structure,
+            published.other_positions({"llm gpt-4": 7, "llm claude-3": 7}, published.OTHER_SET),
+        ),
+        *(Item(f"figure-{number}", _SETS, Needs.VERDICTS, structure) for number in range(11, 16)),
         Item(
             "table-1",
             "The models",

@@ -117,14 +117,15 @@ def synthetic(measure: str) -> Mapping[str, float]:
 
 
 OTHER_POSITION = "models with another likeliest position than the baseline"
+OTHER_SET = "models with another most frequent rank-set than the baseline"
 NOT_SIX = "alpaca-13b, position 6, ppr gpt-4"
 
 
-def other_positions(stated: Mapping[str, int]) -> Mapping[str, float]:
-    """Return of how many models the likeliest position is another one, by method."""
-    return {elsewhere(method): float(models) for method, models in stated.items()}
-
-
-def elsewhere(method: str) -> str:
+def elsewhere(method: str, what: str = OTHER_POSITION) -> str:
     """Return what the number of models is called that a method puts elsewhere."""
-    return f"{method}: {OTHER_POSITION}"
+    return f"{method}: {what}"
+
+
+def other_positions(stated: Mapping[str, int], what: str = OTHER_POSITION) -> Mapping[str, float]:
+    """Return how many models each method puts elsewhere."""
+    return {elsewhere(method, what): float(models) for method, models in stated.items()}

@@ -95,12 +95,11 @@ def _structure_figures(results: Results) -> Iterator[tuple[str, go.Figure]]:
 
 
 def _structure_values(results: Results) -> dict[str, float]:
-    values = {
-        published.elsewhere(_method(row["row"]["ranking"], row["judge"])): float(
-            row["row"]["other_position"]
-        )
-        for row in judged_likeliest(results).rows
-    }
+    values: dict[str, float] = {}
+    for row in judged_likeliest(results).rows:
+        found, method = row["row"], _method(row["row"]["ranking"], row["judge"])
+        values[published.elsewhere(method)] = float(found["other_position"])
+        values[published.elsewhere(method, published.OTHER_SET)] = float(found["other_rank_set"])
     for row in judged_positions(results).rows:
         place = row["row"]
         if place["ranking"] is Ranking.PPR:

@@ -102,7 +102,8 @@ def test_figures_are_pages_of_their_own(call, db, tmp_path):
     assert code == 0
     pages = [Path(path) for path in json.loads(out)["plots"] if path.endswith(".html")]
     assert {page.stem for page in pages} == {
-        *("size-against-intersection", "positions", "rank-sets", "by-number-of-votes")
+        *("size-against-intersection", "size-against-coverage", "positions"),
+        *("rank-sets", "by-number-of-votes"),
     }
     for page in pages:
         text = page.read_text()
@@ -132,6 +133,48 @@ def test_some_sizes_can_be_chosen(call, db):
     code, out, err = call("resample", "--db", db, "--total", 600, "--repeats", 2, "--json")
     assert code == 0, err
     assert (json.loads(out)["total"], json.loads(out)["human"]) == (600, [120])
+
+
+def test_simulate_takes_several_numbers_of_votes(call):
+    size = ["--models", 3, "--judge-only", 300, "--repeats", 4, "--cutoff", "bonferroni", "--json"]
+    code, out, err = call("simulate", *size, "--human", "60,120")
+    assert code == 0, err
+    several = json.loads(out)["simulations"]
+    for n, one in zip((60, 120), several, strict=True):
+        assert one == json.loads(call("simulate", *size, "--human", n)[1])
+    code, out, _ = call("simulate", *size[:-1], "--human", "60,120")
+    assert code == 0
+    assert "60 votes\nRanking" in out
+
+
+def test_simulate_with_judges_that_are_off(call):
+    size = ["--models", 3, "--human", "60,120", "--judge-only", 300, "--judge-noise", "0.05,0.3"]
+    code, out, err = call("simulate", *size, "--repeats", 4, "--json")
+    assert code == 0, err
+    found = [(one["human"], one["ranking"], one["noise"]) for one in json.loads(out)["noisy"]]
+    rankings = [("human", None), *((r, u) for u in (0.05, 0.3) for r in ("judge", "ppr"))]
+    assert found == [(n, *one) for n in (60, 120) for one in rankings]
+    code, out, _ = call("simulate", *size, "--repeats", 4)
+    assert code == 0
+    assert "Overlap" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--human", ""], "--human needs a number"),
+        (["--human", "60,120", "--watch", 20], "one number to --human"),
+        (["--judge-noise", "0.1", "--ties", 0.3], "leave out --ties"),
+        (["--judge-noise", "0.1", "--watch", 20], "leave out --ties"),
+        (["--judge-noise", "2"], "between 0 and 1"),
+        (["--judge-noise", "0.1", "--human", 8], "25 votes at least"),
+    ],
+)
+def test_simulate_says_what_does_not_go_together(call, options, told):
+    code, _, err = call("simulate", *options)
+    assert code == 1
+    assert told in err
+    assert len(err.splitlines()) == 1
 
 
 def test_simulate_counts_coverage(call):

@@ -224,6 +224,10 @@ def test_json_without_a_store(answer):
     assert shared < set(watched)
     own = {key: value for key, value in watched.items() if key not in shared}
     check_keys("simulate watched json", [own])
+    noisy = answer("simulate", "--repeats", "1", "--human", "100", "--judge-noise", "0.1")
+    check_keys("simulate noisy json", [noisy])
+    several = answer("simulate", "--repeats", "1", "--human", "100,200")
+    check_keys("simulate json", several["simulations"])
 
 
 def test_json_of_transfers(answer, db, tmp_path, monkeypatch):

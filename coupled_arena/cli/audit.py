@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -20,6 +21,8 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
+    from coupled_arena.analysis.audit.read import AuditEstimates
+    from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
 
 Judge = Annotated[str | None, typer.Option(help="The judge; needed where there are several.")]
@@ -47,34 +50,111 @@ def audit(
         typer.Option(help="People's votes, or a benchmark's scores of graded answers."),
     ] = "votes",
     metric: Annotated[str | None, typer.Option(help="Which benchmark, where several.")] = None,
+    key_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="This model's answers to a benchmark are the judge's key."
+        ),
+    ] = None,
+    majority: Annotated[
+        bool,
+        typer.Option("--majority", help="Of several voters on two answers, most count as one."),
+    ] = False,
+    table: Annotated[
+        Path | None, typer.Option(help="Grades from elsewhere: model, prompt, truth, judge.")
+    ] = None,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
     """Say what a judge's verdicts are worth beside people's votes, model by model.
 
-    With --truth benchmark: what its grades of single answers are worth beside the benchmark's key.
+    With --truth benchmark: what its grades of single answers are worth beside the benchmark's key;
+    with --key-from MODEL what that model's answers are worth as a key.
     """
-    settings = load_settings(config, db=db)
     check_level(alpha)
-    if truth == "benchmark" and ties == "drop":
-        raise ArenaError("--ties is about votes: leave it out with --truth benchmark.")
-    from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_estimates
     from coupled_arena.analysis.audit.result import audit as audited
-    from coupled_arena.analysis.audit.result import read_audit
-    from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.tables.audit import audit_answer, audit_text
 
-    with reading(settings) as store:
-        if truth == "benchmark":
-            judge = judge or only_grader(store)
-        selection = _selection(store, judge, mode, models, category, language)
-        report = (
-            audited(read_benchmark_estimates(store, selection, metric), alpha)
-            if truth == "benchmark"
-            else read_audit(store, selection, Ties(ties), alpha)
-        )
+    graded = truth == "benchmark" or key_from is not None or table is not None
+    if graded and ties == "drop":
+        raise ArenaError("--ties is about votes: leave it out where single answers are graded.")
+    if graded and majority:
+        raise ArenaError("--majority is about votes: leave it out where single answers are graded.")
+    if table is not None:
+        _check_table(db, truth, mode, language, metric, key_from)
+        estimates = _of_table(table, judge, models, category)
+    else:
+        with reading(load_settings(config, db=db)) as store:
+            if graded:
+                judge = _grader(store, judge, key_from)
+            selection = _selection(store, judge, mode, models, category, language)
+            if graded:
+                estimates = _of_benchmark(store, selection, metric, by_key=key_from is not None)
+            else:
+                estimates = _of_votes(store, selection, ties, majority=majority)
+    report = audited(estimates, alpha)
     show(audit_answer(report), as_json, lambda: audit_text(report))
+
+
+def _check_table(
+    db: Path | None,
+    truth: str,
+    mode: str,
+    language: str | None,
+    metric: str | None,
+    key_from: str | None,
+) -> None:
+    of_stores = {
+        "--db": db,
+        "--truth": None if truth == "votes" else truth,
+        "--mode": None if mode == "all" else mode,
+        "--language": language,
+        "--metric": metric,
+        "--key-from": key_from,
+    }
+    if given := [option for option, value in of_stores.items() if value is not None]:
+        raise ArenaError(f"{given[0]} is about a store: leave it out with --table.")
+
+
+def _of_table(
+    table: Path, judge: str | None, models: str | None, category: str | None
+) -> AuditEstimates:
+    from coupled_arena.analysis.audit.tables import read_grades, table_estimates
+
+    chosen = listed(models) if models else None
+    return table_estimates(read_grades(table), str(table), judge, chosen, category)
+
+
+def _grader(store: Store, judge: str | None, key_from: str | None) -> str:
+    from coupled_arena.analysis.audit.benchmark import only_grader
+
+    if key_from is None:
+        return judge or only_grader(store)
+    if judge is not None:
+        raise ArenaError("A judge has graded, or a model's answers are the key: leave one out.")
+    return key_from
+
+
+def _of_benchmark(
+    store: Store, selection: Selection, metric: str | None, *, by_key: bool
+) -> AuditEstimates:
+    from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
+    from coupled_arena.analysis.audit.keys import read_key_estimates
+
+    read = read_key_estimates if by_key else read_benchmark_estimates
+    return read(store, selection, metric)
+
+
+def _of_votes(store: Store, selection: Selection, ties: str, *, majority: bool) -> AuditEstimates:
+    from coupled_arena.analysis.audit.majority import majority_store
+    from coupled_arena.analysis.audit.read import read_audit_estimates
+    from coupled_arena.stats.judges.model_counts import Ties
+
+    if not majority:
+        return read_audit_estimates(store, selection, Ties(ties))
+    with majority_store(store, selection) as (merged, chosen):
+        return read_audit_estimates(merged, chosen, Ties(ties))
 
 
 def plan(

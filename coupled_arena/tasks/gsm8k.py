@@ -56,6 +56,10 @@ class Gsm8k(Task):
         right = number is not None and Fraction(number) == Fraction(item.reference)
         return Graded(float(right), number)
 
+    def key(self, read: str) -> str:
+        """Return the number in lowest terms."""
+        return str(Fraction(read))
+
 
 def numbers(text: str) -> list[str]:
     """Return the numbers in a text in their order, as ``Fraction`` reads them."""

@@ -79,6 +79,10 @@ class HumanEval(Task):
         note = ": ".join(filter(None, (ran.outcome.value, ran.reason)))
         return Graded(float(ran.outcome is ProgramResult.PASSED), code, note)
 
+    def key(self, read: str) -> str:  # noqa: ARG002 (whatever it is)
+        """Refuse: two programs are equal or not by their tests alone."""
+        raise TaskError("Answers to humaneval are programs: one of them is no key to the others.")
+
     def score_all(self, answers: Iterable[tuple[Item, str]]) -> Iterator[Graded]:
         """Yield the scores of some answers in their order, several programs at a time."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -46,6 +46,10 @@ class Quiz(Task):
         right = answer is not None and Fraction(answer) == Fraction(item.reference)
         return Graded(float(right), answer)
 
+    def key(self, read: str) -> str:
+        """Return a choice as it is, a number in lowest terms."""
+        return str(Fraction(read)) if read_number(read) == read else read
+
 
 def read_choice(reply: str, choices: tuple[str, ...]) -> str | None:
     """Return the choice that a reply names first, whole words only, or None."""

@@ -88,6 +88,16 @@ class Task(ABC):
             This machine cannot score the answers.
         """
 
+    def key(self, read: str) -> str:
+        """Return an answer, as it was read, in the one form that all its equals have.
+
+        Raises
+        ------
+        TaskError
+            Answers of this task cannot be told equal.
+        """
+        return read
+
     def score_all(self, answers: Iterable[tuple[Item, str]]) -> Iterator[Graded]:
         """Yield the scores of some answers in their order, each as soon as it is known."""
         return (self.score(item, reply) for item, reply in answers)

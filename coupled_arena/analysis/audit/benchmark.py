@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.audit.read import AuditEstimates, influences
+from coupled_arena.analysis.audit.graded import graded_estimates
+from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
-from coupled_arena.core.records import Mode
-from coupled_arena.stats.counts import OUTCOMES
-from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
-from coupled_arena.stats.judges.model_counts import Ties
-from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import grades
 from coupled_arena.store.queries.comparisons import Selection, model_numbers
-from coupled_arena.store.queries.judge_biases import Lengths, Orders
 from coupled_arena.store.tables import scores
 
 
@@ -54,35 +49,10 @@ def read_benchmark_estimates(
             text = _("{judge} has graded no answers. Who has: {known}.")
             raise StoreError(text.format(judge=selection.judge, known=known))
         rows = grades.answers(cursor, selection, benchmark)
-        orders = Orders(0, 0, 0, grades.unreadable(cursor, selection.judge or ""), 0, 0, 0, 0)
+        unreadable = grades.unreadable(cursor, selection.judge or "")
         cursor.execute("commit")
     answers, silent = _answers(rows)
-    table = Agreement.of(answers.own, Ties.LOSS)
-    means = PoweredMeans.of_sample(answers, Ties.LOSS)
-    gram = answers.cluster_gram(means.human_influence, means.judge_influence)
-    means = means.clustered(gram, answers.prompts)
-    bias, rho = influences(table, Ties.LOSS)
-    squares = np.diag(answers.cluster_gram(bias, rho)) * means.inflation
-    outcomes = np.zeros((len(OUTCOMES), len(OUTCOMES)), dtype=np.int64)
-    outcomes[:2, :2] = answers.own.labelled.sum(0)[:2, :2]
-    return AuditEstimates(
-        selection=selection,
-        ties=Ties.LOSS,
-        benchmark=benchmark,
-        judged=None,
-        votes=None,
-        outcomes=outcomes,
-        alone=0,
-        tables={Ties.LOSS: table},
-        means=means,
-        bias_variance=np.split(squares, 2)[0],
-        rho_variance=np.split(squares, 2)[1],
-        silent=silent,
-        orders=orders,
-        lengths=Lengths(0, 0, 0, 0),
-        mixed=(selection.mode or Mode.UNKNOWN,),
-        version=version,
-    )
+    return graded_estimates(answers, selection, benchmark, silent, unreadable, version)
 
 
 def only_grader(store: Store) -> str:
@@ -118,5 +88,13 @@ def _answers(rows: Mapping[str, Any]) -> tuple[GradedAnswers, tuple[str, ...]]:
         prompt=column("prompt_no"),
         right=column("right"),
         called_right=column("called_right"),
+        probability=_told(rows["probability"], graded),
     )
     return answers, tuple(silent)
+
+
+def _told(probability: np.ma.MaskedArray[Any, Any], graded: np.ndarray) -> np.ndarray | None:
+    """Return the probabilities of the graded answers; None unless the judge told all of them."""
+    if np.ma.getmaskarray(probability)[graded].any() or not graded.any():
+        return None
+    return np.asarray(probability)[graded].astype(np.float64)

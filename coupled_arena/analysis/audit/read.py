@@ -15,6 +15,7 @@ from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.judges.agreement import Agreement
+from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence, Ties
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.database import Store
@@ -64,6 +65,8 @@ class AuditEstimates:
         The modes that the comparisons come from.
     version : tuple of int
         `Store.version` before anything was read.
+    answers : GradedAnswers or None
+        Those that a benchmark's key is held against one by one.
     """
 
     selection: Selection
@@ -82,6 +85,7 @@ class AuditEstimates:
     lengths: Lengths
     mixed: tuple[Mode, ...]
     version: tuple[int, ...]
+    answers: GradedAnswers | None = None
 
     @property
     def truth(self) -> Truth:

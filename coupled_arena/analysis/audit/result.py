@@ -15,6 +15,7 @@ from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
 from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.judges.soft import SoftMean, soft_means
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -108,6 +109,9 @@ class Audit:
         and apart from it.
     first_by_people : float or None
         Share of these comparisons that the answer shown first wins.
+    soft : tuple of SoftMean
+        The models in the same order with the judge's probabilities in place of its grades; nothing
+        where it told none.
     board_explained : float or None
         Share of the variance of the leaderboard's win rates, by people's votes, that verdicts
         without end would remove; a board keeps ties. None without votes, as of a benchmark.
@@ -124,6 +128,7 @@ class Audit:
     row_agreement_strict: float | None
     first_by_people: float | None
     board_explained: float | None
+    soft: tuple[SoftMean, ...] = ()
 
     @property
     def board_tau_max(self) -> float | None:
@@ -191,7 +196,18 @@ def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
         smallest_gap=min(gaps, default=None),
         **_shares(estimates),
         board_explained=_on_board(estimates),
+        soft=_soft(estimates, models, alpha),
     )
+
+
+def _soft(
+    estimates: AuditEstimates, models: tuple[ModelAudit, ...], alpha: float
+) -> tuple[SoftMean, ...]:
+    answers = estimates.answers
+    if answers is None or answers.probability is None:
+        return ()
+    found = {mean.model: mean for mean in soft_means(answers, alpha)}
+    return tuple(found[row.model] for row in models)
 
 
 def _models(estimates: AuditEstimates, alpha: float) -> list[ModelAudit]:

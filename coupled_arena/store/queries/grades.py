@@ -23,7 +23,9 @@ def graders(cursor: Cursor) -> list[str]:
 
 _ANSWERS = """
 with newest as (
-    select answer_key, arg_max(correct, seq) filter (correct is not null) as correct
+    select answer_key, arg_max(
+        {'correct': correct, 'probability': probability}, seq
+    ) filter (correct is not null) as grade
     from grades
     where judge = $judge
     group by all
@@ -31,7 +33,8 @@ with newest as (
 select
     model, battle_no, prompt_no,
     (score = 1)::integer as right,
-    correct::integer as called_right
+    grade.correct::integer as called_right,
+    if(grade.correct, grade.probability, 1 - grade.probability) as probability
 from benchmark_answers
 join battles using (battle)
 join prompt_keys using (battle)
@@ -53,17 +56,52 @@ def answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping[str, A
     -------
     mapping of str to ndarray, shape (n,)
         ``model``, ``battle_no``, ``prompt_no``, ``right`` (1 for a full score, else 0), and
-        ``called_right``, masked where the judge gave no readable grade.
+        ``called_right``, masked where the judge gave no readable grade; ``probability``, that the
+        judge gives to the answer's being right, masked where the server told none.
     """
-    values = {
-        "judge": selection.judge,
+    values = {"judge": selection.judge, **_chosen(selection, metric)}
+    return cursor.execute(_ANSWERS, values).fetchnumpy()
+
+
+_READ = """
+select
+    model, battle_no, prompt_no,
+    (scores.score = 1)::integer as right,
+    scores.answer as read
+from benchmark_answers
+join scores using (battle, place, metric)
+join battles using (battle)
+join prompt_keys using (battle)
+join prompts using (prompt_key)
+where metric = $metric
+    and ($mode is null or mode = $mode)
+    and ($models is null or list_contains($models, model))
+    and ($category is null or category = $category)
+    and ($language is null or language = $language)
+order by battle_no, place
+"""
+
+
+def read_answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping[str, Any]:
+    """Return the answers that a benchmark has scored, as it has read them.
+
+    Returns
+    -------
+    mapping of str to ndarray, shape (n,)
+        ``model``, ``battle_no``, ``prompt_no``, ``right`` (1 for a full score, else 0), and
+        ``read``, masked where no answer was found in the reply. Oldest battles first.
+    """
+    return cursor.execute(_READ, _chosen(selection, metric)).fetchnumpy()
+
+
+def _chosen(selection: Selection, metric: str) -> dict[str, Any]:
+    return {
         "metric": metric,
         "mode": selection.mode and selection.mode.value,
         "models": selection.models and list(selection.models),
         "category": selection.category,
         "language": selection.language,
     }
-    return cursor.execute(_ANSWERS, values).fetchnumpy()
 
 
 def unreadable(cursor: Cursor, judge: str) -> int:

@@ -50,6 +50,10 @@ def reproduce(
         typer.Option(metavar="NAME=FILE", help="A judge's verdicts on them; may be given again."),
     ] = None,
     judge: Annotated[str | None, typer.Option(help="Only these judges: A[,B...].")] = None,
+    key_from: Annotated[
+        str | None,
+        typer.Option(metavar="MODELS", help="Judges whose own answers to a benchmark are the key."),
+    ] = None,
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     metrics: Annotated[str | None, typer.Option(help="Only these metrics: a,b.")] = None,
     lower_is_better: Annotated[
@@ -98,6 +102,7 @@ def reproduce(
     chosen = PaperSettings(
         models=listed(models) if models else None,
         judges=listed(judge or ""),
+        key_from=listed(key_from or ""),
         metrics=listed(metrics or ""),
         lower_is_better=listed(lower_is_better or ""),
         category=category,
@@ -113,7 +118,7 @@ def reproduce(
     place = Place(out, _formats(figures), fingerprint([*data.files, *(scores or [])]), again)
     with ExitStack() as stack:
         open_store = cache(lambda: stack.enter_context(data.open()))
-        source = PaperSource(chosen, open_store, tuple(scores or ()))
+        source = PaperSource(chosen, open_store, tuple(scores or ()), data.there)
         if one is None:
             _whole(of, source, place, as_json=as_json)
         else:
@@ -131,6 +136,10 @@ class _Data:
     @property
     def files(self) -> list[Path]:
         return [self.votes, *self.verdicts.values()] if self.votes else [self.settings.db]
+
+    @property
+    def there(self) -> bool:
+        return self.votes is not None or self.settings.db.exists()
 
     def open(self) -> Store:
         from coupled_arena.analysis.papers.files import store_of_files

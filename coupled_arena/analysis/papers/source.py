@@ -23,6 +23,8 @@ class PaperSettings:
         Only these models, in this order.
     judges : tuple of str
         Judges whose verdicts or grades count; without any, all of the data.
+    key_from : tuple of str
+        Models whose answers to a benchmark are a judge's key.
     metrics, lower_is_better : tuple of str
         Metrics to look at, all of the data if none; those of which less is better.
     category : str or None
@@ -41,6 +43,7 @@ class PaperSettings:
 
     models: tuple[str, ...] | None = None
     judges: tuple[str, ...] = ()
+    key_from: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     lower_is_better: tuple[str, ...] = ()
     category: str | None = None
@@ -70,6 +73,8 @@ class PaperSource:
         Opens the store for reading; asked once, when something first needs it.
     scores : tuple of Path
         Tables of scores, or logs of other tools; without any, the scores are those of the store.
+    has_store : bool
+        Whether there is a store to open: some items are simulated without one.
     track : callable
         Shows how far a loop of repeats is.
     """
@@ -77,6 +82,7 @@ class PaperSource:
     settings: PaperSettings
     open_store: Callable[[], Store]
     scores: tuple[Path, ...] = ()
+    has_store: bool = True
     track: Track = iter
 
     @cached_property

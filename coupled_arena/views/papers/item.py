@@ -25,6 +25,7 @@ class Needs(StrEnum):
     VERDICTS = "votes, and verdicts of a judge: a store, or --votes and --verdicts"
     SCORES = "scores of the same prompts by one metric or several: --scores, or a store"
     GRADES = "answers of a benchmark that a judge has graded: a store, or --scores"
+    GRADES_IF_ANY = "answers of a benchmark, as above; without any it is simulated"
     NOTHING = "nothing: it is simulated"
 
 

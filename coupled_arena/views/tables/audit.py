@@ -199,10 +199,10 @@ def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Differ
 
 
 AUDIT_SOFT: tuple[Column[SoftMean], ...] = (
-    Column("model", str, "Name of the model", heading="model"),
-    Column("n", int, "Answers with the truth and a probability", heading="both"),
-    Column("judge_only", int, "Answers with a probability alone", heading="probability alone"),
-    Column("b", float, "Share of right answers", heading="b", text=".1%"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("n", int, "Answers with the truth and a probability", heading=N_("Both")),
+    Column("judge_only", int, "Answers with a probability alone", heading=N_("Verdict alone")),
+    Column("b", float, "Share of right answers", heading=N_("b"), text=".1%"),
     Column("judge_score", float, "Mean probability that the judge gives", text=".1%"),
     Column("rho", float, "Correlation of truth and probability"),
     Column(
@@ -216,14 +216,14 @@ AUDIT_SOFT: tuple[Column[SoftMean], ...] = (
         "tau",
         float,
         "Checked answers that one is worth with the probabilities there are",
-        heading="worth now",
+        heading=N_("Vote worth now"),
         text=".2f",
     ),
     Column(
         "tau_max",
         float,
         "Checked answers that one is worth with probabilities without end",
-        heading="at most",
+        heading=N_("At most"),
         text=".2f",
     ),
     Column(

@@ -10,6 +10,7 @@ from coupled_arena.api.checks import (
     check_level,
     check_names,
     check_store,
+    is_frame,
     one_of,
     only_judge,
     selected,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def audit(
-    store: ArenaStore,
+    store: ArenaStore | pd.DataFrame,
     *,
     judge: str | None = None,
     ties: Literal["loss", "drop"] = "loss",
@@ -40,12 +41,18 @@ def audit(
     language: str | None = None,
     truth: Literal["votes", "benchmark"] = "votes",
     metric: str | None = None,
+    key_from: str | None = None,
+    majority: bool = False,
 ) -> Result[Audit]:
     """Say what a judge's verdicts are worth beside people's votes, model by model.
 
     Parameters
     ----------
-    store : ArenaStore
+    store : ArenaStore or DataFrame
+        A DataFrame has a row for each grade of a single answer: columns ``model``, ``prompt``,
+        ``truth`` and ``judge`` (1 or 0, or answers, with the model's in ``answer``), and perhaps
+        ``judge_name``, ``probability`` and ``category``. Of the settings `judge`, `alpha`,
+        `models` and `category` concern it.
     judge : str, optional
         Needed where the store has several.
     ties : {"loss", "drop"}
@@ -59,53 +66,53 @@ def audit(
         "benchmark": its grades of single answers beside the benchmark's key.
     metric : str, optional
         Which benchmark, where the store has several.
+    key_from : str, optional
+        A model whose answers to a benchmark are the judge's key.
+    majority : bool
+        Whether most of several voters on the same two answers count as one.
 
     Returns
     -------
     Result
-        Tables: "models" and "differences".
+        Tables: "models" and "differences", and "soft" where the judge told probabilities.
 
     Raises
     ------
     ArenaError
-        The store cannot be read, does not know a name, or a setting is out of range.
+        The store or table cannot be read, does not know a name, or a setting is out of range.
     """
     check_level(alpha)
-    from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_estimates
+    from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
     from coupled_arena.analysis.audit.read import Truth
     from coupled_arena.analysis.audit.result import audit as audited
-    from coupled_arena.analysis.audit.result import read_audit
+    from coupled_arena.analysis.audit.tables import table_estimates
     from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.tables import audit as tables
 
-    counted = one_of(Ties, "ties", ties)
-    against = one_of(Truth, "truth", truth)
-    if against is Truth.BENCHMARK and counted is Ties.DROP:
-        raise ArenaError('ties is about votes: leave it out with truth="benchmark".')
-    with check_store(store).reading() as opened:
-        if against is Truth.BENCHMARK:
-            judge = judge or only_grader(opened)
-        judge = judge or only_judge(opened)
-        selection = selection_of(mode, judge, models, category, language)
-        found = (
-            audited(read_benchmark_estimates(opened, selection, metric), alpha)
-            if against is Truth.BENCHMARK
-            else read_audit(opened, selection, counted, alpha)
-        )
-    settings = {
-        **selected(selection),
+    counted, against = one_of(Ties, "ties", ties), one_of(Truth, "truth", truth)
+    choice = AuditChoice(counted, against, metric, key_from, majority)
+    wanted = selection_of(mode, judge, models, category, language)
+    if is_frame(store):
+        if choice != AuditChoice() or wanted.mode or wanted.language:
+            raise ArenaError("Of a table only judge, alpha, models and category can be chosen.")
+        estimates = table_estimates(store, "the table", judge, wanted.models, category)
+    else:
+        with check_store(store).reading() as opened:
+            estimates = read_chosen(opened, wanted, choice, only_judge)
+    found = audited(estimates, alpha)
+    shown = {
+        **selected(estimates.selection),
         "truth": truth,
-        "metric": found.estimates.benchmark,
+        "metric": estimates.benchmark,
+        "key_from": key_from,
         "ties": ties,
+        "majority": majority,
         "alpha": alpha,
     }
-    return Result(
-        f"Audit of {found.judge}",
-        found,
-        settings,
-        {"models": tables.audit_models(found), "differences": tables.audit_differences(found)},
-        tables.audit_answer(found),
-    )
+    frames = {"models": tables.audit_models(found), "differences": tables.audit_differences(found)}
+    if found.soft:
+        frames["soft"] = tables.audit_soft(found)
+    return Result(f"Audit of {found.judge}", found, shown, frames, tables.audit_answer(found))
 
 
 def agreement(

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from enum import StrEnum
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
@@ -58,6 +58,13 @@ def check_frame(frame: Any, what: str) -> pd.DataFrame:
             f"{what} is a pandas DataFrame, as pd.read_csv returns it, not {type(frame).__name__}."
         )
     return frame
+
+
+def is_frame(given: Any) -> TypeGuard[pd.DataFrame]:
+    """Return whether something is a DataFrame, where a store may be given, too."""
+    import pandas as pd
+
+    return isinstance(given, pd.DataFrame)
 
 
 def check_names(names: Sequence[str] | None) -> tuple[str, ...] | None:

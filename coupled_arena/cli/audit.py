@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,7 +23,7 @@ from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.read import AuditEstimates
-    from coupled_arena.store.database import Store
+    from coupled_arena.core.settings import Settings
     from coupled_arena.store.queries.comparisons import Selection
 
 Judge = Annotated[str | None, typer.Option(help="The judge; needed where there are several.")]
@@ -76,44 +77,30 @@ def audit(
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.views.tables.audit import audit_answer, audit_text
 
-    graded = truth == "benchmark" or key_from is not None or table is not None
-    if graded and ties == "drop":
-        raise ArenaError("--ties is about votes: leave it out where single answers are graded.")
-    if graded and majority:
-        raise ArenaError("--majority is about votes: leave it out where single answers are graded.")
     if table is not None:
-        _check_table(db, truth, mode, language, metric, key_from)
+        _check_table(
+            {
+                **{"--db": db, "--mode": mode != "all", "--language": language},
+                **{"--ties": ties != "loss", "--majority": majority},
+                **{"--truth": truth != "votes", "--metric": metric, "--key-from": key_from},
+            }
+        )
         estimates = _of_table(table, judge, models, category)
     else:
-        with reading(load_settings(config, db=db)) as store:
-            if graded:
-                judge = _grader(store, judge, key_from)
-            selection = _selection(store, judge, mode, models, category, language)
-            if graded:
-                estimates = _of_benchmark(store, selection, metric, by_key=key_from is not None)
-            else:
-                estimates = _of_votes(store, selection, ties, majority=majority)
+        estimates = _of_store(
+            load_settings(config, db=db),
+            _selection(judge, mode, models, category, language),
+            {
+                **{"ties": ties, "truth": truth, "metric": metric},
+                **{"key_from": key_from, "majority": majority},
+            },
+        )
     report = audited(estimates, alpha)
     show(audit_answer(report), as_json, lambda: audit_text(report))
 
 
-def _check_table(
-    db: Path | None,
-    truth: str,
-    mode: str,
-    language: str | None,
-    metric: str | None,
-    key_from: str | None,
-) -> None:
-    of_stores = {
-        "--db": db,
-        "--truth": None if truth == "votes" else truth,
-        "--mode": None if mode == "all" else mode,
-        "--language": language,
-        "--metric": metric,
-        "--key-from": key_from,
-    }
-    if given := [option for option, value in of_stores.items() if value is not None]:
+def _check_table(of_stores: Mapping[str, object]) -> None:
+    if given := [option for option, value in of_stores.items() if value]:
         raise ArenaError(f"{given[0]} is about a store: leave it out with --table.")
 
 
@@ -126,35 +113,14 @@ def _of_table(
     return table_estimates(read_grades(table), str(table), judge, chosen, category)
 
 
-def _grader(store: Store, judge: str | None, key_from: str | None) -> str:
-    from coupled_arena.analysis.audit.benchmark import only_grader
-
-    if key_from is None:
-        return judge or only_grader(store)
-    if judge is not None:
-        raise ArenaError("A judge has graded, or a model's answers are the key: leave one out.")
-    return key_from
-
-
-def _of_benchmark(
-    store: Store, selection: Selection, metric: str | None, *, by_key: bool
-) -> AuditEstimates:
-    from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
-    from coupled_arena.analysis.audit.keys import read_key_estimates
-
-    read = read_key_estimates if by_key else read_benchmark_estimates
-    return read(store, selection, metric)
-
-
-def _of_votes(store: Store, selection: Selection, ties: str, *, majority: bool) -> AuditEstimates:
-    from coupled_arena.analysis.audit.majority import majority_store
-    from coupled_arena.analysis.audit.read import read_audit_estimates
+def _of_store(settings: Settings, selection: Selection, asked: Mapping[str, Any]) -> AuditEstimates:
+    from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
+    from coupled_arena.analysis.audit.read import Truth
     from coupled_arena.stats.judges.model_counts import Ties
 
-    if not majority:
-        return read_audit_estimates(store, selection, Ties(ties))
-    with majority_store(store, selection) as (merged, chosen):
-        return read_audit_estimates(merged, chosen, Ties(ties))
+    kinds = {"ties": Ties(asked["ties"]), "truth": Truth(asked["truth"])}
+    with reading(settings) as store:
+        return read_chosen(store, selection, AuditChoice(**{**asked, **kinds}), only_judge)
 
 
 def plan(
@@ -208,7 +174,7 @@ def plan(
         price=price,
     )
     with reading(settings) as store:
-        selection = _selection(store, judge, mode, None, category, language)
+        selection = _selection(judge or only_judge(store), mode, None, category, language)
         made = (
             plan_interval(read_audit_estimates(store, selection, Ties(ties)), question)
             if against is None
@@ -218,7 +184,6 @@ def plan(
 
 
 def _selection(
-    store: Any,
     judge: str | None,
     mode: str,
     models: str | None,
@@ -229,7 +194,7 @@ def _selection(
     from coupled_arena.store.queries.comparisons import Selection
 
     return Selection(
-        judge=judge or only_judge(store),
+        judge=judge,
         mode=None if mode == "all" else Mode(mode),
         models=listed(models) if models else None,
         category=category,

@@ -41,6 +41,7 @@ from coupled_arena.views.tables import (
     parting,
     risk,
 )
+from coupled_arena.views.tables import judges as judge_tables
 from coupled_arena.views.tables.parting import parting_answer
 from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
@@ -147,7 +148,8 @@ def test_columns_of_results():
 
 
 def test_no_list_of_columns_is_forgotten():
-    modules = (audit, battles, coupling, experiments, flat, leaderboard, modes, parting, risk)
+    of_analyses = (audit, battles, coupling, experiments, flat, judge_tables, leaderboard)
+    modules = (*of_analyses, modes, parting, risk)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")

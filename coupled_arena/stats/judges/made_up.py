@@ -135,7 +135,7 @@ def ranks(scores: FloatArray) -> IntArray:
 
 
 def _by_prompt(names: Sequence[str], right: IntArray, called: IntArray) -> GradedAnswers:
-    n, k = right.shape
+    n, k = len(right), len(names)
     prompt = np.repeat(np.arange(n), k)
     return GradedAnswers(
         models=tuple(names),

@@ -124,6 +124,7 @@ def _mean_of(own: _Own, model: str, alpha: float, scale: float, degrees: int | N
     if not n:
         return SoftMean(model, 0, judge_only, power_tuning=0.0, **dict.fromkeys(_NUMBERS, np.nan))
     y, f = own.s - own.s.mean(), own.f - own.f.mean()
+    f *= np.ptp(own.f) > 0  # a mean of equal numbers need not be that number
     heard = judge_only >= FEWEST_VERDICTS
     variance_y, variance_f, covariance = (
         float((x * z).mean()) for x, z in ((y, y), (f, f), (y, f))

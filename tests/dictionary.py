@@ -22,6 +22,7 @@ from coupled_arena.views.tables import (
     ranking_paper,
     replies,
     risk,
+    soft,
 )
 from coupled_arena.views.tables.table import Column
 
@@ -34,7 +35,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "coupled against independent: pairs": modes.MODE_PAIRS,
     "audit: models": audit.AUDIT_MODELS,
     "audit: differences": audit.DIFFERENCES,
-    "audit: soft": audit.AUDIT_SOFT,
+    "audit: soft": soft.AUDIT_SOFT,
     "plan": audit.PLAN,
     "agreement": agreement.AGREEMENT,
     "battles behind a number": battles.FOUND_BATTLES,

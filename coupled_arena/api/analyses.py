@@ -88,6 +88,7 @@ def audit(
     from coupled_arena.analysis.audit.tables import table_estimates
     from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.tables import audit as tables
+    from coupled_arena.views.tables.soft import audit_soft
 
     counted, against = one_of(Ties, "ties", ties), one_of(Truth, "truth", truth)
     choice = AuditChoice(counted, against, metric, key_from, majority)
@@ -111,7 +112,7 @@ def audit(
     }
     frames = {"models": tables.audit_models(found), "differences": tables.audit_differences(found)}
     if found.soft:
-        frames["soft"] = tables.audit_soft(found)
+        frames["soft"] = audit_soft(found)
     return Result(f"Audit of {found.judge}", found, shown, frames, tables.audit_answer(found))
 
 

@@ -40,6 +40,7 @@ from coupled_arena.views.tables import (
     modes,
     parting,
     risk,
+    soft,
 )
 from coupled_arena.views.tables import judges as judge_tables
 from coupled_arena.views.tables.parting import parting_answer
@@ -149,7 +150,7 @@ def test_columns_of_results():
 
 def test_no_list_of_columns_is_forgotten():
     of_analyses = (audit, battles, coupling, experiments, flat, judge_tables, leaderboard)
-    modules = (*of_analyses, modes, parting, risk)
+    modules = (*of_analyses, modes, parting, risk, soft)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")

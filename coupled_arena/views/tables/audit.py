@@ -12,7 +12,7 @@ from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.differences import Difference
-from coupled_arena.stats.judges.soft import SoftMean
+from coupled_arena.views.tables.soft import audit_soft
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
 from coupled_arena.views.words.plan import plan_words
@@ -196,61 +196,6 @@ def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Differ
         each for each in audit.differences if not neighbours or following[each.model] == each.other
     )
     return table_of(DIFFERENCES, rows, alpha=audit.alpha)
-
-
-AUDIT_SOFT: tuple[Column[SoftMean], ...] = (
-    Column("model", str, "Name of the model", heading=N_("Model")),
-    Column("n", int, "Answers with the truth and a probability", heading=N_("Both")),
-    Column("judge_only", int, "Answers with a probability alone", heading=N_("Verdict alone")),
-    Column("b", float, "Share of right answers", heading=N_("b"), text=".1%"),
-    Column("judge_score", float, "Mean probability that the judge gives", text=".1%"),
-    Column("rho", float, "Correlation of truth and probability"),
-    Column(
-        "rho_squared",
-        float,
-        "Share of the variance of the truth that probabilities explain",
-        heading=_RHO_SQUARED,
-        text=".3f",
-    ),
-    Column(
-        "tau",
-        float,
-        "Checked answers that one is worth with the probabilities there are",
-        heading=N_("Vote worth now"),
-        text=".2f",
-    ),
-    Column(
-        "tau_max",
-        float,
-        "Checked answers that one is worth with probabilities without end",
-        heading=N_("At most"),
-        text=".2f",
-    ),
-    Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=_span("tau_max", ".2f"),
-    ),
-    Column("tau_max_high", float, "Upper bound of tau_max"),
-    Column("powered", float, "b corrected by the probabilities alone", text=".1%"),
-    Column("powered_low", float, "Lower bound of powered"),
-    Column("powered_high", float, "Upper bound of powered"),
-    Column(
-        "lambda",
-        float,
-        "Weight of the probabilities there are: 0 ignores the judge",
-        attrgetter("power_tuning"),
-        _LAMBDA,
-        ".2f",
-    ),
-)
-
-
-def audit_soft(audit: Audit) -> Table[SoftMean]:
-    """Return a row for each model: the judge's probabilities in place of its grades."""
-    return table_of(AUDIT_SOFT, audit.soft, alpha=audit.alpha)
 
 
 PLAN: tuple[Column[dict[str, Any]], ...] = (

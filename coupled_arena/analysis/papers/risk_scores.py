@@ -1,0 +1,172 @@
+"""Scores of models for the figures on risk: metrics to be joined, and a judge's beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from coupled_arena.analysis.logs.read import format_of, read_logs
+from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.analysis.risk.files import risk_scores_from_frame
+from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
+from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.analysis.score_cells import SUBJECTS, text_of
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.tables import read_frame
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL = "all prompts"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedScores:
+    """Scores of the same replies by metrics, and by a judge.
+
+    Attributes
+    ----------
+    scores : RiskScores
+        Without the judge's.
+    judge : RiskScores or None
+        The judge's alone, in the same order of prompts.
+    """
+
+    scores: RiskScores
+    judge: RiskScores | None
+
+    @property
+    def judged(self) -> RiskScores:
+        """The judge's scores.
+
+        Raises
+        ------
+        ScoreError
+            There are none.
+        """
+        if self.judge is None:
+            raise ScoreError(
+                "This shows a judge's scores: name their column, or the store's judge, by --judge."
+            )
+        return self.judge
+
+
+def read_judged_scores(source: PaperSource, category: str | None = None) -> JudgedScores:
+    """Return the scores of a table, of logs or of a store.
+
+    With --judge a column of the table is a judge's scores, or the store's verdicts of that judge.
+
+    Parameters
+    ----------
+    category : str, optional
+        Only prompts of this one; by default of the one in the settings, or all.
+
+    Raises
+    ------
+    ScoreError
+        These are no scores of two models or more, or there are several judges.
+    """
+    chosen = source.settings
+    if len(chosen.judges) > 1:
+        raise ScoreError("The figures on risk have one judge: name one by --judge.")
+    wanted = category or chosen.category
+    column = chosen.judges[0] if chosen.judges else None
+    if not source.scores:
+        metrics = (*chosen.metrics, VERDICTS) if column and chosen.metrics else chosen.metrics
+        selection = Selection(judge=column, models=chosen.models, category=wanted)
+        found = read_stored_scores(source.store, selection, metrics or None)
+        column = column and VERDICTS
+    else:
+        metrics = (*chosen.metrics, column) if column and chosen.metrics else chosen.metrics
+        found = _read_files(source, metrics, wanted)
+    return _parted(found.turned(chosen.lower_is_better, ()), column)
+
+
+def read_scenarios(source: PaperSource) -> dict[str, JudgedScores]:
+    """Return the scores on the prompts of each category, and on all.
+
+    Those of one category where the settings name it.
+
+    Raises
+    ------
+    ScoreError
+        As `read_judged_scores`.
+    """
+    if source.settings.category:
+        return {source.settings.category: read_judged_scores(source)}
+    if source.scores:
+        names = _categories(_frame(source)) if _is_table(source) else []
+    else:
+        with source.store.cursor() as cursor:
+            names = comparisons.categories(cursor)
+    every = {name: read_judged_scores(source, name) for name in names} if len(names) > 1 else {}
+    return {**every, ALL: read_judged_scores(source)}
+
+
+def _parted(found: RiskScores, judge: str | None) -> JudgedScores:
+    if judge is None:
+        return JudgedScores(found, None)
+    metrics = [name for name in found.metrics if name != judge]
+    if not metrics:
+        raise ScoreError(f"There is no metric beside {judge!r}: name some by --metrics.")
+    return JudgedScores(found.with_metrics(metrics), found.with_metrics([judge]))
+
+
+def _is_table(source: PaperSource) -> bool:
+    first, *more = source.scores
+    return not (more or first.is_dir() or format_of(first))
+
+
+def _read_files(
+    source: PaperSource, metrics: tuple[str, ...], category: str | None
+) -> RiskScores:
+    if _is_table(source):
+        frame, path = _frame(source), source.scores[0]
+        if category is not None:
+            frame = _of_category(frame, category, str(path))
+        found = risk_scores_from_frame(frame, metrics or None, name=str(path))
+    elif category is not None:
+        raise ScoreError("Logs have no categories: leave --category out.")
+    else:
+        found = read_logs(source.scores, metrics or None)
+    return _only(found, source.settings.models)
+
+
+def _frame(source: PaperSource) -> pd.DataFrame:
+    frame = read_frame(source.scores[0], ScoreError)
+    return frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
+
+
+def _subject(frame: pd.DataFrame) -> str | None:
+    return next((column for column in frame.columns if column.lower() in SUBJECTS), None)
+
+
+def _categories(frame: pd.DataFrame) -> list[str]:
+    column = _subject(frame)
+    return [] if column is None else sorted(set(map(text_of, frame[column].tolist())) - {""})
+
+
+def _of_category(frame: pd.DataFrame, category: str, name: str) -> pd.DataFrame:
+    known = _categories(frame)
+    if category not in known:
+        there = f"it has {', '.join(known)}" if known else "it has none"
+        raise ScoreError(f"{name} has no category {category!r}; {there}.")
+    column = str(_subject(frame))
+    return frame[[text_of(cell) == category for cell in frame[column].tolist()]]
+
+
+def _only(found: RiskScores, models: tuple[str, ...] | None) -> RiskScores:
+    if models is None:
+        return found
+    if unknown := [name for name in models if name not in found.models]:
+        known = ", ".join(found.models)
+        raise ScoreError(f"There is no model {unknown[0]!r} in these scores; there is {known}.")
+    places = [found.models.index(name) for name in models]
+    return replace(
+        found,
+        models=models,
+        prompts=tuple(found.prompts[at] for at in places),
+        values=tuple(found.values[at] for at in places),
+    )

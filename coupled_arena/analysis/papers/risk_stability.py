@@ -1,0 +1,119 @@
+"""How soon rankings stand still as prompts become more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coupled_arena.analysis.papers.risk_rankings import estimated_rankings, kendall, named
+from coupled_arena.analysis.papers.risk_scores import JudgedScores
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.progress import Track
+
+JUDGE_WAY = "R-SSD @judge"
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How far a ranking from some prompts agrees with those from all.
+
+    Attributes
+    ----------
+    ranking : str
+        By the name of its `coupled_arena.analysis.papers.risk_rankings.Way`.
+    size : int
+        Prompts drawn.
+    tau, tau_deviation : float
+        Kendall's tau with the same way's ranking from all prompts: mean and standard deviation
+        over the repeats.
+    judge_tau, judge_deviation : float
+        With the judge's ranking from all prompts; NaN without a judge.
+    """
+
+    ranking: str
+    size: int
+    tau: float
+    tau_deviation: float
+    judge_tau: float
+    judge_deviation: float
+
+
+def stabilities(
+    given: JudgedScores, sizes: Sequence[int], repeats: int, seed: int, track: Track = iter
+) -> list[Stability]:
+    """Return how stable each ranking is, on subsets of the prompts drawn without replacement.
+
+    All prompts are the last size. Rankings are those of estimates: tests of few prompts tie most
+    models, which says something of their power and nothing of the ranking.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Prompts of each model; those it has not got are left out.
+    track : callable
+        Goes through the repeats of all sizes.
+
+    Raises
+    ------
+    ScoreError
+        There is no size between 2 and the number of prompts.
+    """
+    most = given.scores.size
+    fitting = sorted({size for size in sizes if 2 <= size < most})
+    if not fitting:
+        raise ScoreError(
+            f"There are {most:,} prompts: give --sizes of 2 at least and fewer than that."
+        )
+    rng = np.random.default_rng(seed)
+    whole = named(_rankings(given, None))
+    found: dict[tuple[int, str], list[tuple[float, float]]] = {}
+    for number in track(range(len(fitting) * repeats)):
+        size = fitting[number // repeats]
+        for way, ranks in named(_rankings(given, _drawn(given, size, rng))).items():
+            found.setdefault((size, way), []).append(_taus(way, ranks, whole))
+    for way, ranks in whole.items():
+        found[most, way] = [_taus(way, ranks, whole)]
+    return [_stability(way, size, np.array(rows)) for (size, way), rows in found.items()]
+
+
+def _taus(way: str, ranks: IntArray, whole: dict[str, IntArray]) -> tuple[float, float]:
+    judge = whole.get(JUDGE_WAY)
+    return kendall(ranks, whole[way]), float("nan") if judge is None else kendall(ranks, judge)
+
+
+def _stability(way: str, size: int, rows: FloatArray) -> Stability:
+    means, spreads = rows.mean(axis=0), rows.std(axis=0)
+    return Stability(
+        way, size, *(float(x) for pair in zip(means, spreads, strict=True) for x in pair)
+    )
+
+
+def _drawn(given: JudgedScores, size: int, rng: np.random.Generator) -> list[IntArray]:
+    """Return which prompts of each model are drawn: the same where all have the same."""
+    scores = given.scores
+    if scores.paired:
+        return [rng.choice(scores.size, size, replace=False)] * len(scores.models)
+    return [rng.choice(len(own), size, replace=False) for own in scores.prompts]
+
+
+def _rankings(given: JudgedScores, drawn: list[IntArray] | None) -> dict[str, IntArray]:
+    metrics = _of_prompts(given.scores.oriented(), given.scores.repetitions, drawn)
+    judge = None
+    if given.judge is not None:
+        scored = _of_prompts(given.judge.oriented(), given.judge.repetitions, drawn)
+        judge = [sample[:, 0] for sample in scored]
+    return estimated_rankings(metrics, judge)
+
+
+def _of_prompts(
+    values: Sequence[FloatArray], repetitions: int, drawn: list[IntArray] | None
+) -> list[FloatArray]:
+    if drawn is None:
+        return list(values)
+    return [
+        x.reshape(-1, repetitions, x.shape[1])[at].reshape(-1, x.shape[1])
+        for x, at in zip(values, drawn, strict=True)
+    ]

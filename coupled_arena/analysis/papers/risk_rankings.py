@@ -139,9 +139,7 @@ def _estimated(samples: Sequence[FloatArray]) -> Ranks:
         "order1": ranks_of(-first),
         "order2": ranks_of(-second),
         "mean_win_rate": ranks_of(mean_win_rates(samples)),
-        **{
-            risk.value: ranks_of(np.array([each.score(risk) for each in means])) for risk in Risk
-        },
+        **{risk.value: ranks_of(np.array([each.score(risk) for each in means])) for risk in Risk},
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from coupled_arena.analysis.logs.read import format_of, read_logs
 from coupled_arena.analysis.papers.source import PaperSource
 from coupled_arena.analysis.risk.files import risk_scores_from_frame
@@ -24,33 +26,46 @@ ALL = "all prompts"
 
 @dataclass(frozen=True, eq=False)
 class JudgedScores:
-    """Scores of the same replies by metrics, and by a judge.
+    """Scores of replies by metrics, one of which may be a judge's.
 
     Attributes
     ----------
-    scores : RiskScores
-        Without the judge's.
-    judge : RiskScores or None
-        The judge's alone, in the same order of prompts.
+    every : RiskScores
+        By all of them.
+    judge_name : str or None
+        The metric that is a judge's score.
+
+    Raises
+    ------
+    ScoreError
+        There is no other metric.
     """
 
-    scores: RiskScores
-    judge: RiskScores | None
+    every: RiskScores
+    judge_name: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self._metrics:
+            text = f"There is no metric beside {self.judge_name!r}: name some by --metrics."
+            raise ScoreError(text)
 
     @property
-    def judged(self) -> RiskScores:
-        """The judge's scores.
+    def _metrics(self) -> list[str]:
+        return [name for name in self.every.metrics if name != self.judge_name]
 
-        Raises
-        ------
-        ScoreError
-            There are none.
-        """
-        if self.judge is None:
-            raise ScoreError(
-                "This shows a judge's scores: name their column, or the store's judge, by --judge."
-            )
-        return self.judge
+    @property
+    def scores(self) -> RiskScores:
+        """Scores by all metrics but the judge's."""
+        return self.every.with_metrics(self._metrics)
+
+    @property
+    def judge(self) -> RiskScores | None:
+        """The judge's scores alone."""
+        return None if self.judge_name is None else self.every.with_metrics([self.judge_name])
+
+    def drawn(self, size: int, rng: np.random.Generator) -> JudgedScores:
+        """Return the scores on some prompts, as `RiskScores.drawn`."""
+        return replace(self, every=self.every.drawn(size, rng))
 
 
 def read_judged_scores(source: PaperSource, category: str | None = None) -> JudgedScores:
@@ -81,7 +96,7 @@ def read_judged_scores(source: PaperSource, category: str | None = None) -> Judg
     else:
         metrics = (*chosen.metrics, column) if column and chosen.metrics else chosen.metrics
         found = _read_files(source, metrics, wanted)
-    return _parted(found.turned(chosen.lower_is_better, ()), column)
+    return JudgedScores(found.turned(chosen.lower_is_better, ()), column)
 
 
 def read_scenarios(source: PaperSource) -> dict[str, JudgedScores]:
@@ -105,23 +120,12 @@ def read_scenarios(source: PaperSource) -> dict[str, JudgedScores]:
     return {**every, ALL: read_judged_scores(source)}
 
 
-def _parted(found: RiskScores, judge: str | None) -> JudgedScores:
-    if judge is None:
-        return JudgedScores(found, None)
-    metrics = [name for name in found.metrics if name != judge]
-    if not metrics:
-        raise ScoreError(f"There is no metric beside {judge!r}: name some by --metrics.")
-    return JudgedScores(found.with_metrics(metrics), found.with_metrics([judge]))
-
-
 def _is_table(source: PaperSource) -> bool:
     first, *more = source.scores
     return not (more or first.is_dir() or format_of(first))
 
 
-def _read_files(
-    source: PaperSource, metrics: tuple[str, ...], category: str | None
-) -> RiskScores:
+def _read_files(source: PaperSource, metrics: tuple[str, ...], category: str | None) -> RiskScores:
     if _is_table(source):
         frame, path = _frame(source), source.scores[0]
         if category is not None:

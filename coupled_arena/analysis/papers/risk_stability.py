@@ -68,11 +68,11 @@ def stabilities(
             f"There are {most:,} prompts: give --sizes of 2 at least and fewer than that."
         )
     rng = np.random.default_rng(seed)
-    whole = named(_rankings(given, None))
+    whole = _rankings(given)
     found: dict[tuple[int, str], list[tuple[float, float]]] = {}
     for number in track(range(len(fitting) * repeats)):
         size = fitting[number // repeats]
-        for way, ranks in named(_rankings(given, _drawn(given, size, rng))).items():
+        for way, ranks in _rankings(given.drawn(size, rng)).items():
             found.setdefault((size, way), []).append(_taus(way, ranks, whole))
     for way, ranks in whole.items():
         found[most, way] = [_taus(way, ranks, whole)]
@@ -91,29 +91,6 @@ def _stability(way: str, size: int, rows: FloatArray) -> Stability:
     )
 
 
-def _drawn(given: JudgedScores, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """Return which prompts of each model are drawn: the same where all have the same."""
-    scores = given.scores
-    if scores.paired:
-        return [rng.choice(scores.size, size, replace=False)] * len(scores.models)
-    return [rng.choice(len(own), size, replace=False) for own in scores.prompts]
-
-
-def _rankings(given: JudgedScores, drawn: list[IntArray] | None) -> dict[str, IntArray]:
-    metrics = _of_prompts(given.scores.oriented(), given.scores.repetitions, drawn)
-    judge = None
-    if given.judge is not None:
-        scored = _of_prompts(given.judge.oriented(), given.judge.repetitions, drawn)
-        judge = [sample[:, 0] for sample in scored]
-    return estimated_rankings(metrics, judge)
-
-
-def _of_prompts(
-    values: Sequence[FloatArray], repetitions: int, drawn: list[IntArray] | None
-) -> list[FloatArray]:
-    if drawn is None:
-        return list(values)
-    return [
-        x.reshape(-1, repetitions, x.shape[1])[at].reshape(-1, x.shape[1])
-        for x, at in zip(values, drawn, strict=True)
-    ]
+def _rankings(given: JudgedScores) -> dict[str, IntArray]:
+    judge = None if given.judge is None else [sample[:, 0] for sample in given.judge.oriented()]
+    return named(estimated_rankings(given.scores.oriented(), judge))

@@ -127,6 +127,32 @@ class RiskScores:
             unjudged=self.unjudged - set(lower) - set(higher),
         )
 
+    def drawn(self, size: int, rng: np.random.Generator) -> RiskScores:
+        """Return the scores on some prompts, drawn without replacement.
+
+        They are the same for all models where all have the same.
+
+        Parameters
+        ----------
+        size : int
+            Prompts of each model, at most those it has.
+        """
+        places = [rng.choice(self.size, size, replace=False)] * len(self.models)
+        if not self.paired:
+            places = [rng.choice(len(own), size, replace=False) for own in self.prompts]
+        shape = (-1, self.repetitions, len(self.metrics))
+        return replace(
+            self,
+            prompts=tuple(
+                tuple(own[at] for at in some)
+                for own, some in zip(self.prompts, places, strict=True)
+            ),
+            values=tuple(
+                values.reshape(shape)[some].reshape(-1, len(self.metrics))
+                for values, some in zip(self.values, places, strict=True)
+            ),
+        )
+
     def noted(self, *notes: str) -> RiskScores:
         """Return the same scores with more notes, before those there are."""
         return replace(self, notes=(*notes, *self.notes))

@@ -29,10 +29,7 @@ def integrals(
 
 def _positive(left: FloatArray, right: FloatArray, width: FloatArray, power: int) -> FloatArray:
     high, low = np.maximum(left, right), np.minimum(left, right)
-    if power == 1:
-        whole = (high + low) / 2
-    else:
-        whole = (high * high + high * low + low * low) / 3
+    whole = (high + low) / 2 if power == 1 else (high * high + high * low + low * low) / 3
     # Where the line crosses zero, it is a triangle's share of the width.
     with np.errstate(divide="ignore", invalid="ignore"):
         part = high ** (power + 1) / ((power + 1) * (high - low))

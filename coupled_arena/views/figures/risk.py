@@ -16,6 +16,7 @@ from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.views.figures.caption import dominance_method, risk_caption, risk_method
 from coupled_arena.views.figures.line_names import line_names
+from coupled_arena.views.figures.lines import COLOURS, line_style, mark
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
@@ -23,10 +24,8 @@ from coupled_arena.views.tables.risk import curve_table, mean_risks, risk_pairs
 
 _HEIGHT = 330  # pixels
 _LONGEST = 46  # characters of a line of names
-_SOLID = "\N{BLACK RECTANGLE}"
 _SQUARE = "\N{BLACK SQUARE}"
-# Readable on light and dark paper; as many lines are drawn as there are.
-_COLOURS = ("#0a84c6", "#e0601a", "#0f9d75", "#c76aa0", "#c98a00", "#7a6ff0", "#7d8590")
+_MOST = len(COLOURS)  # models that are drawn, so that no two lines have one colour
 _DOMINATES = {
     Order.FIRST: N_("Who dominates, first order"),
     Order.SECOND: N_("Who dominates, second order"),
@@ -107,9 +106,17 @@ def _described(model: str, other: str, ratio: float, p: float) -> str:
     ).format(model=escape(model), other=escape(other), ratio=ratio, p=p)
 
 
-def radar_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
-    """Draw mean less risk by all five risks, each from the worst model to the best."""
-    theme, shown = theme_for(dark), _shown(view)
+def radar_figure(
+    report: RiskReport, view: RiskView, *, dark: bool = False, most: int = _MOST
+) -> go.Figure:
+    """Draw mean less risk of the first models by all five risks, each from worst to best.
+
+    Parameters
+    ----------
+    most : int
+        Models that are drawn, the best by the second order.
+    """
+    theme, shown = theme_for(dark), _shown(view, most)
     head = Head(
         file="mean-risk",
         title=_("Mean less risk"),
@@ -141,7 +148,7 @@ def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
             "r": [*share[:, at].tolist(), float(share[0, at])],
             "theta": [*_ANGLES, 0],
             "mode": "lines+markers",
-            "line": _line(place),
+            "line": line_style(place),
             "marker": {"size": 6},
             "hoverinfo": "text",
             "hovertext": [
@@ -179,10 +186,10 @@ def _curves(
     theme: Theme,
 ) -> go.Figure:
     file, title, axis, value = names
-    shown = _shown(view)
+    shown = _shown(view, _MOST)
     shape = "vh" if file == "quantiles" else "linear"
     traces = [
-        _curve(view, curves[at], at, _line(place) | {"shape": shape})
+        _curve(view, curves[at], at, line_style(place) | {"shape": shape})
         for place, at in enumerate(shown)
     ]
     head = Head(
@@ -194,7 +201,7 @@ def _curves(
     )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
     named = line_names(
-        [(*_mark(place), view.models[at], float(curves[at][-1])) for place, at in enumerate(shown)],
+        [(*mark(place), view.models[at], float(curves[at][-1])) for place, at in enumerate(shown)],
         (float(curves[shown].min()), float(curves[shown].max())),
         _HEIGHT,
         theme,
@@ -228,13 +235,9 @@ def _curve(view: RiskView, curve: FloatArray, at: int, line: dict[str, Any]) -> 
     }
 
 
-def _shown(view: RiskView) -> list[int]:
+def _shown(view: RiskView, most: int) -> list[int]:
     """Return the models that are drawn as lines: the best by the second order."""
-    return list(view.dominance[Order.SECOND].ranking[: len(_COLOURS)])
-
-
-def _line(place: int) -> dict[str, Any]:
-    return {"color": _COLOURS[place], "width": 2.2}
+    return list(view.dominance[Order.SECOND].ranking[:most])
 
 
 def _names(view: RiskView, shown: list[int]) -> list[str]:
@@ -246,13 +249,9 @@ def _names(view: RiskView, shown: list[int]) -> list[str]:
         if lines[-1] and width + len(name) + 5 > _LONGEST:
             lines.append([])
             width = 0
-        lines[-1].append((*_mark(place), name))
+        lines[-1].append((*mark(place), name))
         width += len(name) + 5
     return [*(key(*line) for line in lines), *_others(view, shown)]
-
-
-def _mark(place: int) -> tuple[str, str]:
-    return _SOLID, _COLOURS[place]
 
 
 def _others(view: RiskView, shown: list[int]) -> list[str]:

@@ -104,12 +104,13 @@ def write(
 
 def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished]) -> str:
     parts = [f"{answer['paper']} {answer['item']}: {answer['title']} ({answer['seconds']:.1f} s)"]
-    if any(row.made is not None for row in stated):
-        parts.append(beside(stated).text())
+    if here := [row for row in stated if row.made is not None]:
+        parts.append(beside(here).text())
     else:
         parts += [
             "\n".join([*([name] if len(made.tables) > 1 else []), _read(table)])
             for name, table in made.tables.items()
+            if any(column.heading for column in table.columns)
         ]
     return "\n\n".join([*parts, *made.notes])
 

@@ -1,0 +1,159 @@
+"""Figures of any number of lines, each with its name beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from coupled_arena.views.figures.line_names import line_names
+from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.theme import LINE, Head, Theme, finish, theme_for, wrapped
+
+# Readable on light and dark paper.
+COLOURS = ("#0a84c6", "#e0601a", "#0f9d75", "#c76aa0", "#c98a00", "#7a6ff0", "#7d8590")
+_DASHES = (
+    ("solid", "\N{BLACK RECTANGLE}"),
+    ("dash", "\N{BOX DRAWINGS HEAVY DOUBLE DASH HORIZONTAL}"),
+    ("dot", "\N{BOX DRAWINGS HEAVY QUADRUPLE DASH HORIZONTAL}"),
+)
+_HEIGHT = 330  # pixels, unless the names take more
+_AXIS = 62  # of them below the plot
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through some points.
+
+    Attributes
+    ----------
+    name : str
+    x, y : sequence of float
+    spread : sequence of float
+        Standard deviations of y, drawn as bars; none if empty.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    spread: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the axes of a figure of lines say.
+
+    Attributes
+    ----------
+    x, y : str
+    logarithmic : bool
+        Of x, which then has ticks where there are points.
+    share_x, share_y : bool
+        Whether values are shares, shown in percent.
+    y_range : tuple of float or None
+        Lowest and highest; by default those drawn.
+    """
+
+    x: str
+    y: str
+    logarithmic: bool = False
+    share_x: bool = False
+    share_y: bool = False
+    y_range: tuple[float, float] | None = None
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Return how the line at a place is drawn: colours first, then dashes."""
+    dash = _DASHES[place // len(COLOURS) % len(_DASHES)][0]
+    return {"color": COLOURS[place % len(COLOURS)], "width": 2.2, "dash": dash}
+
+
+def mark(place: int) -> tuple[str, str]:
+    """Return what stands for such a line in a text, and its colour."""
+    return _DASHES[place // len(COLOURS) % len(_DASHES)][1], COLOURS[place % len(COLOURS)]
+
+
+def line_figure(
+    lines: Sequence[Line],
+    axes: Axes,
+    head: Head,
+    *,
+    names: Literal["ends", "list"] = "ends",
+    shape: Literal["linear", "hv"] = "linear",
+    points: bool = False,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw lines.
+
+    Parameters
+    ----------
+    names : {"ends", "list"}
+        Where the lines are named: where they end, or from the top on, where all end alike.
+    shape : {"linear", "hv"}
+        Straight from point to point, or in steps.
+    points : bool
+        Whether the points are marked.
+    """
+    theme = theme_for(dark)
+    values = [value for line in lines for value in line.y]
+    low, high = axes.y_range or (min(values), max(values))
+    ends = [high if names == "list" else line.y[-1] for line in lines]
+    named = [
+        (*mark(at), line.name, end) for at, (line, end) in enumerate(zip(lines, ends, strict=True))
+    ]
+    tallest = max(wrapped(line.name).count("<br>") + 1 for line in lines)
+    height = max(_HEIGHT, _AXIS + LINE * tallest * len(lines))
+    # Names that start at the same height are written upwards.
+    beside = line_names(named[::-1] if names == "list" else named, (low, high), height, theme)
+    mode = "lines+markers" if points else "lines"
+    return finish(
+        [_trace(line, at, mode, shape) for at, line in enumerate(lines)],
+        theme,
+        head,
+        height=height,
+        layout={
+            "annotations": beside["annotations"],
+            "margin": beside["margin"],
+            "xaxis": _x_axis(lines, axes, theme),
+            "yaxis": {
+                **_common(theme, axes.y, share=axes.share_y),
+                "range": beside["range"],
+            },
+        },
+    )
+
+
+def _trace(line: Line, at: int, mode: str, shape: str) -> dict[str, Any]:
+    style = line_style(at)
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": mode,
+        "name": line.name,
+        "x": list(line.x),
+        "y": list(line.y),
+        "line": {**style, "shape": shape},
+        "marker": {"size": 6, "color": style["color"]},
+    }
+    if line.spread:
+        trace["error_y"] = {"array": list(line.spread), "thickness": 1, "width": 2}
+    return trace
+
+
+def _x_axis(lines: Sequence[Line], axes: Axes, theme: Theme) -> dict[str, Any]:
+    axis = _common(theme, axes.x, share=axes.share_x)
+    if not axes.logarithmic:
+        return axis
+    ticks = sorted({value for line in lines for value in line.x})
+    return axis | {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
+
+
+def _common(theme: Theme, title: str, *, share: bool) -> dict[str, Any]:
+    return {
+        "automargin": True,
+        "zeroline": False,
+        "gridcolor": theme.grid,
+        "title": axis_title(title, theme),
+        **({"tickformat": ".0%"} if share else {}),
+    }

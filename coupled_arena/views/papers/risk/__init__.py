@@ -1,0 +1,1 @@
+"""Which model fails least badly: Nitsure et al., "Risk aware benchmarking"."""

@@ -23,6 +23,7 @@ from coupled_arena.views.tables import (
     replies,
     risk,
     soft,
+    risk_papers,
 )
 from coupled_arena.views.tables.table import Column
 
@@ -53,6 +54,13 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "risk: pairs": risk.PAIRS,
     "risk: mean less risk": risk.MEAN_RISKS,
     "risk: curves": risk.CURVES,
+    "reproduce risk: rankings": risk_papers.RANKINGS,
+    "reproduce risk: agreement": risk_papers.AGREEMENTS,
+    "reproduce risk: stability": risk_papers.STABILITY,
+    "reproduce risk: power": risk_papers.POWER,
+    "reproduce risk: consistency": risk_papers.CONSISTENCY,
+    "reproduce risk: violation ratios": risk_papers.RATIOS,
+    "reproduce risk: densities": risk_papers.DENSITIES,
     "resample: rankings": experiments.RANKINGS,
     "resample: rank-sets": experiments.RANK_SETS,
     "simulate: rank-sets": experiments.COVERAGE,

@@ -104,7 +104,7 @@ def named(found: Mapping[str, IntArray]) -> dict[str, IntArray]:
     return {way.name: found[way.key] for way in WAYS if way.key in found}
 
 
-def estimated_rankings(
+def rankings_by_estimates(
     metrics: Sequence[FloatArray], judge: Sequence[FloatArray] | None
 ) -> dict[str, IntArray]:
     """Return the models' ranks by each way, of estimates alone: nothing is tested.
@@ -193,7 +193,7 @@ def risk_settings(scores: RiskScores, alpha: float | None = None, seed: int = 0)
     )
 
 
-def tested_rankings(
+def rankings_by_tests(
     given: JudgedScores, settings: RiskSettings, track: Track = iter
 ) -> dict[str, IntArray]:
     """Return the models' ranks by each way, by wins in tests of all pairs.
@@ -201,7 +201,7 @@ def tested_rankings(
     Returns
     -------
     dict of str to ndarray of int64, shape (k,)
-        As `estimated_rankings`, with those by each of `THRESHOLDS`; equal wins share a rank.
+        As `rankings_by_estimates`, with those by each of `THRESHOLDS`; equal wins share a rank.
 
     Raises
     ------

@@ -158,7 +158,7 @@ def _of_category(frame: pd.DataFrame, category: str, name: str) -> pd.DataFrame:
         there = f"it has {', '.join(known)}" if known else "it has none"
         raise ScoreError(f"{name} has no category {category!r}; {there}.")
     column = str(_subject(frame))
-    return frame[[text_of(cell) == category for cell in frame[column].tolist()]]
+    return frame.loc[[text_of(cell) == category for cell in frame[column].tolist()], :]
 
 
 def _only(found: RiskScores, models: tuple[str, ...] | None) -> RiskScores:

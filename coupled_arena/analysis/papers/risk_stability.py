@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coupled_arena.analysis.papers.risk_rankings import estimated_rankings, kendall, named
+from coupled_arena.analysis.papers.risk_rankings import kendall, named, rankings_by_estimates
 from coupled_arena.analysis.papers.risk_scores import JudgedScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray, IntArray
@@ -93,4 +93,4 @@ def _stability(way: str, size: int, rows: FloatArray) -> Stability:
 
 def _rankings(given: JudgedScores) -> dict[str, IntArray]:
     judge = None if given.judge is None else [sample[:, 0] for sample in given.judge.oriented()]
-    return named(estimated_rankings(given.scores.oriented(), judge))
+    return named(rankings_by_estimates(given.scores.oriented(), judge))

@@ -47,16 +47,16 @@ def consistencies(repeats: int, seed: int = 0, track: Track = iter) -> list[Cons
     leads: dict[Risk, list[float]] = {risk: [] for risk in Risk}
     for _ in track(range(repeats)):
         size = int(rng.integers(2, _MOST + 1))
-        pair = np.exp(rng.normal(rng.normal(size=(2, 1)) / 2, 1.0, (2, size)))
+        means = rng.normal(size=2) / 2
+        pair = [np.exp(rng.normal(mean, 1.0, size)) for mean in means]
         tail_p = 1 - float(rng.random())
         ratio = float(violation_ratios(pair)[1, 0, 1])
         if 0 < ratio < 1:
             continue
-        better, worse = (
-            mean_risk(sample, tail_p) for sample in (pair if ratio == 0 else pair[::-1])
-        )
+        better, worse = pair if ratio == 0 else pair[::-1]
+        ahead, behind = mean_risk(better, tail_p), mean_risk(worse, tail_p)
         for risk in Risk:
-            leads[risk].append(worse.score(risk) - better.score(risk))
+            leads[risk].append(behind.score(risk) - ahead.score(risk))
     return [_consistency(risk, each) for risk, each in leads.items()]
 
 

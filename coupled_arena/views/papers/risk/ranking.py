@@ -13,8 +13,8 @@ import numpy as np
 from coupled_arena.analysis.papers.risk_rankings import (
     kendall,
     named,
+    rankings_by_tests,
     risk_settings,
-    tested_rankings,
 )
 from coupled_arena.analysis.papers.risk_scores import (
     JudgedScores,
@@ -58,7 +58,7 @@ def settings_of(source: PaperSource, scores: RiskScores) -> RiskSettings:
 def all_rankings(source: PaperSource) -> Made:
     """Return the models' ranks by every way, and how far the ways agree."""
     given = read_judged_scores(source)
-    found = tested_rankings(given, settings_of(source, given.scores), source.track)
+    found = rankings_by_tests(given, settings_of(source, given.scores), source.track)
     by_name = named(found)
     taus = [
         {"ranking": one, "other": other, "kendall_tau": kendall(by_name[one], by_name[other])}
@@ -138,7 +138,7 @@ def scenario_rankings(source: PaperSource) -> Made:
     values: dict[str, float] = {}
     notes: list[str] = []
     for scenario, given in read_scenarios(source).items():
-        found = tested_rankings(
+        found = rankings_by_tests(
             JudgedScores(given.scores), settings_of(source, given.scores), source.track
         )
         wanted = {

@@ -16,8 +16,9 @@ def densities(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray, fl
     """Return the density of each sample, all with one kernel.
 
     Its width is Silverman's [1]_ for a sample of the mean size with the spread of all: the lesser
-    of the standard deviation and of the middle half's width over 1.34, which one long tail does not
-    make too wide.
+    of the standard deviation and of the middle half's width over 1.34, which one long tail does
+    not make too wide. It is half the mean gap of neighbouring scores at least, so that few
+    different ones leave no teeth.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ def densities(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray, fl
         raise ValueError("All scores are the same.")
     lower, upper = np.quantile(pooled, [0.25, 0.75])
     middle = float(upper - lower) / 1.34
-    width = 0.9 * (min(spread, middle) or spread) * (len(pooled) / len(samples)) ** -0.2
+    silverman = 0.9 * (min(spread, middle) or spread) * (len(pooled) / len(samples)) ** -0.2
+    width = max(silverman, float(np.diff(np.unique(pooled)).mean()) / 2)
     points = np.linspace(
         pooled.min() - _REACH * width, pooled.max() + _REACH * width, _POINTS, dtype=np.float64
     )

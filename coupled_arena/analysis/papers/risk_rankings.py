@@ -194,14 +194,22 @@ def risk_settings(scores: RiskScores, alpha: float | None = None, seed: int = 0)
 
 
 def rankings_by_tests(
-    given: JudgedScores, settings: RiskSettings, track: Track = iter
+    given: JudgedScores,
+    settings: RiskSettings,
+    thresholds: Sequence[float] = THRESHOLDS,
+    track: Track = iter,
 ) -> dict[str, IntArray]:
     """Return the models' ranks by each way, by wins in tests of all pairs.
+
+    Parameters
+    ----------
+    thresholds : sequence of float
+        Violation ratios of the absolute tests, some of `THRESHOLDS`.
 
     Returns
     -------
     dict of str to ndarray of int64, shape (k,)
-        As `rankings_by_estimates`, with those by each of `THRESHOLDS`; equal wins share a rank.
+        As `rankings_by_estimates`, with those by each threshold; equal wins share a rank.
 
     Raises
     ------
@@ -219,7 +227,7 @@ def rankings_by_tests(
         if given.judge is None
         else _first_view(given.judge, replace(settings, copula=None), track).ranks,
     )
-    for threshold in THRESHOLDS:
+    for threshold in thresholds:
         same = threshold == settings.threshold
         other = replace(settings, threshold=threshold)
         ranks = (joined if same else _first_view(given.scores, other, track)).ranks

@@ -38,13 +38,15 @@ class JudgedScores:
     Raises
     ------
     ScoreError
-        There is no other metric.
+        There is no such metric, or no other one.
     """
 
     every: RiskScores
     judge_name: str | None = None
 
     def __post_init__(self) -> None:
+        if self.judge_name is not None:
+            self.every.with_metrics([self.judge_name])
         if not self._metrics:
             text = f"There is no metric beside {self.judge_name!r}: name some by --metrics."
             raise ScoreError(text)
@@ -87,14 +89,15 @@ def read_judged_scores(source: PaperSource, category: str | None = None) -> Judg
     if len(chosen.judges) > 1:
         raise ScoreError("The figures on risk have one judge: name one by --judge.")
     wanted = category or chosen.category
-    column = chosen.judges[0] if chosen.judges else None
+    judge = chosen.judges[0] if chosen.judges else None
+    column = judge and (judge if source.scores else VERDICTS)
+    metrics = chosen.metrics  # all, if none is named
+    if metrics and column:
+        metrics = tuple(dict.fromkeys((*metrics, column)))
     if not source.scores:
-        metrics = (*chosen.metrics, VERDICTS) if column and chosen.metrics else chosen.metrics
-        selection = Selection(judge=column, models=chosen.models, category=wanted)
+        selection = Selection(judge=judge, models=chosen.models, category=wanted)
         found = read_stored_scores(source.store, selection, metrics or None)
-        column = column and VERDICTS
     else:
-        metrics = (*chosen.metrics, column) if column and chosen.metrics else chosen.metrics
         found = _read_files(source, metrics, wanted)
     return JudgedScores(found.turned(chosen.lower_is_better, ()), column)
 

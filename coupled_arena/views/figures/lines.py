@@ -31,14 +31,11 @@ class Line:
     ----------
     name : str
     x, y : sequence of float
-    spread : sequence of float
-        Standard deviations of y, drawn as bars; none if empty.
     """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    spread: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,6 @@ def line_figure(
     head: Head,
     *,
     names: Literal["ends", "list"] = "ends",
-    shape: Literal["linear", "hv"] = "linear",
     points: bool = False,
     dark: bool = False,
 ) -> go.Figure:
@@ -91,8 +87,6 @@ def line_figure(
     ----------
     names : {"ends", "list"}
         Where the lines are named: where they end, or from the top on, where all end alike.
-    shape : {"linear", "hv"}
-        Straight from point to point, or in steps.
     points : bool
         Whether the points are marked.
     """
@@ -109,7 +103,7 @@ def line_figure(
     beside = line_names(named[::-1] if names == "list" else named, (low, high), height, theme)
     mode = "lines+markers" if points else "lines"
     return finish(
-        [_trace(line, at, mode, shape) for at, line in enumerate(lines)],
+        [_trace(line, at, mode) for at, line in enumerate(lines)],
         theme,
         head,
         height=height,
@@ -125,20 +119,17 @@ def line_figure(
     )
 
 
-def _trace(line: Line, at: int, mode: str, shape: str) -> dict[str, Any]:
+def _trace(line: Line, at: int, mode: str) -> dict[str, Any]:
     style = line_style(at)
-    trace: dict[str, Any] = {
+    return {
         "type": "scatter",
         "mode": mode,
         "name": line.name,
         "x": list(line.x),
         "y": list(line.y),
-        "line": {**style, "shape": shape},
+        "line": style,
         "marker": {"size": 6, "color": style["color"]},
     }
-    if line.spread:
-        trace["error_y"] = {"array": list(line.spread), "thickness": 1, "width": 2}
-    return trace
 
 
 def _x_axis(lines: Sequence[Line], axes: Axes, theme: Theme) -> dict[str, Any]:

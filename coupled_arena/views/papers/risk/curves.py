@@ -111,7 +111,7 @@ def distribution_and_tails(source: PaperSource) -> Made:
     )
     axes = Axes("Portfolio", "Share of replies up to it", share_y=True, y_range=(0.0, 1.0))
     figures = {
-        "distributions": line_figure(lines, axes, head, names="list", shape="hv"),
+        "distributions": line_figure(lines, axes, head, names="list"),
         "tails": _tails(view),
     }
     return Made({"curves": curve_table(view)}, figures, notes=report.scores.notes)

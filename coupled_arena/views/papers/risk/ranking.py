@@ -58,7 +58,7 @@ def settings_of(source: PaperSource, scores: RiskScores) -> RiskSettings:
 def all_rankings(source: PaperSource) -> Made:
     """Return the models' ranks by every way, and how far the ways agree."""
     given = read_judged_scores(source)
-    found = rankings_by_tests(given, settings_of(source, given.scores), source.track)
+    found = rankings_by_tests(given, settings_of(source, given.scores), track=source.track)
     by_name = named(found)
     taus = [
         {"ranking": one, "other": other, "kendall_tau": kendall(by_name[one], by_name[other])}
@@ -139,7 +139,7 @@ def scenario_rankings(source: PaperSource) -> Made:
     notes: list[str] = []
     for scenario, given in read_scenarios(source).items():
         found = rankings_by_tests(
-            JudgedScores(given.scores), settings_of(source, given.scores), source.track
+            JudgedScores(given.scores), settings_of(source, given.scores), (), source.track
         )
         wanted = {
             f"order{order}_{place}": found[f"order{order}_{place}"]

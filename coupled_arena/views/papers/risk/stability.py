@@ -37,14 +37,14 @@ def stability(source: PaperSource) -> Made:
     found = stabilities(
         given, chosen.sizes or _SIZES, chosen.repeats or _REPEATS, chosen.seed, source.track
     )
-    figures = {"own": _figure(found, "tau", "tau_deviation", "Stability of the rankings")}
+    figures = {"own": _figure(found, "tau", "Stability of the rankings")}
     notes = [*given.scores.notes, "Rankings are those of estimates: nothing is tested."]
     values: dict[str, float] = {}
     if given.judge is None:
         notes.append("The second panel needs a judge's scores: name their column by --judge.")
     else:
         title = "Agreement with the judge's ranking"
-        figures["judge"] = _figure(found, "judge_tau", "judge_deviation", title)
+        figures["judge"] = _figure(found, "judge_tau", title)
         last = max(row.size for row in found)
         values = {
             f"{tau_name(row.ranking, 'R-SSD @judge')}, all prompts": row.judge_tau
@@ -54,13 +54,12 @@ def stability(source: PaperSource) -> Made:
     return Made({"stability": table_of(STABILITY, found)}, figures, values, tuple(notes))
 
 
-def _figure(found: list[Stability], value: str, spread: str, title: str) -> go.Figure:
+def _figure(found: list[Stability], value: str, title: str) -> go.Figure:
     lines = [
         Line(
             way,
             [row.size for row in rows],
             [getattr(row, value) for row in rows],
-            [getattr(row, spread) for row in rows],
         )
         for way in _DRAWN
         if (rows := [row for row in found if row.ranking == way])
@@ -68,7 +67,7 @@ def _figure(found: list[Stability], value: str, spread: str, title: str) -> go.F
     head = Head(
         "stability",
         title,
-        ("Kendall's tau, mean and standard deviation of the repeats",),
+        ("Kendall's tau, mean of the repeats",),
         table_of(STABILITY, found),
     )
     axes = Axes("Prompts", "Kendall's tau", logarithmic=True)

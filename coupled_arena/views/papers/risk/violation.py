@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import ndtri
 
 from coupled_arena.analysis.papers.risk_scores import read_judged_scores
 from coupled_arena.analysis.papers.source import PaperSource
-from coupled_arena.analysis.risk.result import risk_report
+from coupled_arena.analysis.risk.result import RiskView, risk_report
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.risk.dominance import Order
@@ -42,7 +43,8 @@ class _Pair:
 def violation_areas(source: PaperSource) -> Made:
     """Return two models' quantiles and their integrals, the violation of dominance hatched.
 
-    Of the two first of --models in a table of scores; without one, of the normal laws of figure 5.
+    Of the first two of --models in a table of scores, or of those that cross the most; without a
+    table, of the normal laws of figure 5.
     """
     values: dict[str, float] = {}
     if source.scores:
@@ -86,9 +88,7 @@ def _of_scores(source: PaperSource) -> tuple[_Pair, tuple[str, ...]]:
     scores = read_judged_scores(source).scores
     report = risk_report(scores, settings_of(source, scores), by_metric=False, track=source.track)
     view = report.views[0]
-    chosen = source.settings.models or [
-        view.models[at] for at in view.dominance[Order.SECOND].ranking
-    ]
+    chosen = source.settings.models or _crossing(view)
     if len(chosen) < 2:
         raise ScoreError("Figure 4 shows two models: name both by --models A,B.")
     names = (chosen[0], chosen[1])
@@ -101,6 +101,20 @@ def _of_scores(source: PaperSource) -> tuple[_Pair, tuple[str, ...]]:
     found = pair_table(report, view)
     rows = [row for row in found.rows if (row["model"], row["opponent"]) == names]
     return _Pair(names, curves, table_of(found.columns, rows)), scores.notes
+
+
+def _crossing(view: RiskView) -> tuple[str, str]:
+    """Return the two models of which neither is near to dominating, the better one first."""
+    ratios = view.dominance[Order.SECOND].violation
+    first = view.dominance[Order.FIRST].violation
+    pairs = [
+        (min(first[i, j], 1 - first[i, j]) + ratios[i, j], view.models[i], view.models[j])
+        for i, j in permutations(range(len(view.models)), 2)
+        if ratios[i, j] < 0.5
+    ]
+    if not pairs:
+        raise ScoreError("All models have the same scores: no dominance is violated.")
+    return max(pairs)[1:]
 
 
 def _areas(pair: _Pair, order: Order) -> go.Figure:

@@ -25,7 +25,7 @@ _REPEATS = 1000
 _BOOTSTRAPS = 1000
 _THRESHOLD = 0.45
 _ALPHA = 0.05
-_PAIRS = 20_000
+_PAIRS = 5_000
 _NAMES = {
     (Order.FIRST, True): "relative, 1st",
     (Order.SECOND, True): "relative, 2nd",

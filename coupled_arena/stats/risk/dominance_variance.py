@@ -14,8 +14,8 @@ less the mean over all scores. No density is needed, and what comes out does not
 unit of the scores. Theorem 3.1 of the paper (H.1 in its appendix) divides by the eighth power of
 the distance, leaves out what the score does to D, and changes with the unit: it is not used.
 
-Where two samples are the same, D is 0: there is no such law. Where a ratio is 0 or 1, all influences
-are 0, and the bootstrap is to be believed: the next sample may well cross.
+Where two samples are the same, D is 0: there is no such law. Where a ratio is 0 or 1, all
+influences are 0, and the bootstrap is to be believed: the next sample may well cross.
 """
 
 from __future__ import annotations

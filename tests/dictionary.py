@@ -22,8 +22,8 @@ from coupled_arena.views.tables import (
     ranking_paper,
     replies,
     risk,
-    soft,
     risk_papers,
+    soft,
 )
 from coupled_arena.views.tables.table import Column
 

@@ -1,15 +1,20 @@
-"""Densities of scores, estimated by a Gaussian kernel."""
+"""Densities of values: alone, several by one kernel, two together; Gaussian kernels.
+
+By itself a sample has Scott's bandwidth: the deviation of its n values times n^(-1/5); two values
+together their covariance, and n^(-1/6).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import gaussian_kde
 
 from coupled_arena.stats.counts import FloatArray
 
-_POINTS = 300
-_REACH = 3.0  # widths beyond the outermost scores
+_POINTS, _CELLS = 300, 60  # along an axis, alone and of two values together
+_REACH = 3.0  # widths beyond the outermost values
 
 
 def densities(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray, float]:
@@ -61,3 +66,51 @@ def _density(sample: FloatArray, points: FloatArray, width: float) -> FloatArray
         [(counts * np.exp(-(((point - scores) / width) ** 2) / 2)).sum() for point in points]
     )
     return found / (len(sample) * width * np.sqrt(2 * np.pi))
+
+
+def density_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where a density is drawn, and how high; zero where all values are the same.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    x, density : ndarray of float64, shape (points,)
+    """
+    spread = float(values.std(ddof=1))
+    low, high = float(values.min()), float(values.max())
+    if not spread > 0:
+        return np.linspace(low - 0.5, high + 0.5, _POINTS), np.zeros(_POINTS)
+    kernel = gaussian_kde(values)
+    reach = _REACH * float(kernel.factor) * spread
+    x = np.linspace(low - reach, high + reach, _POINTS)
+    return x, np.asarray(kernel(x))
+
+
+def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return where the density of two values together is drawn, and how high.
+
+    Nothing where it does not exist: all values of one are the same, or follow from the other's.
+
+    Parameters
+    ----------
+    a, b : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    axis : ndarray of float64, shape (cells,)
+        Of both values.
+    density : ndarray of float64, shape (cells, cells)
+        ``[b, a]``.
+    """
+    try:
+        kernel = gaussian_kde(np.stack([a, b]))
+    except np.linalg.LinAlgError:
+        return None
+    both = np.concatenate([a, b])
+    reach = _REACH * float(kernel.factor) * max(float(a.std(ddof=1)), float(b.std(ddof=1)))
+    axis = np.linspace(float(both.min()) - reach, float(both.max()) + reach, _CELLS)
+    points = np.stack([np.tile(axis, _CELLS), np.repeat(axis, _CELLS)])
+    return axis, np.asarray(kernel(points)).reshape(_CELLS, _CELLS)

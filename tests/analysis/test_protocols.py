@@ -17,9 +17,9 @@ from coupled_arena.analysis.papers.protocols import (
 )
 from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.stats.coupling.densities import density_of, joint_density_of
 from coupled_arena.stats.coupling.published import published_curves
 from coupled_arena.stats.coupling.score_tables import ScoreTable
+from coupled_arena.stats.densities import density_of, joint_density_of
 from coupled_arena.store.database import Store
 from coupled_arena.views.tables.protocols import (
     gain_table,

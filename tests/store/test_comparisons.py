@@ -12,8 +12,8 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.influence_sums import InfluenceCells
 from tests.batches import at_once, judge
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]

@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.papers.protocols import PairPanels
-from coupled_arena.stats.coupling.densities import density_of, joint_density_of
 from coupled_arena.stats.coupling.published import TOLERANCE
+from coupled_arena.stats.densities import density_of, joint_density_of
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
 from coupled_arena.views.tables.protocols import drawn_sizes, panel_table

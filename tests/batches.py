@@ -62,8 +62,9 @@ def at_once(store):
     store.write(batch.write)
 
 
-def judge(store, name, battle, first, second, outcome):
+def judge(store, name, battle, first, second, outcome, *likely):
     """Store a verdict, as the judging code does: with its comparisons, in one transaction."""
     outcome = outcome and Outcome(outcome)
+    place = new_id(), battle.id, name, first, second
     with at_once(store) as batch:
-        batch.verdicts.append(Verdict(new_id(), battle.id, name, first, second, outcome, ""))
+        batch.verdicts.append(Verdict(*place, outcome, "", None, *likely))

@@ -6,11 +6,41 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from coupled_arena.core.records import Outcome
 
 MOST_JUDGES = 3
 """Judges whose verdicts can be taken together: each multiplies the kinds of comparisons by four."""
+
+
+class JudgeScore(StrEnum):
+    """What statistics take of a judge for how it scores a model."""
+
+    VERDICT = "verdict"  # 1 where it prefers the model, else 0
+    PROBABILITY = "probability"  # how likely it was to: its expected verdict
+
+
+class Flips(StrEnum):
+    """What a judge says that does not say the same in both orders."""
+
+    TIE = "tie"
+    ABSTAIN = "abstain"  # nothing: the votes on the battle count without it
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """How likely a judge was to give each verdict, as shown to it; the sum is 1.
+
+    Attributes
+    ----------
+    first, second, tie : float
+        For the answer shown first, for the other, for neither ("both bad" included).
+    """
+
+    first: float
+    second: float
+    tie: float
 
 
 @dataclass(frozen=True)
@@ -25,6 +55,7 @@ class Verdict:
     outcome: Outcome | None  # None: unreadable, unscored
     raw: str
     probability: float | None = None
+    probabilities: Probabilities | None = None
     judged_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -86,7 +117,12 @@ class Matchup:
         return (*self.questions, *self.first, *self.second)
 
     def answered(
-        self, judge: str, outcome: Outcome | None, raw: str, probability: float | None = None
+        self,
+        judge: str,
+        outcome: Outcome | None,
+        raw: str,
+        probability: float | None = None,
+        probabilities: Probabilities | None = None,
     ) -> Verdict:
         """Return a judge's answer to this; asked again, it has the same id."""
         return Verdict(
@@ -98,7 +134,12 @@ class Matchup:
             outcome,
             raw,
             probability,
+            probabilities,
         )
+
+    def not_asked(self, judge: str) -> Verdict:
+        """Return what stands for a judge's answer to this, where both answers are the same."""
+        return self.answered(judge, Outcome.TIE, NOT_ASKED, None, Probabilities(0.0, 0.0, 1.0))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.core.records import Outcome
+from coupled_arena.core.verdicts import Probabilities
 
 REASON = "reason"
 
@@ -105,10 +106,10 @@ class _Pairs(tuple):
     __slots__ = ()
 
 
-def label_probability(
+def label_probabilities(
     raw: str, label: str, labels: Sequence[str], tokens: Sequence[Token]
-) -> float | None:
-    """Return the probability of the verdict given, among all verdicts, at the token that tells.
+) -> dict[str, float]:
+    """Return the probability of each verdict, among all verdicts, at the token that tells.
 
     Parameters
     ----------
@@ -119,13 +120,14 @@ def label_probability(
 
     Returns
     -------
-    float or None
-        None where the tokens do not spell the answer or tell nothing.
+    dict of str to float
+        Their sum is 1, and what the server does not list has 0. Empty where the tokens do not
+        spell the answer or tell nothing.
     """
     spelled = "".join(token for token, _ in tokens)
     quoted = f'"{label}"'
     if raw.strip() not in spelled or quoted not in spelled:
-        return None
+        return {}
     at = spelled.rindex(quoted) + 1
     begin = 0
     for token, alternatives in tokens:
@@ -136,9 +138,25 @@ def label_probability(
                 if other.startswith(lead) and (begun := _begun(other[len(lead) :], labels)):
                     weights[begun] += math.exp(min(logarithm, 0.0))
             total = sum(weights.values())
-            return weights[label] / total if total > 0 and math.isfinite(total) else None
+            if not (total > 0 and math.isfinite(total)):
+                return {}
+            return {label: weight / total for label, weight in weights.items()}
         begin += len(token)
-    return None
+    return {}
+
+
+def probabilities_of(ballot: Ballot, probabilities: Mapping[str, float]) -> Probabilities | None:
+    """Return how likely each way to decide was; "both bad" prefers neither, as a tie does.
+
+    None of a ballot that decides nothing between two answers, and without probabilities.
+    """
+    if not probabilities or not set(_VERDICTS.values()) <= set(ballot.meanings.values()):
+        return None
+    summed = dict.fromkeys(Outcome, 0.0)
+    for label, probability in probabilities.items():
+        summed[Outcome(ballot.meanings[label])] += probability
+    neither = summed[Outcome.TIE] + summed[Outcome.BOTH_BAD]
+    return Probabilities(summed[Outcome.FIRST], summed[Outcome.SECOND], neither)
 
 
 def _begun(text: str, labels: Sequence[str]) -> str | None:

@@ -18,7 +18,7 @@ from openai.types.chat.chat_completion import Choice
 
 from coupled_arena.core.errors import JudgeError, NoAnswerError
 from coupled_arena.core.verdicts import Matchup, Question, Solution
-from coupled_arena.judging.answer import Ballot, Token, label_probability, read_label
+from coupled_arena.judging.answer import Ballot, Token, probabilities_of, label_probabilities, read_label
 from coupled_arena.judging.prompt import messages
 from coupled_arena.judging.retry import is_passing, pause
 from coupled_arena.judging.spec import Answer, JudgeSpec
@@ -204,16 +204,17 @@ class Judge:
         choice = completion.choices[0]
         content = str(choice.message.content or choice.message.refusal or "")
         label = read_label(content, ballot)
-        probability = None
+        found: dict[str, float] = {}
         if label and (tokens := _tokens(choice)):
-            probability = label_probability(content, label, ballot.labels, tokens)
+            found = label_probabilities(content, label, ballot.labels, tokens)
         usage = completion.usage
         return Answer(
             ballot.meanings[label] if label else None,
             self._cleaned(content),
-            probability,
+            found.get(label) if label else None,
             tokens_in=int(usage.prompt_tokens or 0) if usage else 0,
             tokens_out=int(usage.completion_tokens or 0) if usage else 0,
+            probabilities=probabilities_of(ballot, found),
         )
 
     def _cleaned(self, text: str) -> str:

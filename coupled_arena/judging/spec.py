@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 
 from coupled_arena.core.records import Outcome, Swap
+from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.judging.answer import GRADE, VERDICT, VERDICT_OR_BOTH_BAD, Ballot
 from coupled_arena.judging.prompt import LAYOUT, JudgePrompt
 
@@ -73,6 +74,8 @@ class Answer:
         Of this label among all labels, where the server tells.
     tokens_in, tokens_out : int
         As counted by the server, 0 where it does not.
+    probabilities : Probabilities or None
+        Of all ways to decide, where the server tells; None of a grade.
     """
 
     outcome: Outcome | bool | None
@@ -80,3 +83,4 @@ class Answer:
     probability: float | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    probabilities: Probabilities | None = None

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.judging.answer import (
     GRADE,
     VERDICT,
     VERDICT_OR_BOTH_BAD,
-    label_probability,
+    label_probabilities,
+    probabilities_of,
     read_label,
     read_reason,
 )
@@ -134,6 +136,12 @@ def logs(**probabilities):
     return {token: math.log(p) for token, p in probabilities.items()}
 
 
+def likely(raw, label, tokens):
+    """Return what `label_probabilities` does, to be compared with round numbers."""
+    found = label_probabilities(raw, label, THREE, tokens)
+    return pytest.approx(found, abs=1e-15)
+
+
 def test_the_probability_is_that_of_the_verdict_among_verdicts():
     alternatives = {
         "A": math.log(0.6),
@@ -142,20 +150,20 @@ def test_the_probability_is_that_of_the_verdict_among_verdicts():
         "x": math.log(0.1),
     }
     tokens = spelled('{"', "verdict", '":', ' "', "A", '"}', _4=alternatives)
-    assert label_probability('{"verdict": "A"}', "A", THREE, tokens) == pytest.approx(2 / 3)
+    assert likely('{"verdict": "A"}', "A", tokens) == {"A": 2 / 3, "B": 2 / 9, "tie": 1 / 9}
 
 
 def test_tokens_may_be_cut_anywhere():
     alternatives = {' "t': math.log(0.3), ' "A': math.log(0.1), ' "B"': math.log(0.2), "t": 0.0}
     tokens = spelled('{"verdict":', ' "t', "ie", '"}', _1=alternatives)
     raw = '{"verdict": "tie"}'
-    assert label_probability(raw, "tie", THREE, tokens) == pytest.approx(0.5)
+    assert likely(raw, "tie", tokens) == {"A": 1 / 6, "B": 1 / 3, "tie": 0.5}
 
 
 def test_one_token_for_all_of_it():
     raw = '{"verdict": "A"}'
     tokens = [(raw, {raw: math.log(0.9), '{"verdict": "B"}': math.log(0.1)})]
-    assert label_probability(raw, "A", THREE, tokens) == pytest.approx(0.9)
+    assert likely(raw, "A", tokens) == {"A": 0.9, "B": 0.1, "tie": 0}
 
 
 @pytest.mark.parametrize(
@@ -169,4 +177,13 @@ def test_one_token_for_all_of_it():
     ],
 )
 def test_without_tokens_that_tell_there_is_no_probability(tokens):
-    assert label_probability('{"verdict": "A"}', "A", THREE, tokens) is None
+    assert label_probabilities('{"verdict": "A"}', "A", THREE, tokens) == {}
+    assert probabilities_of(VERDICT, {}) is None
+
+
+def test_ways_to_decide_are_three_whatever_the_ballot_calls_them():
+    shares = {"A": 0.5, "B": 0.25, "tie": 0.125, "both_bad": 0.125}
+    assert probabilities_of(VERDICT_OR_BOTH_BAD, shares) == Probabilities(0.5, 0.25, 0.25)
+    three = {"A": 0.5, "B": 0.3, "tie": 0.2}
+    assert probabilities_of(VERDICT, three) == Probabilities(0.5, 0.3, 0.2)
+    assert probabilities_of(GRADE, {"right": 0.5, "wrong": 0.5}) is None

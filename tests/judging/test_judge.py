@@ -315,6 +315,8 @@ def test_the_probability_comes_from_logprobs():
     answer, _ = ask_script(lambda _: said)
     assert answer.outcome is Outcome.SECOND
     assert answer.probability == pytest.approx(0.75)
+    found = answer.probabilities
+    assert (found.first, found.second, found.tie) == pytest.approx((0.25, 0.75, 0))
 
 
 @pytest.mark.parametrize(
@@ -332,6 +334,7 @@ def test_the_probability_comes_from_logprobs():
 def test_other_forms_of_logprobs_tell_no_probability(logprobs):
     answer, _ = ask_script(lambda _: completion('{"verdict": "A"}', logprobs=logprobs))
     assert (answer.outcome, answer.probability) == (Outcome.FIRST, None)
+    assert answer.probabilities is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from coupled_arena.core.records import (
     Source,
     Vote,
 )
-from coupled_arena.core.verdicts import Verdict
+from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import judges, rationales, scores, votes
@@ -170,6 +170,11 @@ def votes_on(draw, battle):
 TRICKY = 'O\'Neil, "the\nvoter"'
 
 
+PROBABILITIES = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(
+    lambda cuts: Probabilities(min(cuts), max(cuts) - min(cuts), 1 - max(cuts))
+)
+
+
 @st.composite
 def verdicts_on(draw, battle):
     pairs = [(i, j) for i in range(len(battle.models)) for j in range(len(battle.models)) if i != j]
@@ -182,6 +187,7 @@ def verdicts_on(draw, battle):
             draw(st.none() | st.sampled_from(list(Outcome))),
             draw(TEXTS),
             probability=draw(st.none() | st.floats(0, 1)),
+            probabilities=draw(st.none() | PROBABILITIES),
             judged_at=draw(MOMENTS),
         )
         for pair in draw(st.lists(st.sampled_from(pairs), unique=True))

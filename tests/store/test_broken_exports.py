@@ -11,7 +11,7 @@ import pytest
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Outcome, Score
-from coupled_arena.core.verdicts import Verdict
+from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges, scores, verdicts
 from coupled_arena.store.transfer.export import export
@@ -28,9 +28,10 @@ def source(new_battle, new_vote):
         battle = new_battle(id="b1")
         store.add_battle(battle, [Score(0, 0, "quiz", 1.0, "4")])
         store.cast(new_vote(battle, 1, 2, id="v1"))
+        halves = Probabilities(0.5, 0.5, 0.0)
         store.write(
             lambda cursor: verdicts.add(
-                cursor, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5)]
+                cursor, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5, halves)]
             )
         )
         yield store
@@ -98,6 +99,8 @@ WRONG = [
     ("votes", {"source": "dog"}, "source 'dog' is not one of human, identical"),
     ("verdicts", {"outcome": "A"}, "outcome 'A' is not one of first, second, tie, both_bad"),
     ("verdicts", {"probability": 1.5}, "probability '1.5' is not from 0 to 1"),
+    ("verdicts", {"p_tie": 0.5}, "p_first, p_second and p_tie do not sum to 1"),
+    ("verdicts", {"p_tie": None}, "p_first, p_second and p_tie do not sum to 1"),
     ("verdicts", {"second_place": 0}, "there are no such two places in battle b1"),
     ("scores", {"score": "nan"}, "score 'nan' is not a number"),
     ("scores", {"source": "hearsay"}, "unknown source 'hearsay'"),

@@ -10,6 +10,7 @@ import pytest
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
+from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Selection
@@ -27,10 +28,11 @@ class World:
         self.store, self.new_vote = store, new_vote
         self.rng = np.random.default_rng(seed)
         self.battles, self.votes, self.verdicts = [], {}, {}
+        self.likely = {}
         for event, times in (
             (lambda: self.fight(new_battle), 60),
             (self.vote, 80),
-            (self.judge, 120),
+            (self.judge, 240),
         ):
             # The comparisons are kept up to date with every transaction, large or small.
             for size in (times - 9, *[1] * 9):
@@ -73,9 +75,11 @@ class World:
         battle, name = self.pick(self.battles), self.pick(["gpt", "other"])
         i, j = self.rng.permutation(len(battle.models))[:2].tolist()
         outcome = self.pick([*OUTCOMES, None])
-        judge(self.batch, name, battle, i, j, outcome)
+        likely = Probabilities(*self.rng.dirichlet([1, 1, 1])) if self.rng.random() < 0.8 else None
+        judge(self.batch, name, battle, i, j, outcome, likely)
         if outcome:
             self.verdicts[battle.id, name, i, j] = outcome
+            self.likely[battle.id, name, i, j] = likely
 
     def verdict(self, battle, name, i, j):
         said = {
@@ -83,6 +87,23 @@ class World:
             (lambda o: FLIPPED.get(o, o))(self.verdicts.get((battle.id, name, j, i))),
         } - {None}
         return None if not said else said.pop() if len(said) == 1 else "tie"
+
+    def judged(self, battle, name, i, j):
+        """Return the mean probabilities for i and j, None if unknown; and whether it flipped."""
+        orders = [(i, j), (j, i)]
+        asked = [order for order in orders if (battle.id, name, *order) in self.verdicts]
+        likely = [self.likely[battle.id, name, *order] for order in asked]
+        said = [self.verdicts[battle.id, name, *order].replace("both_bad", "tie") for order in asked]
+        if len(said) == 2:
+            said[1] = FLIPPED.get(said[1], said[1])
+        flipped = len(set(said)) > 1
+        if None in likely:
+            return None, flipped
+        turned = [
+            (p.first, p.second) if order == (i, j) else (p.second, p.first)
+            for p, order in zip(likely, asked, strict=True)
+        ]
+        return tuple(np.mean(turned, axis=0).tolist()), flipped
 
     def rows(self, name=None):
         """Yield (battle, first, second, vote or None, human or None, verdict or None).
@@ -155,6 +176,29 @@ def test_verdicts_meet_votes(world, name):
     assert unlabelled
     assert _sparse(found.labelled, found.models, (1, 2)) == labelled
     assert _sparse(found.unlabelled, found.models, (1, 2)) == unlabelled
+
+
+def test_probabilities_and_flips_of_pairs(world):
+    """What the table keeps of a judge beside its verdict, against plain loops."""
+    expected = Counter()
+    for battle, a, b, _, _, verdict in world.rows("gpt"):
+        if verdict:
+            places = battle.models.index(a), battle.models.index(b)
+            likely, flipped = world.judged(battle, "gpt", *places)
+            rounded = likely and tuple(round(p, 12) for p in likely)
+            expected[battle.id, a, b, rounded, flipped] += 1
+    with world.store.cursor() as cursor:
+        found = cursor.execute(
+            "select battle, a.model, b.model, round(p_first, 12), round(p_second, 12), flipped "
+            "from comparisons join battles using (battle_no) join judges using (judge_no) "
+            "join models as a on a.model_no = model_a join models as b on b.model_no = model_b "
+            "where judge = 'gpt'"
+        ).fetchall()
+    kinds = {(likely is None, flipped) for *_, likely, flipped in expected}
+    assert kinds == {(known, flipped) for known in (True, False) for flipped in (True, False)}
+    assert expected == Counter(
+        (battle, a, b, None if p is None else (p, q), flipped) for battle, a, b, p, q, flipped in found
+    )
 
 
 def _sparse(table, models, model_axes):

@@ -170,6 +170,7 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
             "model": "strong",
             "prompt_hash": "abc",
             "sampling": '{"swap": "both"}',
+            **dict.fromkeys(("p_first", "p_second", "p_tie")),
         }
     ]
 

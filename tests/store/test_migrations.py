@@ -6,6 +6,7 @@ import pytest
 from coupled_arena.analysis.leaderboard.result import read_leaderboard
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.database import Store
+from coupled_arena.store.integrity import faults
 from coupled_arena.store.migrations import MIGRATIONS, migrate, schema_version
 from coupled_arena.views.words.leaderboard import board_warnings
 
@@ -151,6 +152,41 @@ def test_a_store_of_the_first_schema_is_counted(new_battle, new_vote):
     assert connection.execute("select max(comparisons) from prompts").fetchall() == [(4,)]
     assert connection.execute("select max(battle_no) from battles").fetchall() == [(2,)]
     assert connection.execute("select distinct system, prefix from turns").fetchall() == [("", "")]
+
+
+def test_old_verdicts_that_disagree_are_known_to(new_battle):
+    """Of four pairs judged in both orders before step 8, two flipped; none has probabilities."""
+    connection = duckdb.connect()
+    migrate(connection, MIGRATIONS[:1])
+    said = {
+        "same": ("first", "second"),
+        "flipped": ("first", "first"),
+        "to a tie": ("first", "tie"),
+        "neither": ("tie", "both_bad"),
+    }
+    for name, (there, back) in said.items():
+        add_as_once(connection, new_battle("a", "b", id=name))
+        connection.executemany(
+            "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, raw, "
+            "judged_at) values (?, ?, 'gpt', ?, ?, ?, '', now())",
+            [[f"{name} 0", name, 0, 1, there], [f"{name} 1", name, 1, 0, back]],
+        )
+    migrate(connection, MIGRATIONS[:7])
+    connection.execute("insert into judges values ('gpt', 1, 'm', '', '')")
+    connection.execute("delete from comparisons")
+    connection.execute("insert into comparisons select * exclude (battle) from comparison_rows")
+    migrate(connection)
+    found = connection.execute(
+        "select battle, verdict::text, flipped, p_first, p_second from comparisons "
+        "join battles using (battle_no) where judge_no > 0 order by battle"
+    ).fetchall()
+    assert found == [
+        ("flipped", "tie", True, None, None),
+        ("neither", "tie", False, None, None),
+        ("same", "first", False, None, None),
+        ("to a tie", "tie", True, None, None),
+    ]
+    assert faults(connection) == []
 
 
 def test_old_votes_between_equal_answers_are_left_out_and_stay(tmp_path, new_battle):

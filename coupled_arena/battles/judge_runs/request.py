@@ -16,7 +16,7 @@ from coupled_arena.battles.judge_runs.allowance import Allowance
 from coupled_arena.core.errors import JudgeError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome, Swap
-from coupled_arena.core.verdicts import NOT_ASKED, Matchup
+from coupled_arena.core.verdicts import Matchup
 
 if TYPE_CHECKING:
     from coupled_arena.judging.judge import Judge
@@ -195,10 +195,10 @@ class JudgeOnRequest:
 
     async def _one(self, question: Matchup, asked: Asked) -> None:
         if question.identical:
-            asked.verdicts.append(question.answered(self.name, Outcome.TIE, NOT_ASKED))
+            asked.verdicts.append(question.not_asked(self.name))
             return
         async with self._places:
             answer = await self._judge.ask(question)
         outcome = answer.outcome if isinstance(answer.outcome, Outcome) else None
-        verdict = question.answered(self.name, outcome, answer.raw, answer.probability)
-        asked.verdicts.append(verdict)
+        likely = answer.probability, answer.probabilities
+        asked.verdicts.append(question.answered(self.name, outcome, answer.raw, *likely))

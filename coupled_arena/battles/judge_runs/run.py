@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Outcome
-from coupled_arena.core.verdicts import NOT_ASKED, Grade, Matchup, Question, Verdict
+from coupled_arena.core.verdicts import Grade, Matchup, Question, Verdict
 from coupled_arena.judging.budget import Budget, BudgetAccount
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Run:
         while not self._stopping.is_set() and (question := await self._next()):
             if isinstance(question, Matchup) and question.identical:
                 self.tally.identical += 1
-                self._give(question.answered(self.judge.spec.name, Outcome.TIE, NOT_ASKED))
+                self._give(question.not_asked(self.judge.spec.name))
                 continue
             while self._given.qsize() > _BEHIND_AT_MOST:  # a slow disk
                 await asyncio.sleep(_BEHIND)
@@ -178,7 +178,10 @@ class Run:
         self.tally.cost = self._account.cost
         name = self.judge.spec.name
         outcome: Any = answer.outcome  # of the question's kind: the judge's ballot is
-        self._give(question.answered(name, outcome, answer.raw, answer.probability))
+        likely: Any = [answer.probability]
+        if isinstance(question, Matchup):
+            likely.append(answer.probabilities)
+        self._give(question.answered(name, outcome, answer.raw, *likely))
 
     def _failed(self, error: NoAnswerError) -> None:
         if self._stopping.is_set():

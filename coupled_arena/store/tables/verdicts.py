@@ -24,6 +24,10 @@ def add(cursor: Cursor, verdicts: Sequence[Verdict]) -> None:
         "outcome": [verdict.outcome and verdict.outcome.value for verdict in verdicts],
         "raw": [verdict.raw for verdict in verdicts],
         "probability": [verdict.probability for verdict in verdicts],
+        **{
+            f"p_{way}": [getattr(verdict.probabilities, way, None) for verdict in verdicts]
+            for way in ("first", "second", "tie")
+        },
         "judged_at": [verdict.judged_at for verdict in verdicts],
     }
     battles = sorted({verdict.battle for verdict in verdicts})
@@ -33,11 +37,14 @@ def add(cursor: Cursor, verdicts: Sequence[Verdict]) -> None:
 
 _ADD = """
 insert into verdicts (
-    verdict, battle, judge, first_place, second_place, outcome, raw, probability, judged_at
+    verdict, battle, judge, first_place, second_place, outcome, raw, probability,
+    p_first, p_second, p_tie, judged_at
 )
 select
     unnest($verdict), unnest($battle), unnest($judge),
     unnest($first_place), unnest($second_place),
-    unnest($outcome::text[]), unnest($raw), unnest($probability::double[]), unnest($judged_at)
+    unnest($outcome::text[]), unnest($raw), unnest($probability::double[]),
+    unnest($p_first::double[]), unnest($p_second::double[]), unnest($p_tie::double[]),
+    unnest($judged_at)
 on conflict do nothing
 """

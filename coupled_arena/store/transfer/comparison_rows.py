@@ -19,7 +19,8 @@ _FILL = (
     insert into comparisons
     select
         n, prompt_no, judge_no, given.mode::mode, a.model_no, b.model_no,
-        human::outcome, if(judge_no = 0, null, verdict)::outcome, false, voter, null, null
+        human::outcome, if(judge_no = 0, null, verdict)::outcome, false, voter, null, null,
+        null, null, false
     from given
     join (select 0 as judge_no union all select judge_no from judges)
         on judge_no = 0 or verdict is not null

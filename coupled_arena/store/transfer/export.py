@@ -67,7 +67,8 @@ _QUERIES = {
         select
             row_number() over (order by seq) as seq,
             verdict, battle, judge, first_place, second_place,
-            outcome, raw, probability, judged_at, model, prompt_hash, sampling
+            outcome, raw, probability, judged_at, model, prompt_hash, sampling,
+            p_first, p_second, p_tie
         from verdicts
         left join judges using (judge)
         where battle in (select battle from visible)

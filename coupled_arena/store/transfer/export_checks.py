@@ -99,6 +99,9 @@ select file, line, case
     when models is null then 'there is no battle ' || v.battle
     when greatest(first_place, second_place) >= len(models) or first_place = second_place
         then 'there are no such two places in battle ' || v.battle
+    when (p_first is null) <> (p_second is null) or (p_first is null) <> (p_tie is null)
+        or abs(p_first + p_second + p_tie - 1) > 1e-6
+        then 'p_first, p_second and p_tie do not sum to 1'
 end as reason
 from in_verdicts as v
 left join battles as b on b.battle = v.battle

@@ -90,6 +90,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "model": "text?",
         "prompt_hash": "text?",
         "sampling": "text?",
+        "p_first": "share?",
+        "p_second": "share?",
+        "p_tie": "share?",
     },
     "scores": {
         "battle": "name",

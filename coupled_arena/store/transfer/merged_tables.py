@@ -104,7 +104,7 @@ VERDICTS = MergedTable(
     ["verdict"],
     [
         *("battle", "judge", "first_place", "second_place"),
-        *("outcome", "raw", "probability", "judged_at"),
+        *("outcome", "raw", "probability", "p_first", "p_second", "p_tie", "judged_at"),
     ],
     "'verdict ' || verdict",
     _BY_NUMBER,

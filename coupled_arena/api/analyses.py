@@ -43,6 +43,8 @@ def audit(
     metric: str | None = None,
     key_from: str | None = None,
     majority: bool = False,
+    judge_score: Literal["verdict", "probability"] = "verdict",
+    flips: Literal["tie", "abstain"] = "tie",
 ) -> Result[Audit]:
     """Say what a judge's verdicts are worth beside people's votes, model by model.
 
@@ -70,6 +72,9 @@ def audit(
         A model whose answers to a benchmark are the judge's key.
     majority : bool
         Whether most of several voters on the same two answers count as one.
+    judge_score, flips
+        How the judge is heard where it corrects win-rates, as in `leaderboard`; the table of
+        agreement has verdicts, without those that abstain.
 
     Returns
     -------
@@ -92,9 +97,11 @@ def audit(
 
     counted, against = one_of(Ties, "ties", ties), one_of(Truth, "truth", truth)
     choice = AuditChoice(counted, against, metric, key_from, majority)
-    wanted = selection_of(mode, judge, models, category, language)
+    heard = {"judge_score": judge_score, "flips": flips}
+    wanted = selection_of(mode, judge, models, category, language, **heard)
+    of_store = wanted.mode or wanted.language or wanted != wanted.plain
     if is_frame(store):
-        if choice != AuditChoice() or wanted.mode or wanted.language:
+        if choice != AuditChoice() or of_store:
             raise ArenaError("Of a table only judge, alpha, models and category can be chosen.")
         estimates = table_estimates(store, "the table", judge, wanted.models, category)
     else:
@@ -108,6 +115,7 @@ def audit(
         "key_from": key_from,
         "ties": ties,
         "majority": majority,
+        **heard,
         "alpha": alpha,
     }
     frames = {"models": tables.audit_models(found), "differences": tables.audit_differences(found)}

@@ -80,10 +80,12 @@ def selection_of(
     models: Sequence[str] | None = None,
     category: str | None = None,
     language: str | None = None,
-    voter: str | None = None,
+    judge_score: str = "verdict",
+    flips: str = "tie",
 ) -> Selection:
     """Return which comparisons count."""
     from coupled_arena.core.records import Mode
+    from coupled_arena.core.verdicts import Flips, JudgeScore
     from coupled_arena.store.queries.comparisons import Selection
 
     known = ("all", Mode.COUPLED, Mode.INDEPENDENT)
@@ -99,7 +101,8 @@ def selection_of(
         models=check_names(models),
         category=category,
         language=language,
-        voter=voter,
+        judge_score=one_of(JudgeScore, "judge_score", judge_score),
+        flips=one_of(Flips, "flips", flips),
     )
 
 

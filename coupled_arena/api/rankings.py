@@ -45,6 +45,8 @@ def leaderboard(
     category: str | None = None,
     language: str | None = None,
     voter: str | None = None,
+    judge_score: Literal["verdict", "probability"] = "verdict",
+    flips: Literal["tie", "abstain"] = "tie",
     bradley_terry: bool = False,
 ) -> Result[Leaderboard]:
     """Rank models by stored votes, a judge's verdicts, or both together.
@@ -68,6 +70,11 @@ def leaderboard(
         Only comparisons between these models, on prompts of this category or in this language.
     voter : str, optional
         Only this person's votes: the name of an annotator with a link, or a voter as in the votes.
+    judge_score : {"verdict", "probability"}
+        Whether one judge's verdict counts as 0 or 1, or as the probability with which it prefers
+        each model, the mean of both orders.
+    flips : {"tie", "abstain"}
+        Whether a judge that does not say the same in both orders says "tie", or nothing.
     bradley_terry : bool
         Add Bradley-Terry scores.
 
@@ -85,7 +92,8 @@ def leaderboard(
     settings = BoardSettings(
         source, alpha, cutoff, sets, ties, covariance, weighting, bradley_terry
     )
-    selection = selection_of(mode, judge, models, category, language)
+    heard = {"judge_score": judge_score, "flips": flips}
+    selection = selection_of(mode, judge, models, category, language, **heard)
     with check_store(store).reading() as opened:
         if judge is None and source in ("ppr", "judge"):
             selection = replace(selection, judge=only_judge(opened))
@@ -198,8 +206,8 @@ class BoardSettings:
         from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
         from coupled_arena.stats.ranking.strata import Weighting
         from coupled_arena.stats.tie_scores import TieScore
+        from coupled_arena.views.tables import bradley_terry, modes
         from coupled_arena.views.tables import leaderboard as tables
-        from coupled_arena.views.tables import modes
 
         method = Method(
             one_of(Weighting, "weighting", self.weighting),
@@ -215,16 +223,25 @@ class BoardSettings:
             cutoff=one_of(Cutoff, "cutoff", self.cutoff),
             scope=one_of(Scope, "sets", self.sets),
         )
-        scores = tables.scores(board) if self.bradley_terry else None
+        scores = bradley_terry.scores(board) if self.bradley_terry else None
         found = {"models": tables.standings(board), "pairs": tables.head_to_head(board)}
         if board.estimates.modes:
             found["modes"] = modes.mode_models(board.estimates.modes)
             found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
         if scores:
-            found["bradley_terry"] = tables.bradley_terry_table(scores)
+            found["bradley_terry"] = bradley_terry.bradley_terry_table(scores)
         answer = tables.board_answer(board, scores)
         # What was used: with few votes it may be another weighting than was asked for.
-        used = ("alpha", "cutoff", "sets", "ties", "covariance", "weighting")
+        used = (
+            "alpha",
+            "cutoff",
+            "sets",
+            "ties",
+            "covariance",
+            "weighting",
+            "judge_score",
+            "flips",
+        )
         settings = {
             "source": answer["source"],
             **selected(selection),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +12,9 @@ import typer
 from coupled_arena.cli.shared import (
     Config,
     Db,
+    FlipsOption,
     Json,
+    JudgeScores,
     check_level,
     listed,
     only_judge,
@@ -64,6 +67,8 @@ def audit(
     table: Annotated[
         Path | None, typer.Option(help="Grades from elsewhere: model, prompt, truth, judge.")
     ] = None,
+    judge_score: JudgeScores = "verdict",
+    flips: FlipsOption = "tie",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -75,6 +80,7 @@ def audit(
     """
     check_level(alpha)
     from coupled_arena.analysis.audit.result import audit as audited
+    from coupled_arena.core.verdicts import Flips, JudgeScore
     from coupled_arena.views.tables.audit import audit_answer, audit_text
 
     if table is not None:
@@ -83,13 +89,18 @@ def audit(
                 **{"--db": db, "--mode": mode != "all", "--language": language},
                 **{"--ties": ties != "loss", "--majority": majority},
                 **{"--truth": truth != "votes", "--metric": metric, "--key-from": key_from},
+                **{"--judge-score": judge_score != "verdict", "--flips": flips != "tie"},
             }
         )
         estimates = _of_table(table, judge, models, category)
     else:
         estimates = _of_store(
             load_settings(config, db=db),
-            _selection(judge, mode, models, category, language),
+            replace(
+                _selection(judge, mode, models, category, language),
+                judge_score=JudgeScore(judge_score),
+                flips=Flips(flips),
+            ),
             {
                 **{"ties": ties, "truth": truth, "metric": metric},
                 **{"key_from": key_from, "majority": majority},

@@ -11,7 +11,9 @@ from coupled_arena.cli.shared import (
     Covariances,
     Cutoffs,
     Db,
+    FlipsOption,
     Json,
+    JudgeScores,
     Scopes,
     TieScores,
     Voter,
@@ -49,6 +51,8 @@ def leaderboard(
     ties: Annotated[
         TieScores, typer.Option(help="A tie is a win for neither, or half a win for both.")
     ] = "loss",
+    judge_score: JudgeScores = "verdict",
+    flips: FlipsOption = "tie",
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
     language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
@@ -66,12 +70,14 @@ def leaderboard(
     from coupled_arena.analysis.leaderboard.read import BoardSource, Method
     from coupled_arena.analysis.leaderboard.result import read_leaderboard
     from coupled_arena.core.records import Mode
+    from coupled_arena.core.verdicts import Flips, JudgeScore
     from coupled_arena.stats.ranking.estimates import Covariance
     from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
     from coupled_arena.stats.ranking.strata import Weighting
     from coupled_arena.stats.tie_scores import TieScore
     from coupled_arena.store.queries.comparisons import Selection
-    from coupled_arena.views.tables.leaderboard import board_answer, board_text, scores
+    from coupled_arena.views.tables.bradley_terry import scores
+    from coupled_arena.views.tables.leaderboard import board_answer, board_text
 
     with reading(settings) as store:
         if judge is None and source in ("ppr", "judge"):
@@ -87,6 +93,8 @@ def leaderboard(
                 category=category,
                 language=language,
                 voter=voter_of(settings, store, voter),
+                judge_score=JudgeScore(judge_score),
+                flips=Flips(flips),
             ),
             Method(Weighting(weighting), Covariance(covariance), TieScore(ties)),
             source=BoardSource(source) if source else None,

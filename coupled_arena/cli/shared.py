@@ -26,6 +26,14 @@ Weightings = Literal["stratified", "position", "count"]
 Covariances = Literal["corrected", "published"]
 Cutoffs = Literal["max-t", "step-down", "any-time", "bonferroni", "chi2"]
 
+JudgeScores = Annotated[
+    Literal["verdict", "probability"],
+    typer.Option(help="A judge's verdict counts as 0 or 1, or as likely as it was to prefer each."),
+]
+FlipsOption = Annotated[
+    Literal["tie", "abstain"],
+    typer.Option(help="What a judge says that does not say the same in both orders."),
+]
 TieScores = Literal["loss", "half"]
 Scopes = Literal["joint", "marginal"]
 

@@ -14,6 +14,19 @@ MOST_JUDGES = 3
 """Judges whose verdicts can be taken together: each multiplies the kinds of comparisons by four."""
 
 
+MIXED_CODES = 8
+"""Codes of what one judge said, where that may be other than one of the four outcomes.
+
+After these come their mixtures in equal parts: first and second (4), first and tie (5), second and
+tie (6); and 7, that it abstained. A judge that prefers the first answer with probability p, the
+second with q, and neither with t stands for these codes with the weights p (2p - 1), q (2q - 1),
+t (2t - 1), 4pq, 4pt and 4qt: sums of anything quadratic in p and q, and so all that win rates and
+their variances are made of, are the same as of p and q themselves. It is the interpolation of
+quadratic functions on a triangle from its corners and the middles of its sides.
+"""
+TIE_CODE, ABSTAINED_CODE = 2, 7
+
+
 class JudgeScore(StrEnum):
     """What statistics take of a judge for how it scores a model."""
 

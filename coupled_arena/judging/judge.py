@@ -18,7 +18,13 @@ from openai.types.chat.chat_completion import Choice
 
 from coupled_arena.core.errors import JudgeError, NoAnswerError
 from coupled_arena.core.verdicts import Matchup, Question, Solution
-from coupled_arena.judging.answer import Ballot, Token, probabilities_of, label_probabilities, read_label
+from coupled_arena.judging.answer import (
+    Ballot,
+    Token,
+    label_probabilities,
+    probabilities_of,
+    read_label,
+)
 from coupled_arena.judging.prompt import messages
 from coupled_arena.judging.retry import is_passing, pause
 from coupled_arena.judging.spec import Answer, JudgeSpec

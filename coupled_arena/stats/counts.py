@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.records import Outcome
-from coupled_arena.core.verdicts import MOST_JUDGES
+from coupled_arena.core.verdicts import ABSTAINED_CODE, MIXED_CODES, MOST_JUDGES
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -132,7 +132,7 @@ class JudgedCounts:
     """Votes and the verdicts of one judge or several on the same comparisons, and verdicts alone.
 
     What several judges said of a comparison is one code: digits to the base of 4, the first judge's
-    first.
+    first. One judge may have the codes of `MIXED_CODES`: counts of these are real numbers.
 
     Attributes
     ----------
@@ -156,19 +156,20 @@ class JudgedCounts:
 
     def __post_init__(self) -> None:
         k, outcomes = len(self.models), len(OUTCOMES)
-        codes = outcomes**self.judges
+        codes = MIXED_CODES if self.mixed else outcomes**self.judges
         for counts, shape in (
             (self.labelled, (k, k, outcomes, codes)),
             (self.unlabelled, (k, k, codes)),
         ):
             if counts.shape != shape:
                 raise ValueError(f"Counts of {k} models cannot have the shape {counts.shape}.")
-        if (self.unlabelled < 0).any():
+        if not self.mixed and (self.unlabelled < 0).any():
             raise ValueError("Counts cannot be negative.")
         # A model against itself has a winner by chance alone.
         apart = ~np.eye(k, dtype=np.bool_)
         object.__setattr__(self, "labelled", self.labelled * apart[..., None, None])
-        unlabelled = self.unlabelled.astype(np.int64, casting="safe") * apart[..., None]
+        kind: Any = np.float64 if self.mixed else np.int64
+        unlabelled = self.unlabelled.astype(kind, casting="safe") * apart[..., None]
         object.__setattr__(self, "unlabelled", unlabelled)
         _ = self.votes  # checks the names and signs
 
@@ -182,13 +183,29 @@ class JudgedCounts:
     @property
     def judges(self) -> int:
         """How many judges the verdicts are of, 3 at most."""
-        codes = self.labelled.shape[-1] if self.labelled.ndim else 0
+        codes = self.labelled.shape[-1] if self.labelled.ndim and not self.mixed else 0
         return next((j for j in range(1, MOST_JUDGES + 1) if len(OUTCOMES) ** j >= codes), 1)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the verdicts are those of `MIXED_CODES`."""
+        return self.labelled.ndim > 0 and self.labelled.shape[-1] == MIXED_CODES
+
+    @property
+    def spoken(self) -> FloatArray:
+        """Shape (codes,): 1 where the judge says anything, 0 where it abstained."""
+        codes = np.arange(self.labelled.shape[-1])
+        return np.where(self.mixed & (codes == ABSTAINED_CODE), 0.0, 1.0)
 
     @property
     def votes(self) -> PairCounts:
         """The votes on comparisons that have a verdict too."""
-        return PairCounts(self.models, self.labelled.sum(3))
+        return PairCounts(self.models, _whole(self.labelled.sum(3)))
+
+    @property
+    def alone(self) -> IntArray:
+        """Shape (k, k): comparisons with a verdict alone."""
+        return _whole(self.unlabelled.sum(2))
 
     @property
     def verdicts(self) -> PairCounts:
@@ -208,3 +225,8 @@ class JudgedCounts:
         index = [self.models.index(model) for model in models]
         square = np.ix_(index, index)
         return JudgedCounts(tuple(models), self.labelled[square], self.unlabelled[square])
+
+
+def _whole(counts: IntArray) -> IntArray:
+    """Return counts whose mixtures add up to whole numbers as such, up to rounding."""
+    return np.rint(counts).astype(np.int64)

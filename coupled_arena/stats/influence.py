@@ -56,29 +56,36 @@ class Influence:
     def of_means(
         cls,
         vote: tuple[FloatArray, FloatArray],
+        echo: tuple[FloatArray, FloatArray],
         verdict: tuple[FloatArray, FloatArray],
         tuning: FloatArray,
         scores: tuple[FloatArray, FloatArray],
+        spoken: FloatArray,
     ) -> Influence:
-        """Return the influence on weighted means of h - λg over votes and λg over verdicts.
+        """Return the influence on weighted means of h over votes, -λg and λg over verdicts.
 
         Parameters
         ----------
-        vote, verdict : (weight, centre)
-            Arrays of shape (k, k, 2), ``[model, opponent, position]`` with position 0 for being
-            shown first: the weight of one comparison in the model's mean, and the mean that is
-            taken from it.
+        vote, echo, verdict : (weight, centre)
+            Of h, and of g where there is a vote and where there is none. Arrays of shape
+            (k, k, 2), ``[model, opponent, position]`` with position 0 for being shown first: the
+            weight of one comparison in the model's mean, and the mean that is taken from it.
         tuning : ndarray of float64, shape (k, k, 2)
             λ, 0 where a cell lacks verdicts.
         scores : tuple of ndarray of float64, shapes (2, 4) and (2, 4**judges)
             h of each outcome, see `coupled_arena.stats.tie_scores.TieScore`, and g of each verdict.
+        spoken : ndarray of float64, shape (4**judges,)
+            0 of verdicts that are none, as in `JudgedCounts.spoken`: they add nothing.
         """
         labelled: list[FloatArray] = []
         unlabelled: list[FloatArray] = []
         for role, (score, said) in enumerate(zip(*scores, strict=True)):
-            w, c, per_verdict, mean, t = (_as_shown(x, role) for x in (*vote, *verdict, tuning))
-            change = score[:, None] - t[..., None, None] * said - c[..., None, None]
-            labelled.append(w[..., None, None] * change)
+            w, c, per_echo, g, per_verdict, mean, t = (
+                _as_shown(x, role) for x in (*vote, *echo, *verdict, tuning)
+            )
+            own = w[..., None] * (score - c[..., None])
+            heard = (t * per_echo)[..., None] * (said - g[..., None]) * spoken
+            labelled.append(own[..., :, None] - heard[..., None, :])
             unlabelled.append((per_verdict * t)[..., None] * (said - mean[..., None]))
         return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
-from coupled_arena.core.verdicts import Probabilities
+from coupled_arena.core.verdicts import Flips, JudgeScore, Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Selection
@@ -93,7 +93,9 @@ class World:
         orders = [(i, j), (j, i)]
         asked = [order for order in orders if (battle.id, name, *order) in self.verdicts]
         likely = [self.likely[battle.id, name, *order] for order in asked]
-        said = [self.verdicts[battle.id, name, *order].replace("both_bad", "tie") for order in asked]
+        said = [
+            self.verdicts[battle.id, name, *order].replace("both_bad", "tie") for order in asked
+        ]
         if len(said) == 2:
             said[1] = FLIPPED.get(said[1], said[1])
         flipped = len(set(said)) > 1
@@ -197,8 +199,84 @@ def test_probabilities_and_flips_of_pairs(world):
     kinds = {(likely is None, flipped) for *_, likely, flipped in expected}
     assert kinds == {(known, flipped) for known in (True, False) for flipped in (True, False)}
     assert expected == Counter(
-        (battle, a, b, None if p is None else (p, q), flipped) for battle, a, b, p, q, flipped in found
+        (battle, a, b, None if p is None else (p, q), flipped)
+        for battle, a, b, p, q, flipped in found
     )
+
+
+WAYS = list(product(JudgeScore, Flips))[1:]
+MIDDLES = {4: (0, 1), 5: (0, 2), 6: (1, 2)}
+
+
+def weights(world, battle, a, b, verdict, score, flips):
+    """Return the weights of the codes that one comparison has, by the formula for one row."""
+    places = battle.models.index(a), battle.models.index(b)
+    likely, flipped = world.judged(battle, "gpt", *places)
+    if flips is Flips.ABSTAIN and flipped:
+        return {7: 1.0}
+    if score is JudgeScore.VERDICT or likely is None:
+        return {OUTCOMES.index(verdict): 1.0}
+    p = (*likely, 1 - sum(likely))
+    corners = {code: p[code] * (2 * p[code] - 1) for code in range(3)}
+    return corners | {code: 4 * p[i] * p[j] for code, (i, j) in MIDDLES.items()}
+
+
+@pytest.mark.parametrize(("score", "flips"), WAYS)
+def test_mixtures_of_verdicts_are_counted(world, score, flips):
+    selection = Selection("gpt", judge_score=score, flips=flips)
+    expected = {kind: defaultdict(float) for kind in ("labelled", "unlabelled")}
+    for battle, a, b, _, human, verdict in world.rows("gpt"):
+        for code, n in (
+            weights(world, battle, a, b, verdict, score, flips).items() if verdict else ()
+        ):
+            mode = MODES.index(battle.mode)
+            if human:
+                expected["labelled"][mode, a, b, OUTCOMES.index(human), code] += n
+            elif code != 7:
+                expected["unlabelled"][mode, a, b, code] += n
+    with world.store.cursor() as cursor:
+        found = comparisons.count(cursor, selection)
+        assert (found.votes == comparisons.count(cursor, Selection()).votes).all()
+    for kind, cells in expected.items():
+        table = np.zeros_like(getattr(found, kind))
+        for (mode, a, b, *codes), n in cells.items():
+            table[mode, found.models.index(a), found.models.index(b), *codes] = n
+        assert getattr(found, kind) == pytest.approx(table, abs=1e-10)
+
+
+@pytest.mark.parametrize(("score", "flips"), WAYS)
+def test_sums_over_prompts_by_mixtures(world, score, flips):
+    """Of numbers that are linear in the probabilities, as influences are."""
+    models, selection = (*tuple("bade"), "c"), Selection("gpt", judge_score=score, flips=flips)
+    values = world.rng.normal(size=(5, 5, 5, 8, 2))  # a, b, vote, code, role
+    for code, (i, j) in MIDDLES.items():
+        values[..., code, :] = (values[..., i, :] + values[..., j, :]) / 2
+    a, b, human, code = (axis.ravel() for axis in np.indices(values.shape[:4]))
+    cells = InfluenceCells(a, b, *values.reshape(-1, 2).T, human=human - 1, verdict=code)
+    added = defaultdict(lambda: np.zeros(5))
+    for battle, one, other, _, human, verdict in world.rows("gpt"):
+        mixture = weights(world, battle, one, other, verdict, score, flips) if verdict else {}
+        i, j, vote = (
+            models.index(one),
+            models.index(other),
+            OUTCOMES.index(human) + 1 if human else 0,
+        )
+        if not human and 7 in mixture:
+            continue
+        for code, n in mixture.items():
+            added[world.key(battle)][[i, j]] += n * values[i, j, vote, code]
+    with world.store.cursor() as cursor:
+        gram, _ = clusters.cluster_gram(cursor, selection, models, cells)
+        prompts = clusters.pair_prompts(cursor, selection, models)
+        plain = clusters.pair_prompts(cursor, selection.plain, models)
+    assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), abs=1e-10)
+    assert (prompts.labelled == plain.labelled).all()
+    assert (prompts.alone <= plain.alone).all()
+
+
+def test_mixtures_are_of_one_judge(world):
+    with world.store.cursor() as cursor, pytest.raises(StoreError, match="those of one judge"):
+        comparisons.count(cursor, Selection("gpt", more_judges=("other",), flips=Flips.ABSTAIN))
 
 
 def _sparse(table, models, model_axes):

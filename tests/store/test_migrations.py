@@ -167,8 +167,8 @@ def test_old_verdicts_that_disagree_are_known_to(new_battle):
     for name, (there, back) in said.items():
         add_as_once(connection, new_battle("a", "b", id=name))
         connection.executemany(
-            "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, raw, "
-            "judged_at) values (?, ?, 'gpt', ?, ?, ?, '', now())",
+            "insert into verdicts (verdict, battle, judge, first_place, second_place, outcome, "
+            "raw, judged_at) values (?, ?, 'gpt', ?, ?, ?, '', now())",
             [[f"{name} 0", name, 0, 1, there], [f"{name} 1", name, 1, 0, back]],
         )
     migrate(connection, MIGRATIONS[:7])

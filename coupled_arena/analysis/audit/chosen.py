@@ -61,6 +61,11 @@ def read_chosen(
     ArenaError
         Two choices contradict each other, or the store has not what was chosen.
     """
+    if selection != selection.plain and (choice.graded or choice.majority):
+        raise ArenaError(
+            "Probabilities and flips are of one judge's verdicts beside single votes: leave them "
+            "out with grades and with the majority of voters."
+        )
     if choice.graded and (choice.ties is Ties.DROP or choice.majority):
         said = "ties" if choice.ties is Ties.DROP else "majority"
         raise ArenaError(f"{said} is about votes: leave it out where single answers are graded.")

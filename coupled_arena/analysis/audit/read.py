@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from coupled_arena.analysis.leaderboard.influence_cells import cells_of
 from coupled_arena.analysis.live import Kept
+from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
-from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
+from coupled_arena.core.verdicts import JudgeScore
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
@@ -23,6 +25,7 @@ from coupled_arena.store.queries import clusters, comparisons, judge_biases
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
+from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 
 
 class Truth(StrEnum):
@@ -61,6 +64,8 @@ class AuditEstimates:
         Models with votes that the judge has said nothing of.
     orders : Orders
     lengths : Lengths
+    use : JudgeUse
+        How the judge is heard.
     mixed : tuple of Mode
         The modes that the comparisons come from.
     version : tuple of int
@@ -86,6 +91,7 @@ class AuditEstimates:
     mixed: tuple[Mode, ...]
     version: tuple[int, ...]
     answers: GradedAnswers | None = None
+    use: JudgeUse = field(default_factory=JudgeUse)
 
     @property
     def truth(self) -> Truth:
@@ -112,16 +118,25 @@ def read_audit_estimates(
     ------
     StoreError
         The selection names a judge or model that the store does not know.
+    ArenaError
+        Ties are to be dropped, where verdicts do not count as they are.
     """
+    if ties is Ties.DROP and selection != selection.plain:
+        raise ArenaError(
+            "Probabilities, and flips that abstain, go with ties that count as wins for neither: "
+            "leave ties as they are."
+        )
     version = store.version()
+    said = replace(selection, judge_score=JudgeScore.VERDICT)
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
-        counts = comparisons.count(cursor, selection)
-        counts = counts.of(counts.compared)
+        scored = comparisons.count(cursor, selection)
+        counts = scored if selection == said else comparisons.count(cursor, said)
+        counts = _plainly(counts.of(counts.compared))
         votes, judged, silent = _heard(counts)
         own = ModelCounts.of(judged)
         tables = {kind: Agreement.of(own, kind) for kind in Ties}
-        means = PoweredMeans.of(judged, ties)
+        means = PoweredMeans.of(_judged(scored.of(judged.models)), ties)
         bias_and_rho = influences(tables[ties], ties)
         variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
         if judged.models and clusters.clusters_overlap(cursor):
@@ -130,12 +145,13 @@ def read_audit_estimates(
             gram, groups = clusters.cluster_gram(cursor, selection, twice, powered)
             means = means.clustered(gram, groups)
             cells = _stacked([each.of_pairs for each in bias_and_rho])
-            squares, _ = clusters.cluster_diagonal(cursor, selection, twice, cells)
+            squares, _ = clusters.cluster_diagonal(cursor, said, twice, cells)
             variances = np.split(squares * means.inflation, 2)
         orders, lengths = (
             judge_biases.orders(cursor, selection),
             judge_biases.lengths(cursor, selection),
         )
+        use = judge_use(cursor, selection)
         cursor.execute("commit")
     return AuditEstimates(
         selection=selection,
@@ -154,6 +170,7 @@ def read_audit_estimates(
         lengths=lengths,
         mixed=_mixed(counts),
         version=version,
+        use=use,
     )
 
 
@@ -171,15 +188,28 @@ class LiveAudits:
         )
 
 
+def _judged(counts: Counts) -> JudgedCounts:
+    return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+
+
 def _heard(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
     """Return votes and verdicts of the models that have a verdict, and the other models."""
-    every = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+    every = _judged(counts)
     spoken = every.verdicts.comparisons.any(axis=1)
     at = np.flatnonzero(spoken)
     judged = every.of([counts.models[i] for i in at])
     votes = counts.votes.sum((0, 1))[np.ix_(at, at)]
     silent = tuple(counts.models[i] for i in np.flatnonzero(~spoken))
     return PairCounts(judged.models, votes), judged, silent
+
+
+def _plainly(counts: Counts) -> Counts:
+    """Return counts of verdicts without those that the judge abstains from."""
+    codes = slice(len(OUTCOMES))
+    labelled, unlabelled = counts.labelled[..., codes], counts.unlabelled[..., codes]
+    return replace(
+        counts, labelled=labelled.astype(np.int64), unlabelled=unlabelled.astype(np.int64)
+    )
 
 
 def influences(table: Agreement, ties: Ties) -> list[OwnInfluence]:

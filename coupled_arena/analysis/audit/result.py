@@ -221,6 +221,7 @@ def _models(estimates: AuditEstimates, alpha: float) -> list[ModelAudit]:
     columns = {
         **{name: getattr(table, name) for name in _OF_TABLE},
         **{name: getattr(means, name) for name in _OF_MEANS},
+        "b": means.human,  # of all votes, also where the judge abstains
         "b_low": b_low,
         "b_high": b_high,
         "bias_low": bias_low,
@@ -239,7 +240,7 @@ def _models(estimates: AuditEstimates, alpha: float) -> list[ModelAudit]:
 
 
 _OF_TABLE = (
-    *("n", "both", "human_alone", "judge_alone", "neither", "b", "p", "q", "judge_score"),
+    *("n", "both", "human_alone", "judge_alone", "neither", "p", "q", "judge_score"),
     *("agreement", "balanced_agreement", "judge_bias", "bias_possible", "rho", "rho_squared"),
     *("power_tuning_limit", "tau_max", "at_frontier"),
 )

@@ -15,12 +15,12 @@ from coupled_arena.analysis.leaderboard.influence_cells import (
     cells_of_both,
     cells_of_verdicts,
     cells_of_votes,
-    grid,
 )
+from coupled_arena.analysis.leaderboard.mode_counts import modes_of, modes_on_prompts
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.records import Mode
-from coupled_arena.stats.counts import OUTCOMES, JudgedCounts, PairCounts
-from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
+from coupled_arena.stats.counts import JudgedCounts, PairCounts
+from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import (
     Covariance,
@@ -35,9 +35,8 @@ from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
-from coupled_arena.store.queries.influence_sums import InfluenceCells
+from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 
-_MODES = list(Mode)
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
 how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
@@ -73,7 +72,8 @@ class BoardEstimates:
     identical : PairCounts
         The ties of identical replies, which nobody was asked about.
     judged : JudgedCounts
-        Comparisons with a verdict of the selected judge, or with one of each.
+        Comparisons with a verdict of the selected judge, or with one of each; by what it said,
+        however that is scored.
     by_source : mapping of BoardSource to Estimate
         Those that there are data for.
     modes : ModeComparison or None
@@ -86,6 +86,8 @@ class BoardEstimates:
         `Store.version` before the votes were read, so that no vote after it can be overlooked.
     idle : tuple of str
         Models of the selection that nobody has compared with another one: in none of the counts.
+    use : JudgeUse
+        How the selected judge is heard.
     """
 
     selection: Selection
@@ -100,6 +102,7 @@ class BoardEstimates:
     version: tuple[int, ...]
     idle: tuple[str, ...]
     draws: int
+    use: JudgeUse = field(default_factory=JudgeUse)
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
     )
@@ -137,7 +140,8 @@ def read_estimates(
     Parameters
     ----------
     judge_alone : bool
-        Whether to estimate from the verdicts alone, too; not from those of several judges.
+        Whether to estimate from the verdicts alone, too; not from those of several judges, nor
+        where they are not taken as they are.
     modes_by_judge : bool
         Whether to compare the modes by the verdicts where there are votes, too.
 
@@ -146,24 +150,26 @@ def read_estimates(
     StoreError
         The selection names a judge or model that the store does not know, or too many judges.
     """
-    version = store.version()
-    judge_alone = judge_alone and len(selection.judges) < 2
+    version, plain = store.version(), selection.plain
+    judge_alone = judge_alone and len(selection.judges) < 2 and selection == plain
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
-        stored = comparisons.count(cursor, selection)
+        stored = comparisons.count(cursor, plain)
         counts = stored.of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
-        judged = JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+        said = counts if selection == plain else comparisons.count(cursor, selection)
+        judged, scored = _judged(counts), _judged(said.of(counts.models))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         prompts = _prompts(cursor, selection, method, votes.models) if shared else {}
-        estimates = _estimates(votes, judged, method, prompts, judge_alone=judge_alone)
+        estimates = _estimates(votes, scored, method, prompts, judge_alone=judge_alone)
         voted = not modes_by_judge and bool(votes.comparisons.any())
-        modes = _compare_modes(counts, voted=voted) if selection.mode is None else None
+        modes = modes_of(counts, voted=voted) if selection.mode is None else None
         if shared:
-            for source, plain in estimates.items():
-                estimates[source] = _on_prompts(cursor, selection, source, plain)
+            for source, made in estimates.items():
+                estimates[source] = _on_prompts(cursor, selection, source, made)
             if modes is not None:
-                modes = _clustered(cursor, selection, modes, voted=voted)
+                modes = modes_on_prompts(cursor, plain, modes, voted=voted)
+        use = judge_use(cursor, selection)
         cursor.execute("commit")
     identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
@@ -179,7 +185,12 @@ def read_estimates(
         version=version,
         idle=tuple(model for model in stored.models if model not in counts.models),
         draws=draws,
+        use=use,
     )
+
+
+def _judged(counts: Counts) -> JudgedCounts:
+    return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
 
 
 class LiveEstimates:
@@ -260,41 +271,8 @@ def _mixed(counts: Counts) -> tuple[Mode, ...]:
     return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
 
 
-def _compare_modes(counts: Counts, *, voted: bool) -> ModeComparison | None:
-    """Compare the protocols by people's votes, or by the verdicts."""
-    tables = counts.votes.sum(1) if voted else counts.labelled.sum(3) + counts.unlabelled
-    if tables.shape[-1] > len(OUTCOMES):  # several judges, who have no verdict of their own
-        return None
-    coupled, independent = (
-        PairCounts(counts.models, tables[_MODES.index(mode)])
-        for mode in (Mode.COUPLED, Mode.INDEPENDENT)
-    )
-    if not (coupled.comparisons.any() and independent.comparisons.any()):
-        return None
-    return compare_modes(coupled, independent)
-
-
 _CELLS = {
     BoardSource.HUMAN: cells_of_votes,
     BoardSource.JUDGE: cells_of_verdicts,
     BoardSource.PPR: cells_of_both,
 }
-
-
-def _clustered(
-    cursor: comparisons.Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
-) -> ModeComparison:
-    mode, a, b, outcome = grid(*modes.influence.pairs.shape[:4])
-    places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
-    label = {"human": outcome} if voted else {"verdict": outcome}
-    of = modes.influence
-    pairs, models, ties = (
-        InfluenceCells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
-        for values in (of.pairs, of.models, of.ties)
-    )
-    sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)
-    return modes.clustered(
-        (sums.squares, sums.clusters),
-        clusters.cluster_diagonal(cursor, selection, modes.models, models),
-        clusters.cluster_total(cursor, selection, modes.models, ties),
-    )

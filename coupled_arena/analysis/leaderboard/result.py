@@ -25,6 +25,10 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
 _ONE_JUDGE = "A board of verdicts alone is one judge's: several only help people's votes, together."
+_AS_SAID = (
+    "A board of verdicts alone counts them as they are: probabilities, and flips that abstain, "
+    "only help people's votes."
+)
 
 
 @dataclass(frozen=True)
@@ -188,12 +192,14 @@ def leaderboard(
     ValueError
         `alpha` is not between 0 and 1.
     ArenaError
-        A board of verdicts alone is asked for, of several judges.
+        A board of verdicts alone is asked for, of several judges or not as they are.
     """
     if source is None:
         source = BoardSource.PPR if estimates.selection.judge else BoardSource.HUMAN
     if source is BoardSource.JUDGE and estimates.selection.more_judges:
         raise ArenaError(_ONE_JUDGE)
+    if source is BoardSource.JUDGE and estimates.selection != estimates.selection.plain:
+        raise ArenaError(_AS_SAID)
     votes, ranks = estimates.votes, None
     if source in estimates.by_source:
         ranks = estimates.separation(source).rank_sets(alpha, cutoff, scope)

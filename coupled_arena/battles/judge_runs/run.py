@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
-from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import Grade, Matchup, Question, Verdict
 from coupled_arena.judging.budget import Budget, BudgetAccount
 

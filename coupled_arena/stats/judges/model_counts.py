@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,12 @@ WIN = np.array([1.0, 0.0, 0.0])
 
 _VIEWS = np.array([[0, 1, 2, 2], [1, 0, 2, 2]])
 """Outcome of a comparison -> win, loss or tie of the model shown first, and of the other."""
+
+_MIXED_VIEWS = np.array([[0, 1, 2, 2, 3, 4, 5, 6], [1, 0, 2, 2, 3, 5, 4, 6]])
+"""The same of `MIXED_CODES`: after these three win or loss, win or tie, loss or tie; abstained."""
+
+MIXED_WIN = np.array([1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0])
+MIXED_SPOKEN = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
 
 
 class Ties(StrEnum):
@@ -46,7 +52,8 @@ class ModelCounts:
     labelled : ndarray of int64, shape (k, 3, 3)
         ``[m, h, g]``: comparisons of model m that people and the judge say this of.
     unlabelled : ndarray of int64, shape (k, 3)
-        ``[m, g]``: comparisons with a verdict alone.
+        ``[m, g]``: comparisons with a verdict alone. Both have seven codes of verdicts, and real
+        numbers, where those are mixed.
     """
 
     models: tuple[str, ...]
@@ -56,14 +63,25 @@ class ModelCounts:
     @classmethod
     def of(cls, counts: JudgedCounts) -> ModelCounts:
         """Return what comparisons of pairs are to each model."""
-        k = len(counts.models)
-        labelled = np.zeros((k, 3, 3), dtype=np.int64)
-        unlabelled = np.zeros((k, 3), dtype=np.int64)
-        for opponents, view in zip((1, 0), _VIEWS, strict=True):
+        k, codes = len(counts.models), len(MIXED_WIN) if counts.mixed else 3
+        kind: Any = np.float64 if counts.mixed else np.int64
+        labelled = np.zeros((k, 3, codes), dtype=kind)
+        unlabelled = np.zeros((k, codes), dtype=kind)
+        for opponents, view, verdicts in zip((1, 0), _VIEWS, _views(codes), strict=True):
             seen = np.eye(3, dtype=np.int64)[view]  # (outcome, what it is to the model)
-            labelled += seen.T @ counts.labelled.sum(opponents) @ seen
-            unlabelled += counts.unlabelled.sum(opponents) @ seen
+            said = np.eye(codes, dtype=np.int64)[verdicts]
+            labelled += seen.T @ counts.labelled.sum(opponents) @ said
+            unlabelled += counts.unlabelled.sum(opponents) @ said
         return cls(counts.models, labelled, unlabelled)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether verdicts are mixed."""
+        return self.unlabelled.shape[-1] == len(MIXED_WIN)
+
+
+def _views(codes: int) -> IntArray:
+    return _VIEWS if codes == 3 else _MIXED_VIEWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +101,12 @@ class OwnInfluence:
     @property
     def of_pairs(self) -> Influence:
         """What a comparison of a pair adds, for both of its models."""
-        first, other = (self.labelled[:, view[:, None], view[None, :]] for view in _VIEWS)
-        alone, alone_other = (self.unlabelled[:, view] for view in _VIEWS)
+        verdicts = _views(self.unlabelled.shape[-1])
+        first, other = (
+            self.labelled[:, view[:, None], said[None, :]]
+            for view, said in zip(_VIEWS, verdicts, strict=True)
+        )
+        alone, alone_other = (self.unlabelled[:, said] for said in verdicts)
         both = np.broadcast_arrays(first[:, None], other[None, :])
         single = np.broadcast_arrays(alone[:, None], alone_other[None, :])
         return Influence(np.stack(both, axis=-1), np.stack(single, axis=-1))
@@ -122,7 +144,7 @@ class Compared:
     @property
     def size(self) -> int:
         """Comparisons with both labels."""
-        return int(self.counts.labelled.sum())
+        return int(self.counts.votes.counts.sum())
 
     def gram(self, one: OwnInfluence, other: OwnInfluence) -> FloatArray:
         """Return the covariance of two numbers, shape (k, k)."""

@@ -6,7 +6,9 @@ by the judge that is known for every comparison,
 .. math:: \hat b = \hat b_n + \lambda (\bar f_N - \bar f_n), \quad
           \lambda = \frac{Cov(y, f)}{(1 + n/N) Var(f)}.
 
-With ties as losses f is s̃ and all is as in `coupled_arena.stats.judges.agreement`. With ties
+With ties as losses f is s̃ and all is as in `coupled_arena.stats.judges.agreement`; s̃ may be the
+probability that the judge prefers the model, and f̄_n is over the comparisons on which it does not
+abstain: n' of them in place of n where the judge is meant. With ties
 dropped the win-rate is a ratio, P(won | neither calls it a tie). Which comparisons without a vote
 people would tie is unknown, so f is s̃ less its mean, and 0 where the judge says tie: an unbiased
 correction that can do less than ρ² promises, never more.
@@ -27,6 +29,8 @@ from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judges.agreement import efficiency
 from coupled_arena.stats.judges.model_counts import (
+    MIXED_SPOKEN,
+    MIXED_WIN,
     WIN,
     Compared,
     ModelCounts,
@@ -56,8 +60,9 @@ class PoweredMeans:
         λ, the weight of the judge; 0 where it has no say.
     rho_squared : ndarray of float64, shape (k,)
         Squared correlation of y and f; ρ² of the 2x2 table where ties are losses.
-    votes, judge_only : ndarray of int64, shape (k,)
-        n and N: comparisons with both labels, and with a verdict alone; ties are counted.
+    votes, echoes, judge_only : ndarray of int64, shape (k,)
+        n, n' and N: comparisons with both labels; of these, those on which the judge does not
+        abstain; and with a verdict alone; ties are counted.
     size : ndarray of int64, shape (k,)
         Comparisons that `human` is a fraction of: n, less ties that are dropped.
     human_influence, judge_influence : OwnInfluence
@@ -82,6 +87,7 @@ class PoweredMeans:
     power_tuning: FloatArray
     rho_squared: FloatArray
     votes: IntArray
+    echoes: IntArray
     judge_only: IntArray
     size: IntArray
     human_influence: OwnInfluence
@@ -102,12 +108,15 @@ class PoweredMeans:
         """Estimate from whatever a judge and the truth both speak of."""
         own = sample.own
         scores = _Scores.of(own, ties)
-        votes, judge_only = own.labelled.sum((1, 2)), own.unlabelled.sum(1)
-        heard = judge_only >= FEWEST_VERDICTS
+        votes, judge_only = _whole(own.labelled.sum((1, 2))), _whole(own.unlabelled.sum(1))
+        echoes = _whole(own.labelled.sum(1) @ MIXED_SPOKEN) if own.mixed else votes
+        heard = (judge_only >= FEWEST_VERDICTS) & ((echoes > 1) | (echoes == votes))
         correction = np.where(heard, ratio((own.unlabelled * scores.f).sum(1), judge_only), 0.0)
         covariance, variance_y, variance_f = scores.moments(own)
-        weight = ratio(covariance, variance_f * (1 + ratio(votes, judge_only)))
-        human_influence, judge_influence = scores.influences(votes, judge_only, correction)
+        weight = ratio(covariance, variance_f * (1 + ratio(echoes, judge_only)))
+        weight = weight * ratio(echoes, votes)
+        sizes = votes, echoes, judge_only
+        human_influence, judge_influence = scores.influences(*sizes, correction)
         echo = replace(judge_influence, unlabelled=np.zeros_like(judge_influence.unlabelled))
         independent = np.block(
             [
@@ -127,6 +136,7 @@ class PoweredMeans:
                 ratio(covariance**2, variance_f * variance_y),
             ),
             votes=votes,
+            echoes=echoes,
             judge_only=judge_only,
             size=scores.size,
             human_influence=human_influence,
@@ -147,7 +157,7 @@ class PoweredMeans:
         """What one vote is worth with the verdicts there are, shape (k,)."""
         heard = self.judge_only >= FEWEST_VERDICTS
         return efficiency(
-            self.rho_squared, np.where(heard, ratio(self.votes, self.judge_only), np.inf)
+            self.rho_squared, np.where(heard, ratio(self.echoes, self.judge_only), np.inf)
         )
 
     def clustered(self, gram: FloatArray, clusters: int) -> PoweredMeans:
@@ -193,7 +203,10 @@ class PoweredMeans:
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """y, shape (k, 3, 3), and f, shape (k, 3), by win, loss and tie; both are 0 on average."""
+    """y, shape (k, 3, 3), and f, shape (k, 3), by win, loss and tie; both are 0 on average.
+
+    Of mixed verdicts there are seven.
+    """
 
     human: FloatArray
     size: IntArray
@@ -202,6 +215,8 @@ class _Scores:
 
     @classmethod
     def of(cls, own: ModelCounts, ties: Ties) -> _Scores:
+        if own.mixed:
+            return cls._mixed(own)
         kept = own.labelled * ties.labelled
         size = kept.sum((1, 2))
         human = ratio(kept[:, 0].sum(1), size)
@@ -212,6 +227,16 @@ class _Scores:
         f = ratio(ties.verdicts * (WIN - judge_score), share[:, 0])
         return cls(human, size.astype(np.int64), np.nan_to_num(y), np.nan_to_num(f))
 
+    @classmethod
+    def _mixed(cls, own: ModelCounts) -> _Scores:
+        """Return the same of mixed verdicts, with ties as losses."""
+        size, said = own.labelled.sum((1, 2)), own.labelled.sum(1)
+        human = ratio(own.labelled[:, 0].sum(1), size)
+        judge_score = ratio(said @ MIXED_WIN, said @ MIXED_SPOKEN)[:, None]
+        y = np.broadcast_to(WIN[:, None] - human[:, None, None], own.labelled.shape)
+        f = MIXED_SPOKEN * np.nan_to_num(MIXED_WIN - judge_score)
+        return cls(human, _whole(size), np.nan_to_num(y), f)
+
     def moments(self, own: ModelCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return Cov(y, f), Var(y) and Var(f), shape (k,) each."""
         f = self.f[:, None, :]
@@ -221,16 +246,21 @@ class _Scores:
         return covariance, y, f
 
     def influences(
-        self, votes: IntArray, judge_only: IntArray, correction: FloatArray
+        self, votes: IntArray, echoes: IntArray, judge_only: IntArray, correction: FloatArray
     ) -> tuple[OwnInfluence, OwnInfluence]:
         """Return what a comparison adds to the errors of the win-rate and of the correction."""
-        per_vote = 1 / np.maximum(votes, 1)[:, None]
+        per_vote, per_echo = (1 / np.maximum(n, 1)[:, None] for n in (votes, echoes))
         per_verdict = 1 / np.maximum(judge_only, 1)[:, None]
-        on_both = np.broadcast_to(-(self.f * per_vote)[:, None, :], self.y.shape)
+        on_both = np.broadcast_to(-(self.f * per_echo)[:, None, :], self.y.shape)
         return (
             OwnInfluence(self.y * per_vote[..., None], np.zeros_like(self.f)),
             OwnInfluence(on_both, (self.f - correction[:, None]) * per_verdict),
         )
+
+
+def _whole(counts: IntArray) -> IntArray:
+    """Return counts that are whole but for rounding as such."""
+    return np.rint(counts).astype(np.int64)
 
 
 def _floats(array: IntArray) -> FloatArray:

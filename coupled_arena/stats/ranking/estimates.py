@@ -207,7 +207,7 @@ def estimate(
     ties : TieScore
     """
     counts, absent = _with_votes(counts)
-    cells = StratumCells.of(counts, ties, verdict_scores(ties, counts.judges)[0])
+    cells = StratumCells.of(counts, ties, verdict_scores(ties, counts)[0])
     known = None if prompts is None else prompts.of(counts.models)
     weighting, fallback = _weighting_in_force(cells, known, weighting, kind)
     few: tuple[str, ...] = ()
@@ -233,9 +233,8 @@ def _estimated(
     said = heard(counts, cells, known, weighting, share, ties)
     tuning, cells, strata = said.tuning, said.cells, said.strata
     published = kind is Covariance.PUBLISHED
-    theta, influence = weighted_mean(
-        cells, strata, weighting, tuning, thin, (ties.scores, said.scores), published=published
-    )
+    how = weighting, tuning, thin, (ties.scores, said.scores), counts.spoken
+    theta, influence = weighted_mean(cells, strata, *how, published=published)
     free = degrees_by_pair(cells, known, weighting, tuning)
     if thin is not None:
         covariance, size = thin.gram(influence, counts), thin.size(strata.votes[..., 0])
@@ -252,8 +251,8 @@ def _estimated(
         size=size,
         power_tuning=tuning,
         judge_weights=tuple(said.weights.tolist()),
-        human=int(counts.labelled.sum()),
-        judge_only=int(counts.unlabelled.sum()),
+        human=int(counts.votes.counts.sum()),
+        judge_only=int(counts.alone.sum()),
         certain_size=certain_size(strata.votes, weighting, share),
         weighting=weighting,
         kind=kind,

@@ -72,7 +72,7 @@ def heard(
     share : ndarray of float64, shape (k, k), or None
         The weight of pairs' own means, where they do not have all of it.
     """
-    each = verdict_scores(ties, counts.judges)
+    each = verdict_scores(ties, counts)
 
     def summed(scores: FloatArray) -> tuple[StratumCells, Strata]:
         found = cells if counts.judges == 1 else StratumCells.of(counts, ties, scores)
@@ -96,9 +96,12 @@ def heard(
     return Heard(weights, tuning, scores, *summed(scores))
 
 
-def verdict_scores(ties: TieScore, judges: int) -> FloatArray:
-    """Return what each judge says of both models by each code, shape (judges, 2, 4**judges)."""
-    digits = np.indices((len(OUTCOMES),) * judges).reshape(judges, -1)
+def verdict_scores(ties: TieScore, counts: JudgedCounts) -> FloatArray:
+    """Return what each judge says of both models by each code, shape (judges, 2, codes)."""
+    if counts.mixed:
+        mixtures = [ties.scores[:, [i, j]].mean(axis=1) for i, j in combinations(range(3), 2)]
+        return np.column_stack([ties.scores, *mixtures, np.zeros(2)])[None]
+    digits = np.indices((len(OUTCOMES),) * counts.judges).reshape(counts.judges, -1)
     return np.stack([ties.scores[:, digit] for digit in digits])
 
 

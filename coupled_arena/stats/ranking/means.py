@@ -6,13 +6,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.influence import Influence
-from coupled_arena.stats.ranking.strata import (
-    FEWEST_ALONE,
-    Strata,
-    StratumCells,
-    Weighting,
-    stratum_weight,
-)
+from coupled_arena.stats.ranking.strata import Strata, StratumCells, Weighting, stratum_weight
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs
 
 
@@ -23,6 +17,7 @@ def weighted_mean(
     weight_of_judge: float,
     thin: ThinPairs | None,
     scores: tuple[FloatArray, FloatArray],
+    spoken: FloatArray,
     *,
     published: bool,
 ) -> tuple[FloatArray, Influence]:
@@ -36,29 +31,42 @@ def weighted_mean(
         Of the stratified mean.
     scores : tuple of ndarray of float64
         Of votes and of verdicts, as in `Influence.of_means`.
+    spoken : ndarray of float64, shape (codes,)
+        Likewise.
     published : bool
         Whether to divide as the paper's covariance does.
     """
     s, v = strata.sums, stratum_weight(len(cells.n), weighting)
     share = 1.0 if thin is None else thin.share[..., None]
-    per_vote, per_verdict = share * v / np.maximum(s.n, 1), share * v / np.maximum(s.N, 1)
-    tuning = np.where(strata.alone >= FEWEST_ALONE, weight_of_judge, 0.0)
-    theta = per_vote * (cells.h - tuning * cells.g) + per_verdict * tuning * cells.G
-    centre = (s.h - tuning * s.g) / np.maximum(s.n, 1)
+    per_vote, per_echo, per_verdict = (share * v / np.maximum(n, 1) for n in (s.n, s.m, s.N))
+    tuning = np.where(strata.tuned, weight_of_judge, 0.0)
+    theta = per_vote * cells.h + tuning * (per_verdict * cells.G - per_echo * cells.g)
+    centre, echo_centre = s.h / np.maximum(s.n, 1), s.g / np.maximum(s.m, 1)
     verdict_centre = s.G / np.maximum(s.N, 1)
     if published:
-        per_vote = np.full_like(s.n, 2 / cells.n.sum()) if cells.n.any() else per_vote
-        per_verdict = np.full_like(s.N, 2 / cells.N.sum()) if cells.N.any() else per_verdict
+        per_vote, per_echo, per_verdict = (
+            np.full_like(n, 2 / n.sum()) if n.any() else per
+            for n, per in ((cells.n, per_vote), (cells.m, per_echo), (cells.N, per_verdict))
+        )
     elif weighting is not Weighting.COUNT:  # within strata, unbiased
         # A few votes may all agree: they are held against the fit, not against their own mean.
         taken = np.where(share == 1, 1.0, 0.0)
-        per_vote = per_vote * np.sqrt(strata.votes / np.maximum(strata.votes - taken, 1))
-        per_verdict = per_verdict * np.sqrt(strata.alone / np.maximum(strata.alone - 1, 1))
+        echoes = np.minimum(strata.votes, s.m)
+        per_vote = per_vote * _unbiased(strata.votes, taken)
+        per_echo = per_echo * _unbiased(echoes, taken)
+        per_verdict = per_verdict * _unbiased(strata.alone, 1.0)
     total = theta.sum((1, 2))
+    if thin is not None:
+        centre = np.where(share < 1, thin.expected[..., None], centre)
+        echo_centre = np.where(share < 1, verdict_centre, echo_centre)
+    means = (per_vote, centre), (per_echo, echo_centre), (per_verdict, verdict_centre)
+    direct = Influence.of_means(*means, tuning, scores, spoken)
     if thin is None:
-        means = (per_vote, centre), (per_verdict, verdict_centre)
-        return total, Influence.of_means(*means, tuning, scores)
-    expected = thin.expected[..., None] - tuning * verdict_centre
-    means = (per_vote, np.where(share < 1, expected, centre)), (per_verdict, verdict_centre)
+        return total, direct
     filled = v * ((1 - thin.share) * thin.expected).sum(axis=1)
-    return total + filled, thin.of_both(Influence.of_means(*means, tuning, scores))
+    return total + filled, thin.of_both(direct)
+
+
+def _unbiased(size: FloatArray, taken: FloatArray | float) -> FloatArray:
+    """Return what residuals are short of where means were taken from as few, as a factor."""
+    return np.sqrt(size / np.maximum(size - taken, 1))

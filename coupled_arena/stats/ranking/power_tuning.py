@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.ranking.strata import FEWEST_ALONE, Strata, StratumCells, Weighting
+from coupled_arena.stats.ranking.strata import Strata, StratumCells, Weighting
 
 
 class Terms(NamedTuple):
@@ -37,20 +37,22 @@ def power_tuning(
     `share` is the weight of pairs' own means, where they do not have all of it.
     """
     s = strata.sums
-    h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.h, s.n), (s.g, s.n), (s.G, s.N)))
+    h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.hm, s.m), (s.g, s.m), (s.G, s.N)))
     # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum.
-    scatter_hg = cells.hg - cells.h * g - cells.g * h + cells.n * h * g
-    scatter_g = cells.gg - 2 * cells.g * g + cells.n * g**2
+    scatter_hg = cells.hg - cells.hm * g - cells.g * h + cells.m * h * g
+    scatter_g = cells.gg - 2 * cells.g * g + cells.m * g**2
     scatter_verdict = cells.GG - 2 * cells.G * verdict + cells.N * verdict**2
     if weighting is Weighting.COUNT:
-        n, judge_only = float(cells.n.sum() / 2), float(cells.N.sum() / 2)
-        if not n or not judge_only:
+        n, m, judge_only = (float(size.sum() / 2) for size in (cells.n, cells.m, cells.N))
+        if not m or not judge_only:
             return Terms(0.0, 0.0, 1.0)
         cost = scatter_verdict.sum() / judge_only**2
-        return Terms(float(scatter_hg.sum() / n**2), float(cost), n / (n + judge_only))
-    tuned = (strata.alone >= FEWEST_ALONE) * (1.0 if share is None else share[..., None] ** 2)
-    labelled = tuned / np.maximum(s.n * (s.n - 1), 1)
-    unlabelled = tuned / np.maximum(s.N * (s.N - 1), 1)
-    gain = (scatter_hg * labelled).sum()
-    cost = (scatter_g * labelled + scatter_verdict * unlabelled).sum()
+        return Terms(float(scatter_hg.sum() / (n * m)), float(cost), m / (m + judge_only))
+    tuned = strata.tuned * (1.0 if share is None else share[..., None] ** 2)
+    both, echoes, unlabelled = (
+        tuned / np.maximum(size * (less - 1), 1)
+        for size, less in ((s.n, s.m), (s.m, s.m), (s.N, s.N))
+    )
+    gain = (scatter_hg * both).sum()
+    cost = (scatter_g * echoes + scatter_verdict * unlabelled).sum()
     return Terms(float(gain), float(cost), 1.0)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coupled_arena.core.language import ngettext
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
@@ -16,7 +17,8 @@ MINIMUM_PER_PAIR = 5
 """Human comparisons, on as many prompts, that a pair's own mean needs to stand alone."""
 
 FEWEST_ALONE = 2
-"""Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it."""
+"""Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it; and where
+the judge abstains on some votes, verdicts beside others."""
 
 
 class Weighting(StrEnum):
@@ -36,8 +38,9 @@ class StratumCells(NamedTuple):
 
     Position 0 is being shown first. `n` comparisons have both labels; `h` is the sum of the
     model's scores by people, `g` by the judge, `hg` of their products, `hh` and `gg` of their
-    squares. `N` have a verdict alone, with `G` and `GG`. A score is 1 where the model is preferred
-    to the other, see `TieScore` for ties.
+    squares. `m` of the n are those on which the judge did not abstain: of these alone are g, hg and
+    gg, and `hm`, the sum of people's scores. `N` have a verdict alone, with `G` and `GG`. A score
+    is 1 where the model is preferred to the other, see `TieScore` for ties.
     """
 
     n: FloatArray
@@ -49,6 +52,8 @@ class StratumCells(NamedTuple):
     N: FloatArray
     G: FloatArray
     GG: FloatArray
+    m: FloatArray
+    hm: FloatArray
 
     @classmethod
     def of(
@@ -58,12 +63,13 @@ class StratumCells(NamedTuple):
         verdicts: FloatArray | None = None,
     ) -> StratumCells:
         """Add up counts; `verdicts` are the scores of verdicts, where not those of outcomes."""
-        votes, echoes = counts.labelled.sum(3), counts.labelled.sum(2)
-        sizes, alone = votes.sum(2), counts.unlabelled.sum(2)
+        votes, echoes = counts.votes.counts, counts.labelled.sum(2)
+        sizes, alone = votes.sum(2), counts.alone
+        heard = np.rint(counts.labelled @ counts.spoken)
         scores = ties.scores
         said = scores if verdicts is None else verdicts
 
-        def sums(outcomes: IntArray, weights: FloatArray) -> FloatArray:
+        def sums(outcomes: IntArray | FloatArray, weights: FloatArray) -> FloatArray:
             return _by_position(outcomes @ weights[0], outcomes @ weights[1])
 
         return cls(
@@ -76,6 +82,8 @@ class StratumCells(NamedTuple):
             N=_by_position(alone, alone),
             G=sums(counts.unlabelled, said),
             GG=sums(counts.unlabelled, said**2),
+            m=_by_position(heard.sum(2), heard.sum(2)),
+            hm=sums(heard, scores),
         )
 
     def pooled(self, weighting: Weighting) -> StratumCells:
@@ -101,6 +109,12 @@ class Strata(NamedTuple):
     sums: StratumCells
     votes: FloatArray
     alone: FloatArray
+
+    @property
+    def tuned(self) -> NDArray[np.bool_]:
+        """Where the judge has a say, shape (k, k, 2)."""
+        both = (self.sums.m >= FEWEST_ALONE) | (self.sums.m == self.sums.n)
+        return both & (self.alone >= FEWEST_ALONE)
 
     @classmethod
     def of(cls, cells: StratumCells, prompts: PairPrompts | None, weighting: Weighting) -> Strata:

@@ -157,7 +157,7 @@ def pair_prompts(
     by_order : bool
         Whether to tell the orders of presentation apart.
     """
-    known, verdicts = model_numbers(cursor, selection), judged(cursor, selection.judges)
+    known, verdicts = model_numbers(cursor, selection), judged(cursor, *selection.heard)
     where, values = condition_of(cursor, selection, known)
     low, high = ("{0}", "{1}") if by_order else ("least({0}, {1})", "greatest({0}, {1})")
     pair = (column.format("model_a", "model_b") for column in (low, high))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, Outcome
+from coupled_arena.core.verdicts import MIXED_CODES, Flips, JudgeScore
 from coupled_arena.store.queries.judged_together import judge_number, judged
 
 Cursor = duckdb.DuckDBPyConnection
@@ -43,6 +44,9 @@ class Selection:
         Only comparisons between these.
     voter : str or None
         Only this person's votes.
+    judge_score, flips
+        How one judge is heard: by its verdicts or probabilities, and where it says different
+        things in both orders.
     """
 
     judge: str | None = None
@@ -52,6 +56,18 @@ class Selection:
     language: str | None = None
     voter: str | None = None
     more_judges: tuple[str, ...] = ()
+    judge_score: JudgeScore = JudgeScore.VERDICT
+    flips: Flips = Flips.TIE
+
+    @property
+    def plain(self) -> Selection:
+        """The same by verdicts, with flips as ties: what was said, rather than how it scores."""
+        return replace(self, judge_score=JudgeScore.VERDICT, flips=Flips.TIE)
+
+    @property
+    def heard(self) -> tuple[tuple[str, ...], JudgeScore, Flips]:
+        """Whose verdicts count and how, as `judged` takes it."""
+        return self.judges, self.judge_score, self.flips
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -73,7 +89,7 @@ class Counts:
         replies, which nobody was asked about.
     labelled : ndarray of int64, shape (3, k, k, 4, 4**judges)
         ``[mode, a, b, h, g]``: those that have the verdict g of the selected judge too (of several,
-        their code, as in `stats.counts.JudgedCounts`).
+        their code, as in `stats.counts.JudgedCounts`, which says what mixtures are).
     unlabelled : ndarray of int64, shape (3, k, k, 4**judges)
         ``[mode, a, b, g]``: a verdict and no vote.
     left_out : int
@@ -118,12 +134,12 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
     StoreError
         The store knows no such judge or model.
     """
-    known, verdicts = model_numbers(cursor, selection), judged(cursor, selection.judges)
+    known, verdicts = model_numbers(cursor, selection), judged(cursor, *selection.heard)
     where, values = condition_of(cursor, selection, known)
     rows = cursor.execute(
         f"""
         select
-            judge_no, identical, model_a, model_b, count(*) as n,
+            judge_no, identical, model_a, model_b, {verdicts.number} as n,
             {CODES["mode"]} as mode, {CODES["human"]} as human, {verdicts.verdict} as verdict
         from {verdicts.table}
         where {where}
@@ -192,11 +208,13 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int, codes:
     a, b, n = places[rows["model_a"]], places[rows["model_b"]], rows["n"]
     mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
     votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
-    labelled = np.zeros((len(Mode), k, k, outcomes, codes), dtype=np.int64)
-    unlabelled = np.zeros((len(Mode), k, k, codes), dtype=np.int64)
+    kind: Any = np.float64 if codes == MIXED_CODES else np.int64
+    labelled = np.zeros((len(Mode), k, k, outcomes, codes), dtype=kind)
+    unlabelled = np.zeros((len(Mode), k, k, codes), dtype=kind)
     by_judge, voted = rows["judge_no"] > 0, human >= 0
     at = ~by_judge & voted
-    np.add.at(votes, (mode[at], rows["identical"][at].astype(int), a[at], b[at], human[at]), n[at])
+    identical = rows["identical"][at].astype(int)
+    np.add.at(votes, (mode[at], identical, a[at], b[at], human[at]), n[at].astype(np.int64))
     at = by_judge & voted
     np.add.at(labelled, (mode[at], a[at], b[at], human[at], verdict[at]), n[at])
     at = by_judge & ~voted

@@ -75,7 +75,7 @@ def over_cells(
     **prompts : int
         `begin` and `end`: only comparisons on prompts of these numbers, the latter excluded.
     """
-    verdicts = judged(cursor, selection.judges)
+    verdicts = judged(cursor, *selection.heard)
     codes = {**CODES, "verdict": verdicts.verdict}
     keys = {name: getattr(cells, name) for name in codes if getattr(cells, name) is not None}
     table: dict[str, Any] = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
@@ -101,7 +101,8 @@ def over_cells(
         ),
         added as (
             select
-                c.prompt_no, cells.model_a, cells.model_b, cells.first, cells.second, cells.cell,
+                c.prompt_no, cells.model_a, cells.model_b, cells.cell, {verdicts.weight} as weight,
+                {verdicts.weighted("first", "second")},
                 {"c.human is not null" if "human" in keys else "true"} as voted
             from chosen as c
             join cells on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
@@ -135,7 +136,7 @@ def prompt_sums(
             selection,
             models,
             cells,
-            "select (prompt_no - $begin)::integer as prompt, cell, voted from added",
+            "select (prompt_no - $begin)::integer as prompt, cell, voted, weight from added",
             begin=begin,
             end=begin + step,
         ).fetchnumpy()
@@ -144,19 +145,31 @@ def prompt_sums(
         voted = np.zeros(rows, dtype=np.bool_)
         voted[prompts[np.asarray(found["voted"], np.bool_)]] = True
         # Sorted, or the last digit would depend on the order in which threads find rows.
-        keys = np.sort(prompts * len(cells.first) + cell)
-        yield _added_up(cells, *np.divmod(keys, len(cells.first)), (rows, k)), int(voted.sum())
+        keys, weights = prompts * len(cells.first) + cell, None
+        if judged(cursor, *selection.heard).mixed:
+            weights = np.asarray(found["weight"], np.float64)
+            order = np.lexsort((weights, keys))
+            keys, weights = keys[order], weights[order]
+        else:
+            keys.sort()
+        of_prompts = np.divmod(keys, len(cells.first))
+        yield _added_up(cells, *of_prompts, weights, (rows, k)), int(voted.sum())
 
 
 def _added_up(
-    cells: InfluenceCells, prompts: IntArray, cell: IntArray, shape: tuple[int, int]
+    cells: InfluenceCells,
+    prompts: IntArray,
+    cell: IntArray,
+    weights: FloatArray | None,
+    shape: tuple[int, int],
 ) -> FloatArray:
-    """Return the sums of a block from its comparisons: the prompt of each, and its cell."""
+    """Return the sums of a block from its comparisons: prompt, cell and weight (None: 1) of each."""
     rows, k = shape
+    times: FloatArray | float = 1.0 if weights is None else weights
     if cells.on_all is not None:
-        columns = [np.bincount(prompts, adds[cell], rows) for adds in cells.on_all.T]
+        columns = [np.bincount(prompts, adds[cell] * times, rows) for adds in cells.on_all.T]
         return np.stack(columns, axis=1).astype(np.float64, copy=False)
     sums = np.zeros(rows * k)
     for model, adds in ((cells.model_a, cells.first), (cells.model_b, cells.second)):
-        sums += np.bincount(prompts * k + model[cell], adds[cell], rows * k)
+        sums += np.bincount(prompts * k + model[cell], adds[cell] * times, rows * k)
     return sums.reshape(shape)

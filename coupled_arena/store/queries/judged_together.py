@@ -1,7 +1,11 @@
-"""What several judges said of the same comparisons, as if it were one judge's verdict.
+"""What judges said of comparisons, where it is more than the verdict of one.
 
-A comparison counts as judged only where all of them have judged it: the battles of the comparisons
-with a vote and of those without are then alike, whoever judged what.
+What several judges said of the same comparisons is as if it were one judge's verdict. A comparison
+counts as judged only where all of them have judged it: the battles of the comparisons with a vote
+and of those without are then alike, whoever judged what.
+
+What one judge said may be more than a verdict: with which probability, or that it abstains. It is
+then a mixture of the codes of `coupled_arena.core.verdicts.MIXED_CODES`, a row for each.
 """
 
 from __future__ import annotations
@@ -13,10 +17,16 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome
-from coupled_arena.core.verdicts import MOST_JUDGES
+from coupled_arena.core.verdicts import (
+    ABSTAINED_CODE,
+    MIXED_CODES,
+    MOST_JUDGES,
+    TIE_CODE,
+    Flips,
+    JudgeScore,
+)
 
 _OUTCOMES = list(Outcome)
-_TIE = _OUTCOMES.index(Outcome.TIE)
 
 
 @dataclass(frozen=True)
@@ -27,17 +37,39 @@ class Judged:
     ----------
     numbers : tuple of int
         Those of the judges.
+    score, flips
+        How one judge is heard.
     """
 
     numbers: tuple[int, ...]
+    score: JudgeScore = JudgeScore.VERDICT
+    flips: Flips = Flips.TIE
+
+    @property
+    def mixed(self) -> bool:
+        """Whether a comparison may have several rows, each with a weight."""
+        return self.score is not JudgeScore.VERDICT or self.flips is not Flips.TIE
+
+    @property
+    def weight(self) -> str:
+        """SQL of the weight of a row of ``c``."""
+        return "c.weight" if self.mixed else "1.0::double"
+
+    def weighted(self, *columns: str) -> str:
+        """Return SQL of columns of ``cells``, times the weight of their row of ``c``."""
+        times = " * c.weight" if self.mixed else ""
+        return ", ".join(f"cells.{name}{times} as {name}" for name in columns)
 
     @property
     def table(self) -> str:
         """SQL of the rows: the table, or where judges are several, what follows from it.
 
         It has the columns of the table. All judges together go by the first one's number, and
-        their verdicts are one code, to the base of the number of outcomes.
+        their verdicts are one code, to the base of the number of outcomes. Where verdicts are
+        mixtures, their weights are one more column.
         """
+        if self.mixed:
+            return self._mixtures
         if len(self.numbers) < 2:
             return "comparisons"
         said = ", ".join(_said(number, place) for place, number in enumerate(self.numbers))
@@ -73,40 +105,86 @@ class Judged:
         return "tinyint" if len(self.numbers) <= MOST_JUDGES else "bigint"
 
     @property
+    def _mixtures(self) -> str:
+        """SQL of the rows of one judge's mixtures; what it abstains from is no verdict alone."""
+        abstains, likely = self.flips is Flips.ABSTAIN, self.score is JudgeScore.PROBABILITY
+        cases = ["when judge_no = 0 then [{code: null::tinyint, weight: 1.0::double}]"]
+        if abstains:
+            cases.append(f"when flipped then [{{code: {ABSTAINED_CODE}::tinyint, weight: 1.0}}]")
+        if likely:
+            parts = ", ".join(
+                f"{{code: {code}::tinyint, weight: {weight}}}" for code, weight in _MIXTURE.items()
+            )
+            cases.append(f"when p_first is not null then [{parts}]")
+        numbers = ", ".join(map(str, (0, *self.numbers)))
+        heard = "not (judge_no > 0 and flipped and human is null)" if abstains else "true"
+        return f"""(
+            select * exclude (mixture) replace (mixture.code as verdict), mixture.weight as weight
+            from (
+                select *, unnest(
+                    case
+                        {" ".join(cases)}
+                        else [{{code: enum_code(verdict)::tinyint, weight: 1.0}}]
+                    end
+                ) as mixture
+                from comparisons
+                where judge_no in ({numbers}) and {heard}
+            )
+            where mixture.weight <> 0
+        )"""
+
+    @property
     def once(self) -> str:
         """SQL of whether rows are put down before they are joined with others.
 
-        Several judges' are the outcome of a join, which must not be mixed with another one.
+        Several judges' are the outcome of a join, which must not be mixed with another one, and one
+        judge's mixtures are made once.
         """
-        return "materialized" if len(self.numbers) > 1 else "not materialized"
+        return "materialized" if len(self.numbers) > 1 or self.mixed else "not materialized"
 
     @property
     def verdict(self) -> str:
         """SQL of the code of a verdict, -1 where there is none."""
-        if len(self.numbers) < 2:
+        if len(self.numbers) < 2 and not self.mixed:
             return "coalesce(enum_code(verdict)::tinyint, -1)"
         return "coalesce(verdict, -1)"
 
     @property
+    def number(self) -> str:
+        """SQL of how many comparisons rows are, as an aggregate."""
+        return "sum(weight)" if self.mixed else "count(*)"
+
+    @property
     def codes(self) -> int:
         """How many codes there are."""
-        return len(_OUTCOMES) ** max(len(self.numbers), 1)
+        return MIXED_CODES if self.mixed else len(_OUTCOMES) ** max(len(self.numbers), 1)
 
 
-def judged(cursor: duckdb.DuckDBPyConnection, judges: tuple[str, ...]) -> Judged:
+def judged(
+    cursor: duckdb.DuckDBPyConnection,
+    judges: tuple[str, ...],
+    score: JudgeScore = JudgeScore.VERDICT,
+    flips: Flips = Flips.TIE,
+) -> Judged:
     """Return where the verdicts of some judges are.
 
     Raises
     ------
     StoreError
-        The store does not know one of them, or they are too many.
+        The store does not know one of them, they are too many, or several cannot be heard so.
     """
     if len(judges) > MOST_JUDGES:
         raise StoreError(
             f"At most {MOST_JUDGES} judges can be taken together, not {len(judges)}: "
             f"{', '.join(judges)}."
         )
-    return Judged(tuple(judge_number(cursor, judge) for judge in judges))
+    found = Judged(tuple(judge_number(cursor, judge) for judge in judges), score, flips)
+    if found.mixed and len(judges) != 1:
+        raise StoreError(
+            "Probabilities and flips are those of one judge: name one, or take verdicts, with a "
+            "flip as a tie."
+        )
+    return found
 
 
 def judge_number(cursor: duckdb.DuckDBPyConnection, judge: str) -> int:
@@ -124,6 +202,18 @@ def judge_number(cursor: duckdb.DuckDBPyConnection, judge: str) -> int:
     return judges[judge]
 
 
+# As MIXED_CODES says, of p and q in one row.
+_TIE = "(1 - p_first - p_second)"
+_MIXTURE = {
+    0: "p_first * (2 * p_first - 1)",
+    1: "p_second * (2 * p_second - 1)",
+    TIE_CODE: f"{_TIE} * (2 * {_TIE} - 1)",
+    4: "4 * p_first * p_second",
+    5: f"4 * p_first * {_TIE}",
+    6: f"4 * p_second * {_TIE}",
+}
+
+
 def _said(number: int, place: int) -> str:
     """Return SQL of what a judge says of two models of a battle.
 
@@ -133,5 +223,5 @@ def _said(number: int, place: int) -> str:
     least, most = (
         f"{which}(enum_code(verdict)) filter (judge_no = {number})" for which in ("min", "max")
     )
-    agreed = f"when {least} = {most} then {least} when {least} < {most} then {_TIE}"
+    agreed = f"when {least} = {most} then {least} when {least} < {most} then {TIE_CODE}"
     return f"case {agreed} end as said_{place}"

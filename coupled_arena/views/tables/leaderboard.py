@@ -12,8 +12,9 @@ from coupled_arena.analysis.leaderboard.pairs import HeadToHead
 from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
 from coupled_arena.core.language import N_, _
-from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
+from coupled_arena.stats.ranking.bradley_terry import BradleyTerry
 from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
+from coupled_arena.views.tables.bradley_terry import bradley_terry_table
 from coupled_arena.views.tables.modes import modes_answer
 from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings
@@ -158,44 +159,6 @@ HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
 )
 
 
-def scores(board: Leaderboard) -> BradleyTerry:
-    """Return the Bradley-Terry scores by what the board counts."""
-    counts = board.estimates
-    by_judge = board.source is BoardSource.JUDGE
-    return bradley_terry(counts.judged.verdicts if by_judge else counts.votes, board.alpha)
-
-
-def bradley_terry_table(found: BradleyTerry) -> Table[_Row]:
-    """Return each model's Bradley-Terry score."""
-    columns = zip(found.models, found.score, found.low, found.high, strict=True)
-    rows = (
-        {"model": model, "score": score, "low": low, "high": high}
-        for model, score, low, high in columns
-    )
-    return table_of(BRADLEY_TERRY, rows, alpha=found.alpha)
-
-
-BRADLEY_TERRY: tuple[Column[_Row], ...] = (
-    Column("model", str, "Name of the model", heading=N_("Model")),
-    Column(
-        "score",
-        float,
-        "On the scale of Elo ratings, their mean 1000: 400 points are odds of ten to one",
-        heading=N_("Bradley-Terry"),
-        text=".0f",
-    ),
-    Column(
-        "low",
-        float,
-        "Lower bound of the score, by a bootstrap",
-        heading=LEVEL,
-        text=lambda row: span(row["low"], row["high"], ".0f"),
-        by="score",
-    ),
-    Column("high", float, "Upper bound of the score"),
-)
-
-
 def board_table(board: Leaderboard, address: Address[Standing] | None = None) -> Markup:
     """Return the standings as markup, and what the board cannot say yet.
 
@@ -247,6 +210,11 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "judges": list(estimates.selection.judges),
         "mode": board.mode.value if board.mode else "all",
         "voter": estimates.selection.voter,
+        "judge_score": estimates.selection.judge_score.value,
+        "flips": estimates.selection.flips.value,
+        "abstained": estimates.use.abstained,
+        "abstained_votes": estimates.use.abstained_voted,
+        "without_probability": estimates.use.without_probability,
         "lambda": estimate.power_tuning if estimate else 0.0,
         "lambdas": _weights(board),
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
@@ -282,7 +250,8 @@ def _weights(board: Leaderboard) -> list[float]:
 def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     """Return a leaderboard for a terminal."""
     answer = board_answer(board)
-    settings = ("source", "mode", "weighting", "covariance", "cutoff", "sets", "ties", "alpha")
+    settings = ["source", "mode", "weighting", "covariance", "cutoff", "sets", "ties", "alpha"]
+    settings += ["judge_score", "flips"] if answer["judges"] else []
     shown = standings(board).showing("model", "rank_low", "win_rate", "low", "human_votes")
     lines = [answer["verdict"], shown.text()]
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))

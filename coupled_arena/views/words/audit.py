@@ -13,6 +13,7 @@ from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
 from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.words.judge_use import use_words
 from coupled_arena.views.words.names import level, modes_named, named
 from coupled_arena.views.words.truths import few_prompts, said
 
@@ -35,7 +36,7 @@ def audit_words(audit: Audit) -> tuple[str, ...]:
 
 def audit_warnings(audit: Audit) -> tuple[str, ...]:
     """Return what the audit cannot say, and what would help."""
-    return tuple(_warnings(audit))
+    return (*_warnings(audit), *use_words(audit.estimates.use))
 
 
 def audit_verdict(audit: Audit) -> str:

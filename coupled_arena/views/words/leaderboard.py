@@ -18,6 +18,7 @@ from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.views.markup import bold, joined, listed, paragraph
+from coupled_arena.views.words.judge_use import use_words
 from coupled_arena.views.words.names import level, modes_named, named
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
@@ -36,6 +37,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         *_mixture(board.estimates.mixed),
         *_left_out(board.estimates.left_out),
         *_not_judged(board),
+        *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
         *own,
         *_wishes(board.missing),
         *_idle(board),

@@ -1,0 +1,49 @@
+"""Coupled battles against independent ones, from counts that the store has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coupled_arena.analysis.leaderboard.influence_cells import grid
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.counts import OUTCOMES, PairCounts
+from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
+from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries.comparisons import Counts, Selection
+from coupled_arena.store.queries.influence_sums import InfluenceCells
+
+_MODES = list(Mode)
+
+
+def modes_of(counts: Counts, *, voted: bool) -> ModeComparison | None:
+    """Compare the protocols by people's votes, or by the verdicts."""
+    tables = counts.votes.sum(1) if voted else counts.labelled.sum(3) + counts.unlabelled
+    if tables.shape[-1] > len(OUTCOMES):  # several judges, who have no verdict of their own
+        return None
+    coupled, independent = (
+        PairCounts(counts.models, tables[_MODES.index(mode)])
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT)
+    )
+    if not (coupled.comparisons.any() and independent.comparisons.any()):
+        return None
+    return compare_modes(coupled, independent)
+
+
+def modes_on_prompts(
+    cursor: comparisons.Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
+) -> ModeComparison:
+    """Return the same where comparisons on one prompt depend on each other."""
+    mode, a, b, outcome = grid(*modes.influence.pairs.shape[:4])
+    places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
+    label = {"human": outcome} if voted else {"verdict": outcome}
+    of = modes.influence
+    pairs, models, ties = (
+        InfluenceCells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
+        for values in (of.pairs, of.models, of.ties)
+    )
+    sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)
+    return modes.clustered(
+        (sums.squares, sums.clusters),
+        clusters.cluster_diagonal(cursor, selection, modes.models, models),
+        clusters.cluster_total(cursor, selection, modes.models, ties),
+    )

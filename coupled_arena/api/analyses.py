@@ -45,6 +45,7 @@ def audit(
     majority: bool = False,
     judge_score: Literal["verdict", "probability"] = "verdict",
     flips: Literal["tie", "abstain"] = "tie",
+    own: Sequence[str] | None = None,
 ) -> Result[Audit]:
     """Say what a judge's verdicts are worth beside people's votes, model by model.
 
@@ -75,6 +76,8 @@ def audit(
     judge_score, flips
         How the judge is heard where it corrects win-rates, as in `leaderboard`; the table of
         agreement has verdicts, without those that abstain.
+    own : sequence of str, optional
+        The models that the judge is itself, for its self-preference; by default those of its name.
 
     Returns
     -------
@@ -96,7 +99,7 @@ def audit(
     from coupled_arena.views.tables.soft import audit_soft
 
     counted, against = one_of(Ties, "ties", ties), one_of(Truth, "truth", truth)
-    choice = AuditChoice(counted, against, metric, key_from, majority)
+    choice = AuditChoice(counted, against, metric, key_from, majority, check_names(own))
     heard = {"judge_score": judge_score, "flips": flips}
     wanted = selection_of(mode, judge, models, category, language, **heard)
     of_store = wanted.mode or wanted.language or wanted != wanted.plain
@@ -116,6 +119,7 @@ def audit(
         "ties": ties,
         "majority": majority,
         **heard,
+        "own": estimates.own.models if estimates.own else None,
         "alpha": alpha,
     }
     frames = {"models": tables.audit_models(found), "differences": tables.audit_differences(found)}

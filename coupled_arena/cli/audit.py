@@ -69,6 +69,9 @@ def audit(
     ] = None,
     judge_score: JudgeScores = "verdict",
     flips: FlipsOption = "tie",
+    own: Annotated[
+        str | None, typer.Option(help="Models that the judge is itself.  [default: by its name]")
+    ] = None,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -90,6 +93,7 @@ def audit(
                 **{"--ties": ties != "loss", "--majority": majority},
                 **{"--truth": truth != "votes", "--metric": metric, "--key-from": key_from},
                 **{"--judge-score": judge_score != "verdict", "--flips": flips != "tie"},
+                "--own": own,
             }
         )
         estimates = _of_table(table, judge, models, category)
@@ -104,6 +108,7 @@ def audit(
             {
                 **{"ties": ties, "truth": truth, "metric": metric},
                 **{"key_from": key_from, "majority": majority},
+                "own": listed(own) if own else None,
             },
         )
     report = audited(estimates, alpha)

@@ -17,6 +17,8 @@ from coupled_arena.core.records import Prompt
 from coupled_arena.core.verdicts import Flips, JudgeScore, Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.judge_quality import own_models
+from coupled_arena.store.tables import judges
 from coupled_arena.views.words.leaderboard import board_warnings
 from tests.batches import at_once, judge
 from tests.stats.scored_rows import by_rows
@@ -193,3 +195,52 @@ def test_audits_refuse_what_does_not_go_together(path):
         ca.audit(store, judge="x", ties="drop", flips="abstain")
     with pytest.raises(ArenaError, match="leave them out with grades"):
         ca.audit(store, judge="x", truth="benchmark", judge_score="probability")
+
+
+def test_an_audit_tells_how_a_judge_takes_its_own_models_and_its_probabilities(drawn, path):
+    store = ca.open(path)
+    answer = ca.audit(store, judge="x", own=["a", "b"]).to_dict()
+    judged = people = n = 0
+    likely, said = [], []
+    for pair, _, votes, verdicts in drawn:
+        ways = {TURNED[v] if turned else v for turned, v, _ in verdicts}
+        hard = ways.pop() if len(ways) == 1 else "tie"
+        chances = [(p.second, p.first) if t else (p.first, p.second) for t, _, p in verdicts if p]
+        for vote in votes:
+            if pair != (0, 1):  # of two own models neither is preferred to another's
+                n += 1
+                judged += hard == "first"
+                people += vote == 0
+            if len(chances) == len(verdicts):
+                p, q = np.mean(chances, axis=0)
+                likely.append([p, q, 1 - p - q])
+                said.append(np.eye(3)[vote])
+    own = answer["self_preference"]
+    assert own["models"] == ("a", "b")
+    assert (own["comparisons"], own["judge"], own["people"]) == (n, judged / n, people / n)
+    assert own["difference"] == pytest.approx((judged - people) / n)
+    assert own["low"] < own["difference"] < own["high"]
+    found = answer["calibration"]
+    brier = ((np.array(likely) - np.array(said)) ** 2).sum(1).mean()
+    assert (found["comparisons"], found["brier"]) == (len(likely), pytest.approx(brier, abs=1e-10))
+    assert ca.audit(store, judge="x").to_dict()["self_preference"] is None
+    with pytest.raises(ArenaError, match="No battle has z"):
+        ca.audit(store, judge="x", own=["z"])
+
+
+@pytest.mark.parametrize(
+    ("judge_model", "own"),
+    [
+        ("gpt-4-0613", ["GPT 4", "openai/gpt-4"]),
+        ("gpt-4o", []),
+        ("Qwen/Qwen3-8B", ["qwen3-8b", "Qwen3-8B-4bit"]),
+        ("imported", []),
+    ],
+)
+def test_own_models_go_by_their_names(judge_model, own):
+    names = ["GPT 4", "openai/gpt-4", "qwen3-8b", "Qwen3-8B-4bit", "imported", "llama"]
+    with Store.in_memory() as store:
+        store.add_battle(make_battle(*names, replies=()))
+        store.write(lambda cursor: judges.bind(cursor, "strict", judge_model, "", "{}"))
+        with store.cursor() as cursor:
+            assert sorted(own_models(cursor, Selection("strict"))) == sorted(own)

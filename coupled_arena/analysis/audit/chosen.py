@@ -30,6 +30,8 @@ class AuditChoice:
         The model whose answers to a benchmark are the judge's key; the truth is then that one's.
     majority : bool
         Whether most of several voters on the same two answers count as one.
+    own : tuple of str or None
+        The models that the judge is itself; None: those of its name. Of votes alone.
     """
 
     ties: Ties = Ties.LOSS
@@ -37,6 +39,7 @@ class AuditChoice:
     metric: str | None = None
     key_from: str | None = None
     majority: bool = False
+    own: tuple[str, ...] | None = None
 
     @property
     def graded(self) -> bool:
@@ -66,6 +69,8 @@ def read_chosen(
             "Probabilities and flips are of one judge's verdicts beside single votes: leave them "
             "out with grades and with the majority of voters."
         )
+    if choice.graded and choice.own is not None:
+        raise ArenaError("own is about votes: leave it out where single answers are graded.")
     if choice.graded and (choice.ties is Ties.DROP or choice.majority):
         said = "ties" if choice.ties is Ties.DROP else "majority"
         raise ArenaError(f"{said} is about votes: leave it out where single answers are graded.")
@@ -78,6 +83,6 @@ def read_chosen(
         return read_benchmark_estimates(store, replace(selection, judge=judge), choice.metric)
     selection = replace(selection, judge=selection.judge or only_judge(store))
     if not choice.majority:
-        return read_audit_estimates(store, selection, choice.ties)
+        return read_audit_estimates(store, selection, choice.ties, choice.own)
     with majority_store(store, selection) as (merged, of_majority):
-        return read_audit_estimates(merged, of_majority, choice.ties)
+        return read_audit_estimates(merged, of_majority, choice.ties, choice.own)

@@ -20,8 +20,9 @@ from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence, Ties
 from coupled_arena.stats.judges.powered_means import PoweredMeans
+from coupled_arena.stats.judges.quality import Calibration, calibration
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import clusters, comparisons, judge_biases
+from coupled_arena.store.queries import clusters, comparisons, judge_biases, judge_quality
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
@@ -33,6 +34,16 @@ class Truth(StrEnum):
 
     VOTES = "votes"  # which of two answers people prefer
     BENCHMARK = "benchmark"  # whether an answer is right
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCounts:
+    """How often models are preferred to others: by prompt, shape (prompts,) each."""
+
+    models: tuple[str, ...]
+    comparisons: IntArray
+    judge: IntArray
+    people: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +77,10 @@ class AuditEstimates:
     lengths : Lengths
     use : JudgeUse
         How the judge is heard.
+    own : OwnCounts or None
+        Of the models that the judge is itself; None where it is none of them.
+    calibration : Calibration or None
+        None without probabilities.
     mixed : tuple of Mode
         The modes that the comparisons come from.
     version : tuple of int
@@ -92,6 +107,8 @@ class AuditEstimates:
     version: tuple[int, ...]
     answers: GradedAnswers | None = None
     use: JudgeUse = field(default_factory=JudgeUse)
+    own: OwnCounts | None = None
+    calibration: Calibration | None = None
 
     @property
     def truth(self) -> Truth:
@@ -110,9 +127,14 @@ class AuditEstimates:
 
 
 def read_audit_estimates(
-    store: Store, selection: Selection, ties: Ties = Ties.LOSS
+    store: Store, selection: Selection, ties: Ties = Ties.LOSS, own: Sequence[str] | None = None
 ) -> AuditEstimates:
     """Count votes and verdicts as they are now.
+
+    Parameters
+    ----------
+    own : sequence of str, optional
+        The models that the judge is itself; by default those of its name.
 
     Raises
     ------
@@ -134,8 +156,8 @@ def read_audit_estimates(
         counts = scored if selection == said else comparisons.count(cursor, said)
         counts = _plainly(counts.of(counts.compared))
         votes, judged, silent = _heard(counts)
-        own = ModelCounts.of(judged)
-        tables = {kind: Agreement.of(own, kind) for kind in Ties}
+        seen = ModelCounts.of(judged)
+        tables = {kind: Agreement.of(seen, kind) for kind in Ties}
         means = PoweredMeans.of(_judged(scored.of(judged.models)), ties)
         bias_and_rho = influences(tables[ties], ties)
         variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
@@ -151,7 +173,8 @@ def read_audit_estimates(
             judge_biases.orders(cursor, selection),
             judge_biases.lengths(cursor, selection),
         )
-        use = judge_use(cursor, selection)
+        use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
+        likely = judge_quality.probabilities(cursor, selection)
         cursor.execute("commit")
     return AuditEstimates(
         selection=selection,
@@ -171,7 +194,22 @@ def read_audit_estimates(
         mixed=_mixed(counts),
         version=version,
         use=use,
+        own=itself,
+        calibration=calibration(*likely),
     )
+
+
+def _own(
+    cursor: comparisons.Cursor, selection: Selection, named: Sequence[str] | None
+) -> OwnCounts | None:
+    models = judge_quality.own_models(cursor, selection) if named is None else tuple(named)
+    known = comparisons.model_numbers(cursor, replace(selection, models=None))
+    if unknown := [model for model in models if model not in known]:
+        raise ArenaError(f"No battle has {', '.join(unknown)}. Known models: {', '.join(known)}.")
+    models = tuple(m for m in models if selection.models is None or m in selection.models)
+    if not models:
+        return None
+    return OwnCounts(models, *judge_quality.own_preference(cursor, selection, models))
 
 
 class LiveAudits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
 from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.stats.judges.quality import Calibration, SelfPreference, self_preference
 from coupled_arena.stats.judges.soft import SoftMean, soft_means
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.database import Store
@@ -142,6 +143,19 @@ class Audit:
         return self.estimates.selection.judge or ""
 
     @property
+    def self_preference(self) -> SelfPreference | None:
+        """How much more often the judge prefers its own models than people do."""
+        own = self.estimates.own
+        if own is None:
+            return None
+        return self_preference(own.models, own.comparisons, own.judge, own.people, self.alpha)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How far its probabilities are what people say."""
+        return self.estimates.calibration
+
+    @property
     def comparisons(self) -> int:
         """Comparisons with a vote and a verdict, or answers graded."""
         return int(self.estimates.outcomes.sum())
@@ -163,10 +177,14 @@ class Audit:
 
 
 def read_audit(
-    store: Store, selection: Selection, ties: Ties = Ties.LOSS, alpha: float = 0.05
+    store: Store,
+    selection: Selection,
+    ties: Ties = Ties.LOSS,
+    alpha: float = 0.05,
+    own: Sequence[str] | None = None,
 ) -> Audit:
-    """Audit a judge on the votes as they are now; see `audit`."""
-    return audit(read_audit_estimates(store, selection, ties), alpha)
+    """Audit a judge on the votes as they are now; see `audit` and `read_audit_estimates`."""
+    return audit(read_audit_estimates(store, selection, ties, own), alpha)
 
 
 def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:

@@ -163,7 +163,7 @@ def _added_up(
     weights: FloatArray | None,
     shape: tuple[int, int],
 ) -> FloatArray:
-    """Return the sums of a block from its comparisons: prompt, cell and weight (None: 1) of each."""
+    """Return the sums of a block by each comparison's prompt, cell and weight (None: 1)."""
     rows, k = shape
     times: FloatArray | float = 1.0 if weights is None else weights
     if cells.on_all is not None:

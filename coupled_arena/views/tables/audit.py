@@ -12,6 +12,7 @@ from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.differences import Difference
+from coupled_arena.views.tables.judge_quality import quality_answer, quality_text
 from coupled_arena.views.tables.soft import audit_soft
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
@@ -270,6 +271,7 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
         "first_by_people": audit.first_by_people,
         "orders": asdict(estimates.orders),
         "lengths": asdict(estimates.lengths),
+        **quality_answer(audit),
         "words": list(audit_words(audit)),
         "warnings": list(audit_warnings(audit)),
     }
@@ -282,4 +284,5 @@ def audit_text(audit: Audit) -> str:
     table = audit_models(audit)
     text = table.showing(*table.shown, "tau_max_low").text()
     soft = ["With the judge's probabilities:", audit_soft(audit).text()] if audit.soft else []
-    return "\n".join([text, *soft, settings, *audit_words(audit), *audit_warnings(audit)])
+    said = [*audit_words(audit), *quality_text(audit), *audit_warnings(audit)]
+    return "\n".join([text, *soft, settings, *said])

@@ -1,0 +1,156 @@
+r"""Whether a judge favours its own models, and whether its probabilities mean what they say.
+
+Self-preference is the mean over comparisons of own models with others of 1 where the judge prefers
+the own one, less 1 where people do. Its standard error is that of a ratio of sums over prompts,
+
+.. math:: \frac{1}{n}\sqrt{\frac{G}{G - 1} \sum_g (d_g - \bar d\, n_g)^2},
+
+with Student's t of G - 1 degrees of freedom for G prompts. Calibration follows [1]_ for the
+expected error in bins, and [2]_ for the score; intervals are percentiles of a bootstrap over
+prompts.
+
+References
+----------
+.. [1] C. Guo, G. Pleiss, Y. Sun & K. Q. Weinberger, "On calibration of modern neural networks",
+   ICML 2017.
+.. [2] G. W. Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather
+   Review 78, 1-3 (1950).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.intervals import critical_value
+
+BINS = 10
+_RESAMPLES, _SEED = 500, 1950
+
+
+@dataclass(frozen=True)
+class SelfPreference:
+    """How much more often a judge prefers its own models than people do.
+
+    Attributes
+    ----------
+    models : tuple of str
+    comparisons, prompts : int
+        With others, that have a vote and a verdict.
+    judge, people : float
+        Shares of these that are won by an own model.
+    difference, low, high : float
+        NaN bounds where there is one prompt alone.
+    """
+
+    models: tuple[str, ...]
+    comparisons: int
+    prompts: int
+    judge: float
+    people: float
+    difference: float
+    low: float
+    high: float
+
+
+def self_preference(
+    models: tuple[str, ...], n: IntArray, judge: IntArray, people: IntArray, alpha: float
+) -> SelfPreference | None:
+    """Return the self-preference by counts of prompts, shape (prompts,); None without any."""
+    total, groups = int(n.sum()), len(n)
+    if not total:
+        return None
+    lead = judge - people
+    mean = float(lead.sum() / total)
+    half = float("nan")
+    if groups > 1:
+        spread = float(((lead - mean * n) ** 2).sum()) * groups / (groups - 1)
+        half = float(critical_value(alpha, groups - 1)) * spread**0.5 / total
+    shares = float(judge.sum() / total), float(people.sum() / total)
+    return SelfPreference(models, total, groups, *shares, mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Predictions that are alike: their mean, and how often it was so, of n."""
+
+    predicted: float
+    observed: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How far a judge's probabilities are what people say.
+
+    Attributes
+    ----------
+    comparisons, prompts : int
+    bins : tuple of CalibrationBin
+        Of about equal size; each comparison gives a prediction for either model.
+    error : float
+        Expected calibration error: mean distance of the bins. Chance alone makes it positive.
+    brier : float
+        Mean squared distance of the three probabilities from what was said: 0 to 2.
+    errors, briers : ndarray of float64, shape (resamples,)
+        Of resampled prompts, with these bins.
+    """
+
+    comparisons: int
+    prompts: int
+    bins: tuple[CalibrationBin, ...]
+    error: float
+    brier: float
+    errors: FloatArray
+    briers: FloatArray
+
+    def interval(self, draws: FloatArray, alpha: float) -> tuple[float, float]:
+        """Return percentiles of resamples; NaN where there is one prompt alone."""
+        if self.prompts < 2:
+            return float("nan"), float("nan")
+        low, high = np.quantile(draws, [alpha / 2, 1 - alpha / 2])
+        return float(low), float(high)
+
+
+def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Calibration | None:
+    """Hold probabilities of (first, second, neither) against what was said, both of shape (n, 3).
+
+    Parameters
+    ----------
+    prompts : ndarray of int64, shape (n,)
+        Comparisons of one prompt depend on each other.
+
+    Returns
+    -------
+    Calibration or None
+        None without a comparison.
+    """
+    if not len(likely):
+        return None
+    predicted, happened = likely[:, :2].ravel(), said[:, :2].ravel()
+    # Equal predictions share a bin, however many they are.
+    edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS, method="lower"))
+    places, place = np.unique(np.searchsorted(edges, predicted, side="right"), return_inverse=True)
+    size = len(places)
+    groups, group = np.unique(prompts, return_inverse=True)
+    distance = ((likely - said) ** 2).sum(axis=1)
+
+    def measured(weights: FloatArray) -> tuple[FloatArray, float, float]:
+        each = np.repeat(weights, 2)
+        sums = np.stack(
+            [
+                np.bincount(place, each * values, size)
+                for values in (np.ones_like(predicted), predicted, happened)
+            ]
+        )
+        error = float(np.abs(sums[1] - sums[2]).sum() / sums[0].sum())
+        return sums, error, float(weights @ distance / weights.sum())
+
+    sums, error, brier = measured(np.ones(len(likely)))
+    rng, even = np.random.default_rng(_SEED), np.full(len(groups), 1 / len(groups))
+    drawn = rng.multinomial(len(groups), even, _RESAMPLES)
+    again = np.array([measured(times[group].astype(np.float64))[1:] for times in drawn])
+    found = tuple(CalibrationBin(float(p / n), float(o / n), round(float(n))) for n, p, o in sums.T)
+    return Calibration(len(likely), len(groups), found, error, brier, *again.T)

@@ -232,16 +232,8 @@ class BoardSettings:
             found["bradley_terry"] = bradley_terry.bradley_terry_table(scores)
         answer = tables.board_answer(board, scores)
         # What was used: with few votes it may be another weighting than was asked for.
-        used = (
-            "alpha",
-            "cutoff",
-            "sets",
-            "ties",
-            "covariance",
-            "weighting",
-            "judge_score",
-            "flips",
-        )
+        used = ["alpha", "cutoff", "sets", "ties", "covariance", "weighting"]
+        used += ["judge_score", "flips"]
         settings = {
             "source": answer["source"],
             **selected(selection),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,8 +168,10 @@ class JudgedCounts:
         # A model against itself has a winner by chance alone.
         apart = ~np.eye(k, dtype=np.bool_)
         object.__setattr__(self, "labelled", self.labelled * apart[..., None, None])
-        kind: Any = np.float64 if self.mixed else np.int64
-        unlabelled = self.unlabelled.astype(kind, casting="safe") * apart[..., None]
+        counted: IntArray = self.unlabelled
+        if not self.mixed:
+            counted = counted.astype(np.int64, casting="safe")
+        unlabelled = counted * apart[..., None]
         object.__setattr__(self, "unlabelled", unlabelled)
         _ = self.votes  # checks the names and signs
 
@@ -210,7 +212,7 @@ class JudgedCounts:
     @property
     def verdicts(self) -> PairCounts:
         """All verdicts, with and without a vote; of several judges the first one's."""
-        codes = self.labelled.sum(2) + self.unlabelled
+        codes: IntArray = self.labelled.sum(2) + self.unlabelled
         others = len(OUTCOMES) ** (self.judges - 1)
         first = codes.reshape(*codes.shape[:2], len(OUTCOMES), others).sum(3)
         return PairCounts(self.models, first)

@@ -28,6 +28,11 @@ from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 
+_TIES = (
+    "Probabilities, and flips that abstain, go with ties that count as wins for neither: leave "
+    "ties as they are."
+)
+
 
 class Truth(StrEnum):
     """What a judge is held against."""
@@ -144,10 +149,7 @@ def read_audit_estimates(
         Ties are to be dropped, where verdicts do not count as they are.
     """
     if ties is Ties.DROP and selection != selection.plain:
-        raise ArenaError(
-            "Probabilities, and flips that abstain, go with ties that count as wins for neither: "
-            "leave ties as they are."
-        )
+        raise ArenaError(_TIES)
     version = store.version()
     said = replace(selection, judge_score=JudgeScore.VERDICT)
     with store.cursor() as cursor:
@@ -156,23 +158,14 @@ def read_audit_estimates(
         counts = scored if selection == said else comparisons.count(cursor, said)
         counts = _plainly(counts.of(counts.compared))
         votes, judged, silent = _heard(counts)
-        seen = ModelCounts.of(judged)
-        tables = {kind: Agreement.of(seen, kind) for kind in Ties}
+        tables = {kind: Agreement.of(ModelCounts.of(judged), kind) for kind in Ties}
         means = PoweredMeans.of(_judged(scored.of(judged.models)), ties)
         bias_and_rho = influences(tables[ties], ties)
         variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
         if judged.models and clusters.clusters_overlap(cursor):
-            twice = judged.models * 2
-            powered = _stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
-            gram, groups = clusters.cluster_gram(cursor, selection, twice, powered)
-            means = means.clustered(gram, groups)
-            cells = _stacked([each.of_pairs for each in bias_and_rho])
-            squares, _ = clusters.cluster_diagonal(cursor, said, twice, cells)
-            variances = np.split(squares * means.inflation, 2)
-        orders, lengths = (
-            judge_biases.orders(cursor, selection),
-            judge_biases.lengths(cursor, selection),
-        )
+            means, variances = _on_prompts(cursor, selection, means, bias_and_rho)
+        orders = judge_biases.orders(cursor, selection)
+        lengths = judge_biases.lengths(cursor, selection)
         use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
         likely = judge_quality.probabilities(cursor, selection)
         cursor.execute("commit")
@@ -197,6 +190,21 @@ def read_audit_estimates(
         own=itself,
         calibration=calibration(*likely),
     )
+
+
+def _on_prompts(
+    cursor: comparisons.Cursor,
+    selection: Selection,
+    means: PoweredMeans,
+    bias_and_rho: Sequence[OwnInfluence],
+) -> tuple[PoweredMeans, list[FloatArray]]:
+    """Return means and variances where comparisons on one prompt depend on each other."""
+    twice, said = means.models * 2, replace(selection, judge_score=JudgeScore.VERDICT)
+    powered = _stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
+    means = means.clustered(*clusters.cluster_gram(cursor, selection, twice, powered))
+    cells = _stacked([each.of_pairs for each in bias_and_rho])
+    squares, _ = clusters.cluster_diagonal(cursor, said, twice, cells)
+    return means, np.split(squares * means.inflation, 2)
 
 
 def _own(

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, Outcome
-from coupled_arena.core.verdicts import MIXED_CODES, Flips, JudgeScore
-from coupled_arena.store.queries.judged_together import judge_number, judged
+from coupled_arena.core.verdicts import Flips, JudgeScore
+from coupled_arena.store.queries.judged_together import judge_number, judged, type_of_counts
 
 Cursor = duckdb.DuckDBPyConnection
 FloatArray = NDArray[np.float64]
@@ -208,7 +208,7 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int, codes:
     a, b, n = places[rows["model_a"]], places[rows["model_b"]], rows["n"]
     mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
     votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
-    kind: Any = np.float64 if codes == MIXED_CODES else np.int64
+    kind = type_of_counts(codes)
     labelled = np.zeros((len(Mode), k, k, outcomes, codes), dtype=kind)
     unlabelled = np.zeros((len(Mode), k, k, codes), dtype=kind)
     by_judge, voted = rows["judge_no"] > 0, human >= 0

@@ -11,8 +11,10 @@ then a mixture of the codes of `coupled_arena.core.verdicts.MIXED_CODES`, a row 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
+import numpy as np
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
@@ -185,6 +187,11 @@ def judged(
             "flip as a tie."
         )
     return found
+
+
+def type_of_counts(codes: int) -> Any:
+    """Return numpy's type of counts of so many codes: those of mixtures are real numbers."""
+    return np.float64 if codes == MIXED_CODES else np.int64
 
 
 def judge_number(cursor: duckdb.DuckDBPyConnection, judge: str) -> int:

@@ -20,7 +20,12 @@ from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence, Ties
 from coupled_arena.stats.judges.powered_means import PoweredMeans
-from coupled_arena.stats.judges.quality import Calibration, calibration
+from coupled_arena.stats.judges.quality import (
+    Calibration,
+    SelfPreference,
+    calibration,
+    self_preference,
+)
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_biases, judge_quality
 from coupled_arena.store.queries.comparisons import Counts, Selection
@@ -49,6 +54,10 @@ class OwnCounts:
     comparisons: IntArray
     judge: IntArray
     people: IntArray
+
+    def preference(self, alpha: float) -> SelfPreference | None:
+        """Return how much more often the judge prefers these models than people do."""
+        return self_preference(self.models, self.comparisons, self.judge, self.people, alpha)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
 from coupled_arena.stats.judges.model_counts import Ties
-from coupled_arena.stats.judges.quality import Calibration, SelfPreference, self_preference
 from coupled_arena.stats.judges.soft import SoftMean, soft_means
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.database import Store
@@ -141,19 +140,6 @@ class Audit:
     def judge(self) -> str:
         """The judge's name."""
         return self.estimates.selection.judge or ""
-
-    @property
-    def self_preference(self) -> SelfPreference | None:
-        """How much more often the judge prefers its own models than people do."""
-        own = self.estimates.own
-        if own is None:
-            return None
-        return self_preference(own.models, own.comparisons, own.judge, own.people, self.alpha)
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """How far its probabilities are what people say."""
-        return self.estimates.calibration
 
     @property
     def comparisons(self) -> int:

@@ -171,12 +171,11 @@ def read_estimates(
                 modes = modes_on_prompts(cursor, plain, modes, voted=voted)
         use = judge_use(cursor, selection)
         cursor.execute("commit")
-    identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
         selection=selection,
         method=method,
         votes=votes,
-        identical=identical,
+        identical=PairCounts(counts.models, counts.votes[:, 1].sum(0)),
         judged=judged,
         by_source=estimates,
         modes=modes,

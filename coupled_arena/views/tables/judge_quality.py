@@ -11,7 +11,8 @@ from coupled_arena.analysis.audit.result import Audit
 
 def quality_answer(audit: Audit) -> dict[str, Any]:
     """Return the self-preference and the calibration as JSON values; null without data."""
-    own, found = audit.self_preference, audit.calibration
+    found, itself = audit.estimates.calibration, audit.estimates.own
+    own = itself and itself.preference(audit.alpha)
     calibrated = None
     if found is not None:
         error = found.interval(found.errors, audit.alpha)
@@ -28,7 +29,8 @@ def quality_answer(audit: Audit) -> dict[str, Any]:
 
 def quality_text(audit: Audit) -> list[str]:
     """Return the same as lines for a terminal."""
-    own, found = audit.self_preference, audit.calibration
+    found, itself = audit.estimates.calibration, audit.estimates.own
+    own = itself and itself.preference(audit.alpha)
     lines: list[str] = []
     if own is not None:
         lines.append(

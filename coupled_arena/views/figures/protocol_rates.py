@@ -17,7 +17,7 @@ from coupled_arena.views.tables.protocol_rates import rates_table
 _WIDTH, _PANEL, _GAP = 1080, 250, 120  # pixels: a figure, a panel, and the names under it
 _ACROSS = 2
 _LABEL = 30  # pixels of a panel's name
-_NAME = 20  # characters of an opponent's name
+_NAME = 26  # characters of an opponent's name
 _BAR = "\N{BLACK RECTANGLE}"
 
 

@@ -70,16 +70,18 @@ def worth_figure(table: Table[Worth], title: str, level: str) -> go.Figure:
             "automargin": True,
             "range": [0.95, 1.05 * max([_CEILING, *(_top(row[2]) for row in known)])],
         },
-        "shapes": [
-            {
-                "type": "line",
-                "xref": "paper",
-                **{"x0": 0, "x1": 1, "y0": _CEILING, "y1": _CEILING},
-                "line": {"color": theme.faint, "width": 1.5, "dash": "dash"},
-            }
-        ],
+        "shapes": [_ceiling(theme.faint)],
     }
     return finish(traces, theme, head, height=380, layout=layout)
+
+
+def _ceiling(colour: str) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "xref": "paper",
+        **{"x0": 0, "x1": 1, "y0": _CEILING, "y1": _CEILING},
+        "line": {"color": colour, "width": 1.5, "dash": "dash"},
+    }
 
 
 def _top(row: Any) -> float:
@@ -139,17 +141,7 @@ def ranking_figure(ranking: JudgeRanking, title: str) -> go.Figure:
     for (left, right), row in zip(seats, ranking.models, strict=True):
         colour = best if row.true_rank < row.judge_rank else worst
         colour = theme.faint if row.true_rank == row.judge_rank else colour
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "x": [0, 1],
-                "y": [left, right],
-                "line": {"color": colour, "width": 2},
-                "marker": {"size": 9, "color": colour},
-                "hoverinfo": "skip",
-            }
-        )
+        traces.append(_line(left, right, colour))
         name = shortened(row.model)
         names += [
             _name(0, left, f"{name} {row.b:.1%}  <b>{row.true_rank}</b>"),
@@ -176,6 +168,18 @@ def ranking_figure(ranking: JudgeRanking, title: str) -> go.Figure:
         "annotations": names,
     }
     return finish(traces, theme, head, height=_RANK * last + LINE, layout=layout)
+
+
+def _line(left: int, right: int, colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": [0, 1],
+        "y": [left, right],
+        "line": {"color": colour, "width": 2},
+        "marker": {"size": 9, "color": colour},
+        "hoverinfo": "skip",
+    }
 
 
 def _seats(ranking: JudgeRanking) -> list[tuple[int, int]]:

@@ -160,10 +160,7 @@ def matrix_figure(
         "hoverinfo": "skip",
     }
     rows = [(wrapped if k <= _FIXED else shortened)(name) for name in names]
-    columns = [
-        row if k <= _CROWDED and row.count("<br>") < _COLUMN_LINES else shortened(name)
-        for row, name in zip(rows, names, strict=True)
-    ]
+    columns = [_below(name, row, k) for name, row in zip(names, rows, strict=True)]
     if k > FULL:  # columns are too narrow for names: numbers stand for them, some of them
         rows = [f"{place}. {shortened(name)}" for place, name in enumerate(names, 1)]
         columns = ["" if place > 1 and place % 5 else f"{place}" for place in range(1, k + 1)]
@@ -179,6 +176,12 @@ def matrix_figure(
         **({"width": _BESIDE + _CELL * k} if _FIXED < k <= FULL else {}),
     }
     return finish([heatmap, dashes], theme, head, height=(lines * LINE + 6) * k + 86, layout=layout)
+
+
+def _below(name: str, row: str, k: int) -> str:
+    """Return a name for beneath a column; `row` is what it is beside a row."""
+    fits = k <= _CROWDED and row.count("<br>") < _COLUMN_LINES
+    return row if fits else shortened(name)
 
 
 def _names(names: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from coupled_arena.battles.batch import BatchPlan, Generated, generate
@@ -24,7 +24,7 @@ class Marker:
         The questions.
     """
 
-    def __init__(self, task: Task, items: Sequence[Item]) -> None:
+    def __init__(self, task: Task, items: Iterable[Item]) -> None:
         self.task = task
         self._items = {item.prompt: item for item in items}
         self.prompts: tuple[Prompt, ...] = tuple(self._items)

@@ -105,7 +105,8 @@ def find_parting(battle: Battle, models: Mapping[str, LanguageModel], turn: int)
         )
         known = {key for key in chosen if key is not None}
         if len(known) > 1:
-            common = vocabularies[0].text(replies[0].tokens[:position])
+            begun = bool(battle.prompts[turn].prefix)
+            common = vocabularies[0].text(replies[0].tokens[:position], begun=begun)
             return Parting(turn, position, common, chosen)
         if all(position >= len(reply.tokens) for reply in replies):
             return None

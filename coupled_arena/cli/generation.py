@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coupled_arena.cli.plan_files import PlanFile
+from coupled_arena.cli.run_options import (
+    AnswerPrefix,
+    AtOnce,
+    MaxNewTokens,
+    Question,
+    System,
+    Temperature,
+    TopK,
+    TopP,
+    text_of,
+)
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.settings import Settings, load_settings, resource
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
     from coupled_arena.battles.benchmark import Marker, Scored
     from coupled_arena.core.records import Mode, Prompt
     from coupled_arena.store.database import Store
+    from coupled_arena.tasks.wording import Wording
 
 
 class Modes(StrEnum):
@@ -44,11 +56,6 @@ class Tasks(StrEnum):
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
 ModeOption = Annotated[Modes, typer.Option(help="How models draw their noise.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")]
-Temperature = Annotated[float | None, typer.Option(help="0 is greedy.")]
-TopK = Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0: all.")]
-TopP = Annotated[float | None, typer.Option(help="Keep this share of probability.")]
-MaxNewTokens = Annotated[int | None, typer.Option(help="Longest reply, in tokens.")]
-AtOnce = Annotated[int, typer.Option(min=1, help="Battles decoded in one batch.")]
 
 
 def generate(
@@ -91,6 +98,9 @@ def benchmark(
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions of each question.")] = 10,
     seed: Seed = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions.")] = None,
+    system: System = None,
+    question: Question = None,
+    answer_prefix: AnswerPrefix = None,
     temperature: Temperature = None,
     top_k: TopK = None,
     top_p: TopP = None,
@@ -112,18 +122,22 @@ def benchmark(
     processes that can only compute.
     """
     settings = load_settings(config, preset=preset, db=db)
+    from coupled_arena.tasks.wording import Wording
+
+    wording = Wording(*map(text_of, (system, question, answer_prefix)))
     paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
     given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
 
-        questions = read_prompts(Path(_needed(data, task)))[:limit]
+        asked = read_prompts(Path(_needed(data, task)))[:limit]
+        questions = tuple(wording.of_prompt(prompt, prompt.text) for prompt in asked)
         changes = paper | {"temperature": 1.0} | given
         wanted = _plan(settings, questions, models, mode, seeds, seed, changes)
         made = _generated(settings, wanted, at_once)
         show(asdict(made), as_json, lambda: _generated_text(made))
         return
-    marker = _marker(task, data, limit, unsafe=unsafe_sandbox)
+    marker = _marker(task, data, limit, wording, unsafe=unsafe_sandbox)
     changes = paper | {"max_new_tokens": marker.task.max_new_tokens} | given
     wanted = _plan(settings, marker.prompts, models, mode, seeds, seed, changes)
     scored = _scored(settings, wanted, marker, at_once)
@@ -170,7 +184,9 @@ def _owned(settings: Settings) -> Iterator[Store]:
             ) from stop
 
 
-def _marker(task: Tasks, data: str | None, limit: int | None, *, unsafe: bool) -> Marker:
+def _marker(
+    task: Tasks, data: str | None, limit: int | None, wording: Wording, *, unsafe: bool
+) -> Marker:
     from coupled_arena.battles.benchmark import Marker
     from coupled_arena.tasks.files import locate
     from coupled_arena.tasks.humaneval import HumanEval
@@ -182,7 +198,7 @@ def _marker(task: Tasks, data: str | None, limit: int | None, *, unsafe: bool) -
         path = resource("data/quiz.jsonl")
     else:
         path = locate(_needed(data, task), kind.published)
-    return Marker(kind, kind.read(path)[:limit])
+    return Marker(kind, map(wording.of, kind.read(path)[:limit]))
 
 
 def _needed(data: str | None, task: Tasks) -> str:

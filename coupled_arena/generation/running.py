@@ -29,9 +29,11 @@ class Request:
     Attributes
     ----------
     position : int
-        That of the first token: more than 0 where the prompts hold the beginning of the answers.
+        That of the first token: more than 0 where the prompts hold tokens of the answers.
     opened : int
         How many of the likeliest outcomes of the first draw to keep, see `Line.draw`.
+    begun : bool
+        Whether words were put into the models' mouths, from which the answers go on.
     """
 
     contenders: tuple[Contender, ...]
@@ -39,6 +41,7 @@ class Request:
     turn: int = 0
     position: int = 0
     opened: int = 0
+    begun: bool = False
 
 
 class Announced(threading.Event):
@@ -119,7 +122,8 @@ class Line:
         self._position = request.position
         self._lengths: list[int] = []  # of the text, after each token
         self._vocabulary = model.vocabulary
-        self._decoder = model.vocabulary.decoder()
+        self._begun = request.begun
+        self._decoder = model.vocabulary.decoder(begun=request.begun)
 
     @property
     def longest(self) -> int:
@@ -152,7 +156,7 @@ class Line:
         """Stop the reply after so many tokens, unless it ended by itself before."""
         if tokens < len(self.tokens):
             del self.tokens[tokens:]
-            self.text = self._vocabulary.text(self.tokens)
+            self.text = self._vocabulary.text(self.tokens, begun=self._begun)
             self.finish = Finish.CANCELLED
         else:
             self.end(Finish.CANCELLED)

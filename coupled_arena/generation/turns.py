@@ -54,7 +54,8 @@ def next_request(models: Models, battle: Battle, question: Prompt) -> Request:
         Contender(name, seed, models[name].encode(messages(battle, place, question)))
         for place, (name, seed) in enumerate(zip(battle.models, seeds(battle), strict=True))
     )
-    return Request(contenders, battle.sampling, turn=len(battle.prompts))
+    begun = bool(question.prefix)
+    return Request(contenders, battle.sampling, turn=len(battle.prompts), begun=begun)
 
 
 def with_turn(battle: Battle, prompt: Prompt, running: Running, models: Models) -> Battle:

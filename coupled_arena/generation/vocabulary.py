@@ -72,23 +72,23 @@ class Vocabulary:
         """Index of the outcome "the answer ends"."""
         return len(self.spellings)
 
-    def decoder(self) -> TextDecoder:
-        """Return a decoder for one reply."""
-        return TextDecoder(self)
+    def decoder(self, *, begun: bool = False) -> TextDecoder:
+        """Return a decoder for one reply; one that was begun goes on in the midst of a text."""
+        return TextDecoder(self, begun=begun)
 
-    def text(self, tokens: Iterable[int]) -> str:
-        """Return the text of a whole reply."""
-        decoder = self.decoder()
+    def text(self, tokens: Iterable[int], *, begun: bool = False) -> str:
+        """Return the text of a whole reply; see `decoder`."""
+        decoder = self.decoder(begun=begun)
         return "".join(map(decoder.feed, tokens)) + decoder.close()
 
 
 class TextDecoder:
     """Turns tokens into text as they come, holding back the bytes of an unfinished character."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, begun: bool = False) -> None:
         self._vocabulary = vocabulary
         self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._at_start = vocabulary.strips_first_space
+        self._at_start = vocabulary.strips_first_space and not begun
 
     def feed(self, token: int) -> str:
         """Return the text that this token completes, possibly none."""

@@ -52,7 +52,7 @@ class Gsm8k(Task):
 
     def score(self, item: Item, reply_text: str) -> Graded:
         """Compare the last number of the reply, as an exact fraction."""
-        number = read_number(reply_text)
+        number = read_number(item.prompt.prefix + reply_text, len(item.prompt.prefix))
         right = number is not None and Fraction(number) == Fraction(item.reference)
         return Graded(float(right), number)
 
@@ -61,15 +61,18 @@ class Gsm8k(Task):
         return str(Fraction(read))
 
 
-def numbers(text: str) -> list[str]:
-    """Return the numbers in a text in their order, as ``Fraction`` reads them."""
-    found = (_plain(match) for match in _NUMBER.finditer(text))
+def numbers(text: str, begun: int = 0) -> list[str]:
+    """Return the numbers in a text in their order, as ``Fraction`` reads them.
+
+    Those that end within the first so many characters are left out: they were put there.
+    """
+    found = (_plain(match) for match in _NUMBER.finditer(text) if match.end() > begun)
     return [number for number in found if number is not None]
 
 
-def read_number(text: str) -> str | None:
-    """Return the last number in a text, or None."""
-    found = numbers(text)
+def read_number(text: str, begun: int = 0) -> str | None:
+    """Return the last number in a text, or None; see `numbers`."""
+    found = numbers(text, begun)
     return found[-1] if found else None
 
 

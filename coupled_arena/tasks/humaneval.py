@@ -21,7 +21,7 @@ from coupled_arena.tasks.sandbox import ProgramResult, Sandbox
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _ASK = "Finish this Python function. It will be run against tests.\n\n```python\n{stub}\n```"
-_PREFIX = "This is the finished function:\n\n```python"
+_BEGUN = "This is the finished function:\n\n```python\n{stub}\n"
 _FENCE = re.compile(r"[ \t]*```(.*)")
 _INDENT = "    "
 
@@ -40,6 +40,11 @@ class CodeItem(Item):
 
     stub: str = ""
     entry_point: str = ""
+
+    @property
+    def problem(self) -> str:
+        """The stub, without lines around it."""
+        return self.stub.strip()
 
 
 @dataclass(frozen=True)
@@ -90,15 +95,26 @@ class HumanEval(Task):
 
 
 def read_code(item: CodeItem, reply: str) -> str | None:
-    """Return the code in a reply: the first fenced block that defines the function, or has any.
+    """Return the code in an answer: the first fenced block that defines the function, or has any.
 
-    A reply without fences is code as a whole.
+    An answer without fences is code as a whole. Where code begins with the stub, as it does if the
+    answer was begun so, what follows the stub is returned.
     """
-    text = item.prompt.prefix + "\n" * (not reply.startswith("\n")) + reply
-    blocks = [block for block in _fenced(text) if block.strip()]
+    text = _joined(item.prompt.prefix, reply)
+    blocks = _fenced(text)
     if not blocks:
-        return None if "```" in text or not reply.strip() else reply
-    return next((block for block in blocks if _defines(block, item.entry_point)), blocks[0])
+        code = text if _defines(item.prompt.prefix, item.entry_point) else reply
+        return code.removeprefix(item.problem) if reply.strip() and "```" not in text else None
+    written = [(block, block.removeprefix(item.problem)) for block in blocks]
+    added = [(block, code) for block, code in written if code.strip()]
+    defining = [code for block, code in added if _defines(block, item.entry_point)]
+    return next(iter([*defining, *(code for _, code in added)]), None)
+
+
+def _joined(prefix: str, reply: str) -> str:
+    """Return the whole answer; code begins on the line after a fence, whoever ended that line."""
+    fenced = _FENCE.fullmatch(prefix.rpartition("\n")[2]) is not None
+    return prefix + "\n" * (fenced and not reply.startswith("\n")) + reply
 
 
 def readings(item: CodeItem, code: str) -> list[str]:
@@ -150,6 +166,6 @@ def _item(row: TaskRow) -> CodeItem:
     tests = row.text("test")
     if not _defines(stub, name) or not _defines(tests, "check"):
         raise TaskError(f"{row.where}: the prompt must define {name}, and the test check.")
-    text = _ASK.format(stub=stub.strip())
-    prompt = Prompt(text, row.text("task_id"), "humaneval", prefix=_PREFIX)
+    asked, begun = (words.replace("{stub}", stub.strip()) for words in (_ASK, _BEGUN))
+    prompt = Prompt(asked, row.text("task_id"), "humaneval", prefix=begun)
     return CodeItem(prompt, tests, stub, name)

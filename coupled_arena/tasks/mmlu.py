@@ -48,19 +48,23 @@ class Mmlu(Task):
 
     def score(self, item: Item, reply_text: str) -> Graded:
         """Compare the letter that the reply gives."""
-        letter = read_letter(reply_text)
+        letter = read_letter(reply_text, item.prompt.prefix)
         return Graded(float(letter == item.reference), letter)
 
 
-def read_letter(reply: str) -> str | None:
-    """Return the letter a reply settles on: at its start, as its answer, or the only one."""
+def read_letter(reply: str, prefix: str = "") -> str | None:
+    """Return the letter a reply settles on: at its start, as its answer, or the only one.
+
+    The prefix is how the answer was begun for the model: a letter in it is none of the reply's.
+    """
     if match := _LONE_SMALL.fullmatch(reply):
         return match[1].upper()
     if match := _FIRST.match(reply):
         return match[1]
-    if stated := _STATED.findall(reply):
+    answer, begun = prefix + reply, len(prefix)
+    if stated := [m[1] for m in _STATED.finditer(answer) if m.start(1) >= begun]:
         return stated[-1]
-    standing = {first or second for first, second in _STANDING.findall(reply)}
+    standing = {m[1] or m[2] for m in _STANDING.finditer(answer) if m.end() > begun}
     return standing.pop() if len(standing) == 1 else None
 
 

@@ -40,9 +40,10 @@ class Quiz(Task):
         """Compare the first choice that the reply names, or its first number."""
         choices = item.choices if isinstance(item, QuizItem) else ()
         if choices:
-            answer = read_choice(reply_text, choices)
+            answer = read_choice(reply_text, choices, item.prompt.prefix)
             return Graded(float(answer == item.reference), answer)
-        answer = next(iter(numbers(reply_text)), None)
+        prefix = item.prompt.prefix
+        answer = next(iter(numbers(prefix + reply_text, len(prefix))), None)
         right = answer is not None and Fraction(answer) == Fraction(item.reference)
         return Graded(float(right), answer)
 
@@ -51,11 +52,15 @@ class Quiz(Task):
         return str(Fraction(read)) if read_number(read) == read else read
 
 
-def read_choice(reply: str, choices: tuple[str, ...]) -> str | None:
-    """Return the choice that a reply names first, whole words only, or None."""
+def read_choice(reply: str, choices: tuple[str, ...], prefix: str = "") -> str | None:
+    """Return the choice that a reply names first, whole words only, or None.
+
+    The prefix is how the answer was begun for the model; a word may go on from there.
+    """
     longest_first = sorted(choices, key=len, reverse=True)
     either = "|".join(re.escape(choice) for choice in longest_first)
-    match = re.search(rf"(?<!\w)(?:{either})(?!\w)", reply, re.IGNORECASE)
+    whole = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+    match = whole.search(prefix + reply, len(prefix))
     if match is None:
         return None
     return next(choice for choice in choices if choice.casefold() == match[0].casefold())

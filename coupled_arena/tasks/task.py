@@ -28,6 +28,11 @@ class Item:
     prompt: Prompt
     reference: str
 
+    @property
+    def problem(self) -> str:
+        """The question as the benchmark has it, without words of the task around it."""
+        return self.prompt.text
+
 
 @dataclass(frozen=True)
 class Graded:
@@ -80,7 +85,9 @@ class Task(ABC):
 
     @abstractmethod
     def score(self, item: Item, reply_text: str) -> Graded:
-        """Score what a model said after the response prefix; several threads may call this.
+        """Score what a model said after the response prefix, to which it belongs.
+
+        Several threads may call this.
 
         Raises
         ------

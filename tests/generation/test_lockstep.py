@@ -50,6 +50,15 @@ def hum(name="hum", **options):
     return chain(["<q>", "m"], {"<q>": "m", "m": "m"}, name=name, **options)
 
 
+def test_an_answer_that_was_begun_keeps_its_first_space():
+    model = chain(["<q>", " once"], {"<q>": " once", " once": "<q>"}, stops=["<q>"])
+    model.vocabulary = replace(model.vocabulary, strips_first_space=True)
+    asked = request(("fake", 0, [0]))
+    for begun, text in ((False, "once"), (True, " once")):
+        (running,) = decode(engine_of(model), [replace(asked, begun=begun)])
+        assert running.lines[0].text == text
+
+
 def test_a_known_answer():
     (running,) = decode(engine_of(story()), [request(("story", 0, [0]))])
     (line,) = running.lines

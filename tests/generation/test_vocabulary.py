@@ -146,6 +146,8 @@ def test_a_first_space_is_stripped_once_where_the_tokenizer_adds_it():
     vocabulary = of_pieces([b" a", b" ", b"b"], strips_first_space=True)
     assert vocabulary.text([0, 0, 1, 2]) == "a a b"
     assert vocabulary.text([1, 1, 2]) == " b"
+    # An answer that was begun goes on in the midst of a text.
+    assert vocabulary.text([0, 2], begun=True) == " ab"
     assert vocabulary.text([2, 0]) == "b a"
 
 

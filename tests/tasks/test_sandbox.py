@@ -432,7 +432,7 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("prefix", [PREFIX, ""])
+@pytest.mark.parametrize("prefix", [PREFIX, f"{PREFIX}\n{STUB.strip()}\n", ""])
 @pytest.mark.parametrize("name", REPLIES)
 def test_code_is_found_in_a_reply(prefix, name):
     item = CodeItem(Prompt("Q", "t/1", prefix=prefix), TESTS, STUB, "f")
@@ -443,9 +443,29 @@ def test_code_is_found_in_a_reply(prefix, name):
     assert graded.score == 1, (graded, readings(item, read_code(item, reply)))
 
 
+BEGUN = {
+    "in the middle of a line": (f"{PREFIX}\ndef f(x):\n    return", " x + 1\n```\nDone."),
+    "without a fence": ("def f(x):\n    return", " x + 1\n"),
+    "the stub without a fence": (f"{STUB.strip()}\n", "    return helper(x)\n"),
+    "a body, then the function, wrong": (
+        f"{PREFIX}\n{STUB.strip()}\n",
+        "    return helper(x)\n```\nOr:\n```python\ndef f(x):\n    return x\n```",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_code_goes_on_where_it_was_begun(name):
+    prefix, reply = BEGUN[name]
+    item = CodeItem(Prompt("Q", "t/1", prefix=prefix), TESTS, STUB, "f")
+    graded = HumanEval(TIGHT).score(item, reply)
+    assert graded.score == 1, (graded, readings(item, read_code(item, reply)))
+
+
+@pytest.mark.parametrize("prefix", [PREFIX, f"{PREFIX}\n{STUB.strip()}\n"])
 @pytest.mark.parametrize("reply", ["", "  \n ", "```", "\n```\n"])
-def test_no_code_is_unreadable(reply):
-    item = CodeItem(Prompt("Q", "t/1", prefix=PREFIX), TESTS, STUB, "f")
+def test_no_code_is_unreadable(prefix, reply):
+    item = CodeItem(Prompt("Q", "t/1", prefix=prefix), TESTS, STUB, "f")
     graded = HumanEval(TIGHT).score(item, reply)
     assert (graded.score, graded.read) == (0, None)
 

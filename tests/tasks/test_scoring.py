@@ -95,6 +95,32 @@ def test_an_unreadable_letter_is_kept_as_such():
     assert Mmlu().score(item, "no idea") == Graded(0, None)
 
 
+BEGUN = [
+    (Mmlu(), "Not A, the answer is", " B.", "B"),
+    (Mmlu(), "The answer is", " A as said", "A"),  # by itself it would begin a sentence
+    (Mmlu(), "The answer is (", "C)", "C"),
+    (Mmlu(), "I say A or", " not", None),
+    (Mmlu(), "I say A, not", " that B", "B"),
+    (Gsm8k(), "That makes -", "5", "-5"),
+    (Gsm8k(), "That makes 1", "0", "10"),
+    (Gsm8k(), "Of 12 there are", " 7.", "7"),
+    (Gsm8k(), "Of 12 there are", " seven.", None),
+    (Quiz(), "Of 12 there are", " 7 or 8", "7"),
+    (Quiz(), "It is not", " 3", "3"),
+]
+
+
+@pytest.mark.parametrize(("task", "prefix", "reply", "read"), BEGUN)
+def test_the_beginning_of_an_answer_belongs_to_it_and_gives_none(task, prefix, reply, read):
+    assert task.score(Item(Prompt("Q", prefix=prefix), "1"), reply).read == read
+
+
+def test_a_choice_may_end_a_word_that_was_begun_otherwise():
+    item = QuizItem(Prompt("Q", prefix="Not cold but un"), "happy", ("happy", "cold"))
+    assert Quiz().score(item, "happy") == Graded(0, None)
+    assert Quiz().score(item, "cooked, happy") == Graded(1, "happy")
+
+
 CHOICES = [
     (" hot.", "hot"),
     (" COLD", "cold"),

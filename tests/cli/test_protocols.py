@@ -1,0 +1,128 @@
+"""Benchmarks as somebody else puts them: system prompts, questions, beginnings of answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coupled_arena.core.records import Mode
+from coupled_arena.generation.turns import before_turn, messages
+from coupled_arena.store.database import Store
+from coupled_arena.tasks.gsm8k import Gsm8k
+from coupled_arena.tasks.humaneval import HumanEval
+from coupled_arena.tasks.sandbox import ProgramResult
+from tests.cli.test_benchmark import ITEMS
+from tests.cli.test_cli import EIGHT_BITS, FULL
+from tests.tasks.test_sandbox import PROBLEM, TIGHT
+
+MODELS = ["--models", f"{FULL},{EIGHT_BITS}"]
+SUMS = [{"question": f"What is {n} + {n}?", "answer": f"#### {2 * n}"} for n in (2, 15)]
+SYSTEM = "Reply with a single number.\nNothing else: ünï."
+BEGUN = "For {problem} I say <|im_end|> 1"
+
+
+def stored(db):
+    with Store.open(db) as store:
+        with store.cursor() as cursor:
+            ids = [id for (id,) in cursor.execute("select battle from battles").fetchall()]
+            marks = cursor.execute("select battle, place, score, answer from scores").fetchall()
+        return [store.battle(id) for id in ids], {(id, place): rest for id, place, *rest in marks}
+
+
+@pytest.fixture
+def benchmark(call, demo_loaded, tmp_path):
+    """Run the command on some rows; the battles of the store, and their scores by place."""
+
+    def run(task, rows, *more):
+        data, db = tmp_path / "rows.jsonl", tmp_path / "arena.duckdb"
+        data.write_text("\n".join(map(json.dumps, rows)))
+        words = ["--task", task, "--data", data, *MODELS, "--seeds", 2, "--seed", 3, "--db", db]
+        code, out, err = call("benchmark", *words, "--json", *more)
+        assert code == 0, err
+        return (json.loads(out), *stored(db))
+
+    return run
+
+
+def replayed(call, db, battles):
+    for battle in battles:
+        code, out, _ = call("replay", battle.id, "--db", db, "--json")
+        assert (code, json.loads(out)["identical"]) == (0, True)
+
+
+def test_words_of_ones_own_are_asked_scored_and_replayed(benchmark, call, demo_models, tmp_path):
+    (tmp_path / "system.txt").write_text(SYSTEM + "\n", encoding="utf-8")
+    words = ["--system", f"@{tmp_path / 'system.txt'}", "--answer-prefix", BEGUN]
+    words += ["--question", "Compute {problem} {x}", "--max-new-tokens", 6]
+    answer, battles, marks = benchmark("gsm8k", SUMS, *words)
+    assert (answer["battles"], len(battles), len(marks)) == (8, 8, 16)
+    assert {battle.mode for battle in battles} == {Mode.COUPLED, Mode.INDEPENDENT}
+    own = {item.problem: item for item in Gsm8k().read(tmp_path / "rows.jsonl")}
+    for battle in battles:
+        (prompt,) = battle.prompts
+        problem = prompt.text.removeprefix("Compute ").removesuffix(" {x}")
+        begun = f"For {problem} I say <|im_end|> 1"
+        assert (prompt.system, prompt.prefix) == (SYSTEM, begun)
+        for reply in battle.replies:
+            score, read = marks[battle.id, reply.place]
+            # The 1 that was put there is the first digit of what the model goes on with.
+            whole = Gsm8k().score(own[problem], f"I say 1{reply.text}")
+            expected = whole if any(map(str.isdigit, reply.text)) else None
+            assert (score, read) == ((expected.score, expected.read) if expected else (0, None))
+        # A control token that somebody spells is words; the answer goes on from all of them.
+        for name in battle.models:
+            ids = demo_models[name].encode(messages(before_turn(battle, 0), 0, prompt))
+            assert demo_models[name].vocabulary.text(ids).endswith(begun)
+    replayed(call, tmp_path / "arena.duckdb", battles)
+
+
+def test_programs_go_on_from_their_stub(benchmark, call, tmp_path):
+    words = ["--max-new-tokens", 24, "--temperature", 0.2]
+    _, battles, marks = benchmark("humaneval", [PROBLEM], *words)
+    (item,) = HumanEval().read(tmp_path / "rows.jsonl")
+    assert len(marks) == 8
+    for battle in battles:
+        (prompt,) = battle.prompts
+        assert (prompt.system, prompt.prefix) == ("", item.prompt.prefix)
+        assert prompt.prefix.endswith(f"```python\n{PROBLEM['prompt'].strip()}\n")
+        for reply in battle.replies:
+            program = PROBLEM["prompt"].strip() + "\n" + reply.text.partition("```")[0]
+            ran = TIGHT.run([program], "", PROBLEM["test"], "f")
+            if ran.outcome is ProgramResult.PASSED:  # else a lost indentation is forgiven
+                assert marks[battle.id, reply.place][0] == 1
+    replayed(call, tmp_path / "arena.duckdb", battles)
+    # The same model and noise, asked without the stub: another answer, and scored all the same.
+    words += ["--answer-prefix", "Sure:\n```python", "--system", "You write Python."]
+    _, battles, marks = benchmark("humaneval", [PROBLEM], *words)
+    assert len(battles) == 8
+    assert len(marks) == 16
+    assert len({battle.prompts[0].prefix for battle in battles}) == 2
+
+
+def test_prompts_for_pairwise_are_asked_in_other_words_too(benchmark, call, tmp_path):
+    rows = [{"text": "Name a colour.", "system": "Shout.", "prefix": "It is"}]
+    words = ["--system", "", "--question", "Please: {problem}", "--max-new-tokens", 4]
+    _, battles, marks = benchmark("pairwise", rows, *words)
+    asked = {(b.prompts[0].system, b.prompts[0].text, b.prompts[0].prefix) for b in battles}
+    assert asked == {("", "Please: Name a colour.", "It is")}
+    assert marks == {}
+    replayed(call, tmp_path / "arena.duckdb", battles)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--question", "The same for all?"], "The question needs {problem}"),
+        (["--system", "@nowhere.txt"], "The text nowhere.txt cannot be read"),
+    ],
+)
+def test_bad_words(call, tmp_path, words, told):
+    data, db = tmp_path / "rows.jsonl", tmp_path / "arena.duckdb"
+    data.write_text("\n".join(map(json.dumps, ITEMS)))
+    code, out, err = call(
+        "benchmark", "--task", "quiz", "--data", data, *MODELS, "--db", db, *words
+    )
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert told in err
+    assert not db.exists()

@@ -25,6 +25,7 @@ from coupled_arena.views.tables import (
     risk,
     risk_papers,
     soft,
+    sweep,
 )
 from coupled_arena.views.tables.table import Column
 
@@ -51,6 +52,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce coupled-generation: ranks": protocol_rates.PROTOCOL_PLACES,
     "reproduce coupled-generation: win rates": protocol_rates.PROTOCOL_PAIRS,
     "reproduce coupled-generation: ties": protocol_rates.PROTOCOL_TIES,
+    "coupling: samplings side by side": sweep.SWEEP,
     "risk: models": risk.MODELS,
     "risk: pairs": risk.PAIRS,
     "risk: mean less risk": risk.MEAN_RISKS,

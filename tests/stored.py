@@ -16,7 +16,7 @@ EXPERIMENT = 0x5EED_0123_4567_89AB
 
 def plan(questions, models, modes=(Mode.COUPLED,), repetitions=1, **words):
     prompts = tuple(Prompt(text, category="small talk", **words) for text in questions)
-    return BatchPlan(prompts, tuple(models), modes, repetitions, EXPERIMENT, Sampling())
+    return BatchPlan(prompts, tuple(models), modes, repetitions, EXPERIMENT, (Sampling(),))
 
 
 def answered(battle, prompt, texts=None):

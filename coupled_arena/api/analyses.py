@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 from coupled_arena.api.checks import (
@@ -19,6 +20,7 @@ from coupled_arena.api.checks import (
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Drawn, Sampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,6 +185,8 @@ def coupling(
     models: Sequence[str] | None = None,
     category: str | None = None,
     temperature: float | None = None,
+    top_p: float | None = None,
+    sampler: Literal["gumbel", "inverse"] | None = None,
     error: float | None = None,
     repetitions: int = 1,
     alpha: float = 0.05,
@@ -197,7 +201,7 @@ def coupling(
         a column `Subject`; or a store, for the scores that a benchmark has left there.
     seeds : int
         Of a DataFrame: repetitions, which are consecutive rows of one prompt.
-    metric, temperature
+    metric, temperature, top_p, sampler
         Of a store: which scores.
     models, category
         Only these models, only prompts of this category or subject.
@@ -225,11 +229,12 @@ def coupling(
     from coupled_arena.views.tables import coupling as tables
 
     names = check_names(models)
+    drawn = Drawn(temperature, top_p, sampler and one_of(Sampler, "sampler", sampler))
     if isinstance(scores, ArenaStore):
         with scores.reading() as opened:
-            read = read_protocol_scores(opened, metric, names, category, temperature)
+            read = read_protocol_scores(opened, metric, names, category, drawn)
     else:
-        read = _of_frame(scores, seeds, names, category, {metric, temperature})
+        read = _of_frame(scores, seeds, names, category, {metric, *asdict(drawn).values()})
     found = result.coupling(read, alpha, seed)
     pairs = tables.coupling_pairs(found)
     if error is not None:
@@ -238,7 +243,7 @@ def coupling(
         "metric": found.metric,
         "models": names,
         "category": category,
-        "temperature": temperature,
+        **asdict(drawn),
         "seeds": found.pairs[0].repetitions,
         "error": error,
         "repetitions": repetitions,
@@ -260,7 +265,9 @@ def _of_frame(
     from coupled_arena.analysis.coupling.read import StoredScores
 
     if of_store != {None}:
-        raise ArenaError("metric and temperature are for the scores of a store: leave them out.")
+        raise ArenaError(
+            "metric, temperature, top_p and sampler are for the scores of a store: leave them out."
+        )
     read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, models)
     table = read.of(category) if category else read.table
     return StoredScores("the table", table, category, read.left_out)

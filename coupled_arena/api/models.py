@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from coupled_arena.api.checks import check_texts
+from coupled_arena.api.checks import check_texts, one_of
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError, PromptError
-from coupled_arena.core.records import Battle, Mode, Prompt
+from coupled_arena.core.records import Battle, Mode, Prompt, Sampler
 from coupled_arena.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     max_new_tokens: int | None = None,
+    sampler: Literal["gumbel", "inverse"] = "gumbel",
     at_once: int = 16,
     progress: bool = False,
 ) -> Result[tuple[Battle, ...]]:
@@ -100,6 +102,8 @@ def generate(
         Of the whole experiment.
     temperature, top_k, top_p, max_new_tokens
         By default those of the settings.
+    sampler : {"gumbel", "inverse"}
+        How noise becomes a token: Gumbel-max, or inverse transform to compare it with.
     at_once : int
         Battles that decode in one batch.
     progress : bool
@@ -132,6 +136,7 @@ def generate(
         "top_p": top_p,
         "max_new_tokens": max_new_tokens,
     }
+    coupling = one_of(Sampler, "sampler", sampler).coupling
     changed = {name: value for name, value in given.items() if value is not None}
     sampling = load_settings(sampling={**models.settings.sampling.model_dump(), **changed}).sampling
     from coupled_arena.battles.batch import BatchPlan
@@ -145,14 +150,14 @@ def generate(
         modes=_MODES[mode],
         repetitions=seeds,
         seed=seed,
-        sampling=sampling.sampling(),
+        samplings=(replace(sampling.sampling(), coupling=coupling),),
     )
     with Store.in_memory() as store:
         room = models.settings.battle.kv_tokens
         made = run(plan, models, store, at_once=at_once, kv_tokens=room, progress=progress)
         battles = tuple(store.battle(battle.id) for battle, _ in plan.battles())
     settings = {"mode": mode, "seeds": seeds, "seed": seed, **sampling.model_dump()}
-    settings["models"] = tuple(models)
+    settings |= {"sampler": sampler, "models": tuple(models)}
     table = replies(battles)
     answer = {**settings, "tokens": made.tokens, "replies": table.records()}
     return Result("Replies", battles, settings, {"replies": table}, answer)

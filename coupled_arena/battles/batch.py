@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 
 from tqdm import tqdm
 
@@ -25,12 +26,13 @@ from coupled_arena.store.database import Store
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """What a batch run is to make: every prompt, repetition and mode.
+    """What a batch run is to make: every prompt, repetition, sampling and mode.
 
     Attributes
     ----------
     seed : int
-        The experiment's seed; with prompt and repetition it fixes each battle's noise.
+        The experiment's seed; with prompt and repetition it fixes each battle's noise, which is
+        the same under all samplings.
     repetitions : int
         Seeds per prompt.
     """
@@ -40,16 +42,21 @@ class BatchPlan:
     modes: tuple[Mode, ...]
     repetitions: int
     seed: int
-    sampling: Sampling
+    samplings: tuple[Sampling, ...]
+
+    @property
+    def size(self) -> int:
+        """How many battles are planned."""
+        repeated = self.repetitions * len(self.samplings) * len(self.modes)
+        return len(self.prompts) * repeated
 
     def battles(self) -> Iterator[tuple[Battle, Prompt]]:
         """Yield the planned battles, unanswered; the same plan yields the same ids and seeds."""
         keys = list(self._keys())
         # A prompt's battles follow each other, for those that begin together read it once.
         for prompt, key in zip(self.prompts, keys, strict=True):
-            for repetition in range(self.repetitions):
-                for mode in self.modes:
-                    yield self._battle(key, repetition, mode), prompt
+            each = product(range(self.repetitions), self.samplings, self.modes)
+            yield from ((self._battle(key, *one), prompt) for one in each)
 
     def _keys(self) -> Iterator[object]:
         """Yield what each prompt's seeds follow from: its text, and how often it has occurred."""
@@ -59,9 +66,9 @@ class BatchPlan:
             yield [prompt.text, *asked] if any(asked) else prompt.text
             seen[prompt.text] += 1
 
-    def _battle(self, key: object, repetition: int, mode: Mode) -> Battle:
+    def _battle(self, key: object, repetition: int, sampling: Sampling, mode: Mode) -> Battle:
         seed = int.from_bytes(_digest(8, self.seed, key, repetition), "little")
-        identity = (self.seed, key, repetition, mode, self.models, asdict(self.sampling))
+        identity = (self.seed, key, repetition, mode, self.models, asdict(sampling))
         battle_id = _digest(16, *identity).hex()
         # Whoever votes must not know a side by its place, nor by the same question's other mode.
         order = list(self.models)
@@ -72,7 +79,7 @@ class BatchPlan:
             mode=mode,
             seed=seed,
             nonce=secrets.token_bytes(16),
-            sampling=self.sampling,
+            sampling=sampling,
             origin=Origin.GENERATE,
             prompts=(),
             replies=(),
@@ -135,12 +142,12 @@ def generate(
     started = time.perf_counter()
     stored = store.battles_of(seed_to_hex(plan.seed))
     missing = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
-    total = len(plan.prompts) * len(plan.modes) * plan.repetitions
+    skipped = plan.size - len(missing)
     replies = tokens = 0
     interrupted = threading.Event()  # an exception in the middle of a write comes out as another
     with (
         on_interrupt(interrupted.set),
-        tqdm(total=total, initial=total - len(missing), unit="battle", disable=not progress) as bar,
+        tqdm(total=plan.size, initial=skipped, unit="battle", disable=not progress) as bar,
     ):
         engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
         for battle in _decode_all(missing, engine, at_once, interrupted):
@@ -151,7 +158,7 @@ def generate(
             bar.set_postfix_str(f"{tokens / seconds:.0f} tokens/s", refresh=False)
             bar.update()
     seconds = time.perf_counter() - started
-    return Generated(len(missing), replies, tokens, seconds, total - len(missing))
+    return Generated(len(missing), replies, tokens, seconds, skipped)
 
 
 def _decode_all(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from coupled_arena.battles.batch import BatchPlan, Generated, generate
-from coupled_arena.core.records import Battle, Prompt, Score, seed_to_hex
+from coupled_arena.core.records import Battle, Prompt, Sampling, Score, seed_to_hex
 from coupled_arena.generation.turns import Models
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
@@ -43,10 +43,17 @@ class Marker:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a benchmark run made, and how often each model is right of all that was drawn alike."""
+    """What a benchmark run made, and how often each model is right.
+
+    Attributes
+    ----------
+    made : Generated
+    accuracies : mapping of Sampling to tuple of Accuracy
+        Of all answers that were asked for in the same words and drawn alike, whatever the seed.
+    """
 
     made: Generated
-    accuracies: tuple[Accuracy, ...]
+    accuracies: Mapping[Sampling, tuple[Accuracy, ...]]
 
 
 def run_benchmark(
@@ -81,7 +88,10 @@ def run_benchmark(
         progress=progress,
     )
     with store.cursor() as cursor:
-        return Scored(made, scores.accuracies(cursor, marker.task.name, plan.sampling))
+        words = {(prompt.system, prompt.prefix) for prompt in plan.prompts}
+        name = marker.task.name
+        found = {each: scores.accuracies(cursor, name, each, words) for each in plan.samplings}
+    return Scored(made, found)
 
 
 def _mark_stored(plan: BatchPlan, marker: Marker, store: Store) -> None:

@@ -9,7 +9,7 @@ from itertools import count
 from coupled_arena.battles.waiting import decoded
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import _
-from coupled_arena.core.records import Battle, Finish, Mode, Reply
+from coupled_arena.core.records import Battle, Finish, Mode, Reply, Sampler
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.draws import Candidate, Draw
 from coupled_arena.generation.language_model import LanguageModel, holds_keys
@@ -194,6 +194,9 @@ def _parting(battle: Battle, models: Models, turn: int) -> Parting:
     if not 0 <= turn < there:
         text = _("Battle {id} has no turn {turn}: it has {there}, from 0.")
         raise BattleError(text.format(id=battle.id, turn=turn, there=there))
+    if battle.sampling.coupling == Sampler.INVERSE.coupling:
+        text = _("Battle {id} was drawn by inverse transform: only Gumbel-max can be laid open.")
+        raise BattleError(text.format(id=battle.id))
     if parting := find_parting(battle, models, turn):
         return parting
     text = _("Battle {id}: its answers of turn {turn} do not part.")

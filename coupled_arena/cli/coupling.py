@@ -9,6 +9,7 @@ import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
 from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.core.records import Drawn, Sampler
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ def coupling(
     temperature: Annotated[
         float | None, typer.Option(help="Only answers drawn at this temperature.")
     ] = None,
+    top_p: Annotated[float | None, typer.Option(help="Only answers drawn with this top-p.")] = None,
+    sampler: Annotated[
+        Sampler | None, typer.Option(help="Only answers drawn by this sampler.")
+    ] = None,
+    by_sampling: Annotated[
+        bool,
+        typer.Option("--by-sampling", help="Temperatures, top-ps and samplers side by side."),
+    ] = False,
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Each category, or subject, by itself too.")
     ] = False,
@@ -68,16 +77,26 @@ def coupling(
     from coupled_arena.views.tables import coupling as tables
 
     chosen = listed(models) if models else None
-    if scores:
-        if db or metric or temperature is not None:
+    drawn = Drawn(temperature, top_p, sampler)
+    if by_sampling and not scores:
+        if by_category or out or error is not None or published:
             raise ArenaError(
-                "--db, --metric and --temperature are for the scores in the store: leave them out "
-                "with --scores."
+                "--by-category, --out, --error and --published are for one sampling: leave them "
+                "out with --by-sampling."
+            )
+        with reading(load_settings(config, db=db)) as store:
+            _show_sweep(store, (metric, chosen, category, drawn), alpha, seed, as_json)
+        return
+    if scores:
+        if db or metric or by_sampling or drawn != Drawn():
+            raise ArenaError(
+                "--db, --metric, --temperature, --top-p, --sampler and --by-sampling are for the "
+                "scores in the store: leave them out with --scores."
             )
         read, parts = _of_file(scores, seeds, chosen, category, by_category=by_category)
     else:
         with reading(load_settings(config, db=db)) as store:
-            choice = (metric, chosen, category, temperature)
+            choice = (metric, chosen, category, drawn)
             read, parts = _of_store(store, choice, by_category=by_category)
     if out:
         write_score_table(read.table, out)
@@ -121,8 +140,17 @@ def _of_store(
     from coupled_arena.analysis.coupling.read import read_categories, read_protocol_scores
 
     scores = read_protocol_scores(store, *choice)
-    *_, temperature = choice
-    return scores, read_categories(store, scores, temperature) if by_category else None
+    return scores, read_categories(store, scores) if by_category else None
+
+
+def _show_sweep(
+    store: Any, choice: tuple[Any, ...], alpha: float, seed: int, as_json: bool
+) -> None:
+    from coupled_arena.analysis.coupling.sweep import read_sweep
+    from coupled_arena.views.tables.sweep import sweep_answer, sweep_text
+
+    found = read_sweep(store, *choice, alpha=alpha, seed=seed)
+    show(sweep_answer(found), as_json, lambda: sweep_text(found))
 
 
 def _published(table: ScoreTable, seed: int) -> list[float]:

@@ -17,20 +17,23 @@ from coupled_arena.cli.run_options import (
     AtOnce,
     MaxNewTokens,
     Question,
+    SamplerOption,
     System,
     Temperature,
     TopK,
     TopP,
+    samplings_of,
     text_of,
 )
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.errors import ArenaError, SettingsError
+from coupled_arena.core.records import Sampler
 from coupled_arena.core.settings import Settings, load_settings, resource
 
 if TYPE_CHECKING:
     from coupled_arena.battles.batch import BatchPlan, Generated
     from coupled_arena.battles.benchmark import Marker, Scored
-    from coupled_arena.core.records import Mode, Prompt
+    from coupled_arena.core.records import Mode, Prompt, Sampling
     from coupled_arena.store.database import Store
     from coupled_arena.tasks.wording import Wording
 
@@ -68,6 +71,7 @@ def generate(
     top_k: TopK = None,
     top_p: TopP = None,
     max_new_tokens: MaxNewTokens = None,
+    sampler: SamplerOption = Sampler.GUMBEL,
     at_once: AtOnce = 16,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
     config: Config = None,
@@ -79,8 +83,9 @@ def generate(
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.core.prompts import read_prompts
 
-    given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
-    wanted = _plan(settings, read_prompts(prompts), models, mode, seeds, seed, given)
+    given = {"top_k": top_k, "max_new_tokens": max_new_tokens}
+    samplings = samplings_of(settings, {}, sampler, temperature, top_p, **given)
+    wanted = _plan(settings, read_prompts(prompts), models, mode, seeds, seed, samplings)
     made = _generated(settings, wanted, at_once)
     show(asdict(made), as_json, lambda: _generated_text(made))
 
@@ -105,6 +110,7 @@ def benchmark(
     top_k: TopK = None,
     top_p: TopP = None,
     max_new_tokens: MaxNewTokens = None,
+    sampler: SamplerOption = Sampler.GUMBEL,
     at_once: AtOnce = 16,
     unsafe_sandbox: Annotated[
         bool, typer.Option("--unsafe-sandbox", help="humaneval: run programs unlocked.")
@@ -126,25 +132,36 @@ def benchmark(
 
     wording = Wording(*map(text_of, (system, question, answer_prefix)))
     paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
-    given = _given(temperature=temperature, top_k=top_k, top_p=top_p, max_new_tokens=max_new_tokens)
+    given = {"top_k": top_k, "max_new_tokens": max_new_tokens}
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
 
         asked = read_prompts(Path(_needed(data, task)))[:limit]
         questions = tuple(wording.of_prompt(prompt, prompt.text) for prompt in asked)
-        changes = paper | {"temperature": 1.0} | given
-        wanted = _plan(settings, questions, models, mode, seeds, seed, changes)
+        paper["temperature"] = 1.0
+        samplings = samplings_of(settings, paper, sampler, temperature, top_p, **given)
+        wanted = _plan(settings, questions, models, mode, seeds, seed, samplings)
         made = _generated(settings, wanted, at_once)
         show(asdict(made), as_json, lambda: _generated_text(made))
         return
     marker = _marker(task, data, limit, wording, unsafe=unsafe_sandbox)
-    changes = paper | {"max_new_tokens": marker.task.max_new_tokens} | given
-    wanted = _plan(settings, marker.prompts, models, mode, seeds, seed, changes)
+    paper["max_new_tokens"] = marker.task.max_new_tokens
+    samplings = samplings_of(settings, paper, sampler, temperature, top_p, **given)
+    wanted = _plan(settings, marker.prompts, models, mode, seeds, seed, samplings)
     scored = _scored(settings, wanted, marker, at_once)
     answer = {
         **asdict(scored.made),
         "task": task.value,
-        "scores": [asdict(accuracy) for accuracy in scored.accuracies],
+        "scores": [
+            {
+                **asdict(accuracy),
+                "temperature": each.temperature,
+                "top_p": each.top_p,
+                "sampler": sampler.value,
+            }
+            for each, accuracies in scored.accuracies.items()
+            for accuracy in accuracies
+        ],
     }
     show(answer, as_json, lambda: _scored_text(scored))
 
@@ -214,18 +231,17 @@ def _plan(
     mode: Modes,
     seeds: int,
     seed: int,
-    changes: dict[str, float],
+    samplings: tuple[Sampling, ...],
 ) -> BatchPlan:
     from coupled_arena.battles.batch import BatchPlan
 
-    table = {**settings.sampling.model_dump(), **changes}
     return BatchPlan(
         prompts=prompts,
         models=_names(models, settings),
         modes=_modes(mode),
         repetitions=seeds,
         seed=seed,
-        sampling=load_settings(sampling=table).sampling.sampling(),
+        samplings=samplings,
     )
 
 
@@ -244,11 +260,6 @@ def _names(text: str, settings: Settings) -> tuple[str, ...]:
     return names
 
 
-def _given(**values: float | None) -> dict[str, float]:
-    """Return what the command line changes of the sampling."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _generated_text(made: Generated) -> str:
     return (
         f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s; "
@@ -257,10 +268,15 @@ def _generated_text(made: Generated) -> str:
 
 
 def _scored_text(scored: Scored) -> str:
-    width = max((len(accuracy.model) for accuracy in scored.accuracies), default=5)
+    found = [(each, a) for each, accuracies in scored.accuracies.items() for a in accuracies]
+    width = max((len(a.model) for _, a in found), default=5)
     rows = [
-        f"{a.model:<{width}}  {a.mode:<12}{a.answers:>8,}{a.mean:>9.3f}{a.unread:>8,}"
-        for a in scored.accuracies
+        f"{a.model:<{width}}  {a.mode:<12}{each.temperature:>11g}{each.top_p:>7g}"
+        f"{a.answers:>9,}{a.mean:>9.3f}{a.unread:>8,}"
+        for each, a in found
     ]
-    head = f"{'Model':<{width}}  {'Mode':<12}{'Answers':>8}{'Score':>9}{'Unread':>8}"
+    head = (
+        f"{'Model':<{width}}  {'Mode':<12}{'Temperature':>11}{'Top-p':>7}"
+        f"{'Answers':>9}{'Score':>9}{'Unread':>8}"
+    )
     return "\n".join([_generated_text(scored.made), head, *rows])

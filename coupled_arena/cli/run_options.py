@@ -2,12 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.records import Sampler, Sampling
+from coupled_arena.core.settings import Settings, load_settings
+
+SamplerOption = Annotated[
+    Sampler,
+    typer.Option("--sampler", help="How noise becomes a token: Gumbel-max or inverse transform."),
+]
+
+
+def samplings_of(
+    settings: Settings,
+    changes: dict[str, float],
+    sampler: Sampler,
+    temperature: str | None,
+    top_p: str | None,
+    **given: float | None,
+) -> tuple[Sampling, ...]:
+    """Return every way of drawing that a command line asks for, each once.
+
+    Parameters
+    ----------
+    changes : dict
+        What the command takes where nothing is given, instead of the settings.
+    given : what else is given
+
+    Raises
+    ------
+    SettingsError
+        A number is none, or out of range.
+    """
+    table = {**settings.sampling.model_dump(), **changes}
+    table |= {name: value for name, value in given.items() if value is not None}
+    each = product(
+        _numbers("--temperature", temperature, table["temperature"]),
+        _numbers("--top-p", top_p, table["top_p"]),
+    )
+    tables = ({**table, "temperature": warm, "top_p": share} for warm, share in each)
+    samplings = (load_settings(sampling=one).sampling.sampling() for one in tables)
+    return tuple(dict.fromkeys(replace(each, coupling=sampler.coupling) for each in samplings))
+
+
+def _numbers(option: str, text: str | None, default: float) -> list[float]:
+    if text is None:
+        return [default]
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise SettingsError(
+            f"{option} is a number, or several with commas between them: not {text!r}."
+        ) from error
 
 
 def text_of(value: str | None) -> str | None:
@@ -40,8 +92,13 @@ AnswerPrefix = Annotated[
         help="Words with which each answer begins, scored with it; may hold {problem}.",
     ),
 ]
-Temperature = Annotated[float | None, typer.Option(help="0 is greedy.")]
+Temperature = Annotated[
+    str | None, typer.Option(metavar="X[,Y…]", help="0 is greedy; several: each of them.")
+]
 TopK = Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0: all.")]
-TopP = Annotated[float | None, typer.Option(help="Keep this share of probability.")]
+TopP = Annotated[
+    str | None,
+    typer.Option(metavar="X[,Y…]", help="Keep this share of probability; several: each of them."),
+]
 MaxNewTokens = Annotated[int | None, typer.Option(help="Longest reply, in tokens.")]
 AtOnce = Annotated[int, typer.Option(min=1, help="Battles decoded in one batch.")]

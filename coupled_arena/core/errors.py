@@ -12,6 +12,7 @@
     ├── BattleError        a battle that does not exist or cannot be replayed
     ├── VoteError          a vote that is refused
     ├── ScoreError         a table of scores that cannot be used
+    │   └── TooFewScoresError   it leaves too little to compare
     ├── TaskError          a benchmark's data cannot be read, or its answers not be scored
     └── JudgeError         a judge that cannot be asked
         └── NoAnswerError  one question that a judge did not answer
@@ -67,6 +68,10 @@ class VoteError(ArenaError):
 
 class ScoreError(ArenaError):
     """A table of scores that cannot be used."""
+
+
+class TooFewScoresError(ScoreError):
+    """Scores that leave too little to compare."""
 
 
 class TaskError(ArenaError):

@@ -58,6 +58,18 @@ class Outcome(StrEnum):
     BOTH_BAD = "both_bad"
 
 
+class Sampler(StrEnum):
+    """How noise becomes a token."""
+
+    GUMBEL = "gumbel"  # a number for each token: the largest log p + g
+    INVERSE = "inverse"  # one number a step: where it lies among the probabilities, side by side
+
+    @property
+    def coupling(self) -> str:
+        """What `Sampling.coupling` says of it."""
+        return "token" if self is Sampler.GUMBEL else self.value
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How the next token is chosen; stored with every battle.
@@ -73,7 +85,8 @@ class Sampling:
     max_new_tokens : int
         Longest reply, in tokens.
     coupling : str
-        The sampler: ``token`` keys noise by the bytes of whole tokens.
+        The sampler: ``token`` is Gumbel-max with noise for each token, keyed by its bytes;
+        ``inverse`` is inverse transform sampling, with one uniform number for each position.
     """
 
     temperature: float = 0.7
@@ -81,6 +94,25 @@ class Sampling:
     top_p: float = 0.95
     max_new_tokens: int = 256
     coupling: str = "token"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Which answers are meant, by how they were drawn; None: however.
+
+    Attributes
+    ----------
+    temperature, top_p : float or None
+    sampler : str or None
+        A `Sampler`, or what else a store has in its place.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    sampler: str | None = None
+
+
+ANYHOW = Drawn()
 
 
 @dataclass(frozen=True)

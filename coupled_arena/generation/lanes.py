@@ -12,7 +12,7 @@ from typing import Protocol
 
 import torch
 
-from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.core.records import Finish, Sampler, Sampling
 from coupled_arena.generation.draws import read_draw
 from coupled_arena.generation.language_model import (
     LanguageModel,
@@ -23,7 +23,13 @@ from coupled_arena.generation.language_model import (
 )
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Line
-from coupled_arena.generation.sampling import NO_NUMBER, draw, draw_at, outcome_scores
+from coupled_arena.generation.sampling import (
+    NO_NUMBER,
+    draw,
+    draw_at,
+    draw_inverse,
+    outcome_scores,
+)
 from coupled_arena.generation.transfer import to_device
 
 Fail = Callable[[Line, Exception], None]
@@ -116,6 +122,8 @@ class LocalLane:
         if not sampling.temperature:
             return draw(scores, None)
         places = [self.lines[row].place for row in rows]
+        if sampling.coupling == Sampler.INVERSE.coupling:
+            return draw_inverse(scores, self._noise.uniforms(places), self._noise.order)
         if scores.device.type == "cpu":
             return draw_at(scores, self._noise, places)
         # On a GPU all noise is made in the time in which one would ask how little is needed.

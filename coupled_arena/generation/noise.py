@@ -9,7 +9,7 @@ V = 151,936): far below what 1e9 votes could see.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 
 from coupled_arena.generation.philox import LOW, POSITIONS_PER_BLOCK, noise_words, philox
 from coupled_arena.generation.transfer import to_device
+from coupled_arena.generation.vocabulary import UNIFORM, token_key
 
 
 def gumbel(words: torch.Tensor) -> torch.Tensor:
@@ -71,15 +72,39 @@ def gumbel_at(
     -------
     float64 tensor, shape (m,)
     """
+    return gumbel(words_at(seeds, turns, positions, keys))
+
+
+def words_at(
+    seeds: torch.Tensor, turns: torch.Tensor, positions: torch.Tensor, keys: torch.Tensor
+) -> torch.Tensor:
+    """Return the words behind `gumbel_at`: 32 bits each, as int64."""
     counter = (positions // POSITIONS_PER_BLOCK, keys & LOW, (keys >> 32) & LOW, turns)
     words = torch.stack(philox(counter, (seeds & LOW, (seeds >> 32) & LOW)))
-    return gumbel(words.gather(0, (positions % POSITIONS_PER_BLOCK)[None])[0])
+    return words.gather(0, (positions % POSITIONS_PER_BLOCK)[None])[0]
 
 
 def compile_noise_loop() -> None:
     """Compile the loop that serves the CPU: a second or two once, kept on disk for later runs."""
     one = torch.zeros(1, dtype=torch.int64)
     gumbel_blocks(one, one, one, one)
+
+
+def uniform_at(seeds: torch.Tensor, turns: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Return the one uniform number of each position, for samplers that know no tokens.
+
+    It is the word of a key of its own, which no token has: (word + 1/2) / 2**32.
+
+    Parameters
+    ----------
+    seeds, turns, positions : int64 tensors, shape (m,), on one device
+
+    Returns
+    -------
+    float64 tensor, shape (m,)
+    """
+    keys = torch.full_like(seeds, signed(token_key(UNIFORM, b"")))
+    return (words_at(seeds, turns, positions, keys).to(torch.float64) + 0.5) / 2**32
 
 
 class GumbelCache:
@@ -122,6 +147,16 @@ class GumbelCache:
         table = torch.tensor([(signed(seed), turn, at) for seed, turn, at in sequences])
         seeds, turns, positions = to_device(table, self.device)[rows].unbind(1)
         return gumbel_at(seeds, turns, positions, self._keys[tokens])
+
+    @cached_property
+    def order(self) -> torch.Tensor:
+        """Outcomes by their keys, int64 of shape (v,): the same order in every vocabulary."""
+        return torch.argsort(self._keys)
+
+    def uniforms(self, sequences: list[tuple[int, int, int]]) -> torch.Tensor:
+        """Return the uniform number of each (seed, turn, position), float64 of shape (n,)."""
+        table = torch.tensor([(signed(seed), turn, at) for seed, turn, at in sequences])
+        return uniform_at(*to_device(table, self.device).unbind(1))
 
     def forget(self, running: set[tuple[int, int, int]]) -> None:
         """Drop every block but those of the (seed, turn, position // 4) still running."""

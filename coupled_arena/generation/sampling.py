@@ -94,6 +94,50 @@ def draw_at(
     return drawn.scatter_reduce(0, rows[ahead], outcomes[ahead], "amin")
 
 
+def draw_inverse(scores: torch.Tensor, uniforms: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Return the drawn outcome of each row by inverse transform sampling, int64 of shape (n,).
+
+    The outcomes' probabilities are laid side by side in a fixed order; the one within whose the
+    uniform number lies is drawn. Counterfactual stability fails: where one outcome gains, those
+    beyond it move, so that a number may go over to an outcome that has become less likely.
+
+    Parameters
+    ----------
+    scores : float64 tensor, shape (n, v + 1)
+        As `outcome_scores` returns them.
+    uniforms : float64 tensor, shape (n,)
+        Between 0 and 1, exclusive.
+    order : int64 tensor, shape (v + 1,)
+    """
+    ends = _ends(scores, order)
+    # The first end beyond the number: that of an outcome which is possible.
+    places = torch.searchsorted(ends, uniforms[:, None] * ends[:, -1:], right=True)[:, 0]
+    drawn = order[places.clamp(max=len(order) - 1)]
+    return drawn.masked_fill(ends[:, -1].isnan(), NO_NUMBER)
+
+
+def inverse_gap(
+    scores: torch.Tensor, uniform: torch.Tensor, order: torch.Tensor, outcome: int
+) -> float:
+    """Return how far a uniform number lies from the interval of an outcome, in probability.
+
+    Infinite where the outcome is impossible; parameters as of `draw_inverse`, of one row.
+    """
+    if scores[0, outcome] == -torch.inf:
+        return math.inf
+    ends = _ends(scores, order)[0]
+    place = int((order == outcome).nonzero())
+    at = float(uniform[0] * ends[-1])
+    low = float(ends[place - 1]) if place else 0.0
+    return max(low - at, at - float(ends[place]), 0.0) / float(ends[-1])
+
+
+def _ends(scores: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Return where each outcome's share of the probability ends, in their order, unnormalised."""
+    shares = torch.exp(scores - scores.amax(dim=1, keepdim=True))
+    return shares[:, order].cumsum(dim=1)
+
+
 def keep_top_k(scores: torch.Tensor, top_k: int) -> torch.Tensor:
     """Drop all but the k likeliest tokens (and those level with the last of them); 0 keeps all."""
     if not 0 < top_k < scores.shape[1]:

@@ -7,10 +7,10 @@ from typing import cast
 
 import torch
 
-from coupled_arena.core.records import Battle, Reply
+from coupled_arena.core.records import Battle, Reply, Sampler
 from coupled_arena.generation.language_model import LocalModel, is_served
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.sampling import outcome_scores
+from coupled_arena.generation.sampling import inverse_gap, outcome_scores
 from coupled_arena.generation.turns import Models, before_turn, next_request
 
 
@@ -18,7 +18,8 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
     """Return by how much the winning outcome beats another at one position of a stored reply.
 
     Computed in a batch of one, with log-weights and noise as in the draw; a gap of the size of
-    the arithmetic's rounding explains a difference, a larger one does not. NaN where a server
+    the arithmetic's rounding explains a difference, a larger one does not. By inverse transform it
+    is how far the number lies from the other outcome's share of the probability. NaN where a server
     holds the model: its logits are not known here.
     """
     model = models[battle.models[reply.place]]
@@ -33,6 +34,9 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
     stops = torch.tensor(sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device)
     scores = outcome_scores(batch.logits, stops, battle.sampling)
     if battle.sampling.temperature:
-        keys = torch.from_numpy(model.vocabulary.keys).to(model.device)
-        scores = scores + GumbelCache(keys).at([(contender.seed, reply.turn, index)])
+        noise = GumbelCache(torch.from_numpy(model.vocabulary.keys).to(model.device))
+        place = [(contender.seed, reply.turn, index)]
+        if battle.sampling.coupling == Sampler.INVERSE.coupling:
+            return inverse_gap(scores, noise.uniforms(place), noise.order, outcome)
+        scores = scores + noise.at(place)
     return float(scores.max() - scores[0, outcome])

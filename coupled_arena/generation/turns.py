@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coupled_arena.core.errors import BattleError
+from coupled_arena.core.errors import BattleError, ModelError
 from coupled_arena.core.language import _
-from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply
-from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampler
+from coupled_arena.generation.language_model import LanguageModel, holds_keys
 from coupled_arena.generation.running import Contender, Request, Running
 from coupled_arena.generation.seeds import model_seed
 
@@ -49,13 +49,28 @@ def next_request(models: Models, battle: Battle, question: Prompt) -> Request:
     ------
     PromptError
         The conversation is longer than a model's context.
+    ModelError
+        A server cannot draw as the battle does.
     """
+    _check_sampler(battle, models)
     contenders = tuple(
         Contender(name, seed, models[name].encode(messages(battle, place, question)))
         for place, (name, seed) in enumerate(zip(battle.models, seeds(battle), strict=True))
     )
     begun = bool(question.prefix)
     return Request(contenders, battle.sampling, turn=len(battle.prompts), begun=begun)
+
+
+def _check_sampler(battle: Battle, models: Models) -> None:
+    """Refuse inverse transform sampling where a server draws, which knows Gumbel-max alone."""
+    if battle.sampling.coupling != Sampler.INVERSE.coupling:
+        return
+    served = sorted({name for name in battle.models if not holds_keys(models[name])})
+    if served:
+        raise ModelError(
+            f"{', '.join(served)}: a model server draws by --sampler gumbel alone. Take that "
+            "sampler, or models of this machine."
+        )
 
 
 def with_turn(battle: Battle, prompt: Prompt, running: Running, models: Models) -> Battle:

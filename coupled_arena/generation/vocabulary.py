@@ -11,6 +11,7 @@ kind outcome              bytes
 1    control token        its name
 2    end of the answer    none: common to all models
 3    repeated spelling    bytes, then its ordinal by id as uint32 little-endian
+4    no outcome at all    none: the one number of inverse transform sampling
 ==== ==================== =====================================================
 
 No two outcomes of one vocabulary share a key.
@@ -32,7 +33,7 @@ import numpy as np
 
 from coupled_arena.core.errors import ModelError
 
-TEXT, CONTROL, END, REPEATED = 0, 1, 2, 3
+TEXT, CONTROL, END, REPEATED, UNIFORM = 0, 1, 2, 3, 4
 _NAMED = 0.75  # share of a model's outputs that have a name; the rest pads to a round number
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 

@@ -6,7 +6,7 @@ An address is relative, so that it holds wherever the page is served.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -41,6 +41,8 @@ _NAMES = {
     "voter": "voter",
     "benchmark": "benchmark",
     "temperature": "temperature",
+    "top_p": "top_p",
+    "sampler": "sampler",
     "text": "text",
     "before": "before",
 }
@@ -108,7 +110,7 @@ def read_address(query: str) -> Address:
         raise ArenaError(text.format(longest=_LONGEST))
     values = {field: given.get(name) for field, name in _NAMES.items()}
     chosen = {field: _choice(kind, values[field]) for field, kind in _CHOICES.items()}
-    drawn = {"temperature": _number(values["temperature"])}
+    drawn = {name: _number(values[name]) for name in ("temperature", "top_p")}
     wanted = BattleFilter(**{**values, **chosen, **drawn}, decided=given.get("decided") == "1")
     opened = given.get("battle") or None, given.get("mine") == "1", given.get("model") or None
     return Address(wanted, *opened)
@@ -240,7 +242,7 @@ def coupling_addresses(
                 mode=mode,
                 benchmark=scores.metric,
                 category=scores.category,
-                temperature=scores.temperature,
+                **asdict(scores.drawn),
             )
         )
 

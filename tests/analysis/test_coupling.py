@@ -188,6 +188,7 @@ def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
     db = two_temperatures
     code, out, err = call("coupling", "--db", db)
     assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "choose one with --temperature, --top-p or --sampler" in err
     assert "drawn in different ways (temperature 0.7, " in err
     code, out, _ = call("coupling", "--db", db, "--temperature", 1.0, "--json")
     assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)
@@ -198,8 +199,8 @@ def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
         tab = CouplingTab(store, "rounds")
         tab.build()
         stored, offered = tab._read(dict.fromkeys(tab._inputs))
-        hot, _ = tab._read({**dict.fromkeys(tab._inputs), tab._temperature: 1.0})
-        values = dict.fromkeys(tab._inputs) | {tab._alpha: 0.05, tab._temperature: 1.0}
+        hot, _ = tab._read({**dict.fromkeys(tab._inputs), tab._drawn["temperature"]: 1.0})
+        values = dict.fromkeys(tab._inputs) | {tab._alpha: 0.05, tab._drawn["temperature"]: 1.0}
         table = tab._refresh(values)[tab._table]
         (listed, *_) = re.findall(r'href="([^"]*mode=coupled[^"]*)">([\d,]+)<', table)
         found = read_battles(store, read_address(unescape(listed[0])).wanted, "rounds", size=500)
@@ -210,10 +211,39 @@ def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
         } == {1.0}
         given = tab._refresh(values | {tab._uploaded: hot})
         assert "href" not in given[tab._table]  # what comes from a file has no battles
-    shown = offered[tab._temperature]
+    shown = offered[tab._drawn["temperature"]]
     assert ([value for _, value in shown.choices], shown.value) == ([0.7, 1.0], 0.7)
     assert shown.visible
     assert stored.table.coupled.shape == hot.table.coupled.shape == (3, 2, 3)
+
+
+def test_too_few_scores_under_one_sampling_do_not_hide_the_others(tmp_path, call):
+    db = tmp_path / "arena.duckdb"
+    modes = (Mode.COUPLED, Mode.INDEPENDENT)
+    with Store.open(db) as store:
+        store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
+        with at_once(store) as batch:
+            for top_p, q, s, mode in product((0.5, 1.0), range(3), range(2), modes):
+                if top_p == 1 and q:
+                    continue
+                battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
+                sampling = replace(battle.sampling, top_p=top_p)
+                battle = replace(battle, sampling=sampling, origin=Origin.GENERATE, repetition=s)
+                marks = [Score(0, i, "quiz", float((i + s) % 3 == q)) for i in range(3)]
+                batch.add_battle(battle, marks)
+    code, out, _ = call("coupling", "--db", db, "--by-sampling", "--json")
+    answer = json.loads(out)
+    assert (code, [row["top_p"] for row in answer["pairs"]]) == (0, [0.5] * 3)
+    (few,) = answer["too_few"]
+    assert "top-p 1," in few
+    assert few in answer["warnings"][-1]
+    code, _, err = call("coupling", "--db", db, "--by-sampling", "--top-p", 1)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "Let the benchmark run on" in err
+    for words in (["--by-category"], ["--error", 0.1], ["--out", tmp_path / "x.csv"]):
+        code, _, err = call("coupling", "--db", db, "--by-sampling", *words)
+        assert (code, err.count("\n")) == (1, 1)
+        assert "leave them out with --by-sampling" in err
 
 
 def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
@@ -222,7 +252,12 @@ def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
         "Noise,a,b,c\n" + "".join(f"{n},1,0,1\n{n},0,0,1\n" * 2 for n in ("Coupled", "Independent"))
     )
     table = ("coupling", "--scores", path, "--seeds", 2)
-    for words in (["--metric", "quiz"], ["--temperature", 1], ["--db", tmp_path / "x.duckdb"]):
+    for words in (
+        ["--metric", "quiz"],
+        ["--top-p", 1],
+        ["--by-sampling"],
+        ["--db", tmp_path / "x.duckdb"],
+    ):
         code, out, err = call(*table, *words)
         assert (code, out, err.count("\n")) == (1, "", 1)
         assert "leave them out with --scores" in err

@@ -23,7 +23,7 @@ def marker(tmp_path):
 
 
 def test_what_is_stored_without_a_score_gets_one(marker):
-    plan = BatchPlan(marker.prompts, ("ann", "bob"), tuple(Mode)[:2], 2, 5, Sampling())
+    plan = BatchPlan(marker.prompts, ("ann", "bob"), tuple(Mode)[:2], 2, 5, (Sampling(),))
     with Store.in_memory() as store:
         for battle, prompt in plan.battles():
             elsewhere = replace(prompt, id=None, category=None)  # as from a list of prompts
@@ -34,5 +34,5 @@ def test_what_is_stored_without_a_score_gets_one(marker):
         again = run_benchmark(plan, marker, {}, store, at_once=1, progress=False)
     assert sorted(rows) == [(0, 1.0, "2")] * 4 + [(1, 0.0, "3")] * 4
     assert (scored.made.battles, scored.made.skipped) == (0, 4)
-    assert sum(accuracy.answers for accuracy in scored.accuracies) == 8
+    assert sum(accuracy.answers for accuracy in scored.accuracies[Sampling()]) == 8
     assert again.accuracies == scored.accuracies

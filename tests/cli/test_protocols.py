@@ -110,9 +110,88 @@ def test_prompts_for_pairwise_are_asked_in_other_words_too(benchmark, call, tmp_
     replayed(call, tmp_path / "arena.duckdb", battles)
 
 
+GRID = ["--temperature", "0.2,1", "--top-p", "0.5,1"]
+
+
+def test_a_sweep_is_one_run_and_each_sampling_a_row_of_its_own(benchmark, call, tmp_path):
+    begun, battles, _ = benchmark("quiz", ITEMS, *GRID[:2], "--top-p", 1)
+    assert (begun["battles"], len(battles)) == (24, 24)
+    answer, battles, marks = benchmark("quiz", ITEMS, *GRID)  # the rest of a larger plan
+    assert (answer["battles"], answer["skipped"], len(battles)) == (24, 24, 48)
+    drawn = {(b.sampling.temperature, b.sampling.top_p) for b in battles}
+    assert drawn == {(0.2, 0.5), (0.2, 1), (1, 0.5), (1, 1)}
+    # One question and repetition has one seed under all samplings and both protocols.
+    assert len({battle.seed for battle in battles}) == len(ITEMS) * 2
+    of = {battle.id: battle for battle in battles}
+    for row in answer["scores"]:
+        mine = [
+            score
+            for (id, place), (score, _) in marks.items()
+            if (of[id].models[place], of[id].mode) == (row["model"], row["mode"])
+            and (of[id].sampling.temperature, of[id].sampling.top_p)
+            == (row["temperature"], row["top_p"])
+        ]
+        assert (row["answers"], row["mean"]) == (6, pytest.approx(sum(mine) / 6))
+    assert len(answer["scores"]) == 4 * 2 * 2
+    db = tmp_path / "arena.duckdb"
+    replayed(call, db, battles[::6])
+
+    code, out, err = call("coupling", "--db", db)
+    assert (code, out) == (1, "")
+    assert "drawn in different ways" in err
+    code, out, _ = call("coupling", "--db", db, "--by-sampling", "--json")
+    swept = json.loads(out)["pairs"]
+    assert (code, len(swept)) == (0, 4)
+    for row in swept:
+        words = ["--temperature", row.pop("temperature"), "--top-p", row.pop("top_p")]
+        assert row.pop("sampler") == "gumbel"
+        code, out, _ = call("coupling", "--db", db, *words, "--json")
+        assert json.loads(out)["pairs"] == [row]
+    code, out, _ = call("coupling", "--db", db, "--by-sampling", "--temperature", 1)
+    assert out.split("\n")[0].split()[:2] == [
+        "Top-p",
+        "Pair",
+    ]  # the temperature is one and the same
+
+
+def test_inverse_transform_is_stored_replayed_and_told_apart(benchmark, call, tmp_path):
+    benchmark("quiz", ITEMS)
+    answer, battles, _ = benchmark("quiz", ITEMS, "--sampler", "inverse")
+    assert (answer["battles"], len(battles)) == (12, 24)
+    assert {row["sampler"] for row in answer["scores"]} == {"inverse"}
+    inverse = [battle for battle in battles if battle.sampling.coupling == "inverse"]
+    gumbel = [battle for battle in battles if battle.sampling.coupling == "token"]
+    assert (len(inverse), len(gumbel)) == (12, 12)
+    db = tmp_path / "arena.duckdb"
+    replayed(call, db, inverse)
+    code, out, err = call("coupling", "--db", db)
+    assert (code, out) == (1, "")
+    assert "inverse sampler" in err
+    code, out, _ = call("coupling", "--db", db, "--by-sampling", "--json")
+    rows = {row["sampler"]: row["savings"] for row in json.loads(out)["pairs"]}
+    assert rows.keys() == {"gumbel", "inverse"}
+    for sampler, savings in rows.items():
+        code, out, _ = call("coupling", "--db", db, "--sampler", sampler, "--json")
+        assert json.loads(out)["pairs"][0]["savings"] == savings
+    code, _, err = call("explain", inverse[0].id, "--db", db)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "drawn by inverse transform" in err
+
+
+def test_other_words_in_one_database_are_not_mixed(benchmark, call, tmp_path):
+    benchmark("quiz", ITEMS)
+    answer, _, _ = benchmark("quiz", ITEMS, "--system", "Be brief.")
+    assert {row["answers"] for row in answer["scores"]} == {6}  # of these words only
+    code, out, err = call("coupling", "--db", tmp_path / "arena.duckdb")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "3 questions of quiz were put with different system prompts" in err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--temperature", "0.5;1"], "--temperature is a number, or several"),
+        (["--top-p", "0.5,2"], "top_p"),
         (["--question", "The same for all?"], "The question needs {problem}"),
         (["--system", "@nowhere.txt"], "The text nowhere.txt cannot be read"),
     ],

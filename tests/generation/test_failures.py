@@ -301,7 +301,7 @@ def test_a_batch_run_stores_no_battle_that_broke_off():
     models = trio()
     faults = models["frail"].faults
     prompts = tuple(Prompt("x" * n) for n in range(1, 7))
-    plan = BatchPlan(prompts, ("frail", "one"), (Mode.COUPLED,), 1, 7, SAMPLING)
+    plan = BatchPlan(prompts, ("frail", "one"), (Mode.COUPLED,), 1, 7, (SAMPLING,))
     with Store.in_memory() as store:
         faults.error, faults.due = MemoryError(), lambda what, read: (4,) in map(tuple, read)
         with pytest.raises(ModelError, match="Decoding failed: MemoryError"):

@@ -133,7 +133,9 @@ def test_fifty_demo_battles_through_a_kill_take_5_minutes(demo_models, weights, 
     prompts = read_library(resource("data/prompts.jsonl")).prompts[:25]
     full, _, four_bits = demo_models
     sampling = Sampling(max_new_tokens=16)
-    plan = BatchPlan(prompts, (full, four_bits), (Mode.COUPLED, Mode.INDEPENDENT), 1, 5, sampling)
+    plan = BatchPlan(
+        prompts, (full, four_bits), (Mode.COUPLED, Mode.INDEPENDENT), 1, 5, (sampling,)
+    )
     with Store.open(tmp_path / "arena.duckdb") as store:
         assert generate(plan, demo_models, store, at_once=25, progress=False).battles == 50
         done = judge_through_a_kill(store, weights, tmp_path, kill_after=40)

@@ -13,7 +13,16 @@ from coupled_arena.analysis.coupling.read import battles_of_pairs, read_protocol
 from coupled_arena.analysis.coupling.result import coupling
 from coupled_arena.analysis.models.read import read_model
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply, Sampling, Score
+from coupled_arena.core.records import (
+    Drawn,
+    Finish,
+    Mode,
+    Origin,
+    Prompt,
+    Reply,
+    Sampling,
+    Score,
+)
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.views.addresses import coupling_addresses, read_address, replies_address
@@ -65,7 +74,7 @@ def store():
 @pytest.mark.parametrize("hidden", HIDDEN)
 @pytest.mark.parametrize(("category", "temperature"), [(None, 0.7), ("art", 0.7), ("maths", 0.1)])
 def test_counts_of_pairs_lead_to_as_many_battles(store, hidden, category, temperature):
-    read = read_protocol_scores(store, "quiz", MODELS, category, temperature)
+    read = read_protocol_scores(store, "quiz", MODELS, category, Drawn(temperature))
     found = coupling(read)
     counts = battles_of_pairs(store, read, hidden)
     table = with_battles(coupling_pairs(found), counts)

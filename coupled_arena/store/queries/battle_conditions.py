@@ -6,8 +6,10 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
+from coupled_arena.core.records import ANYHOW
 from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
+from coupled_arena.store.tables.drawn import WANTED, drawn_values
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -34,9 +36,9 @@ def _of_battles(cursor: Cursor, wanted: BattleFilter, values: dict[str, object])
     if wanted.benchmark is not None:
         conditions.append("battle in (select battle from scores where metric = $benchmark)")
         values["benchmark"] = wanted.benchmark
-    if wanted.temperature is not None:
-        conditions.append("temperature = $temperature")
-        values["temperature"] = wanted.temperature
+    if wanted.drawn != ANYHOW:
+        conditions.append(WANTED)
+        values.update(drawn_values(wanted.drawn))
     if wanted.text is not None:
         conditions.append(
             """battle in (

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import duckdb
 
-from coupled_arena.core.records import Mode
+from coupled_arena.core.records import ANYHOW, Drawn, Mode
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.tables.drawn import WANTED, drawn_values
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -22,7 +23,7 @@ def of_pairs(
     hidden: Hidden,
     *,
     category: str | None = None,
-    temperature: float | None = None,
+    drawn: Drawn = ANYHOW,
 ) -> dict[tuple[str, str, Mode], int]:
     """Return how many battles with scores each pair of models has in each mode.
 
@@ -35,7 +36,7 @@ def of_pairs(
             from battles
             where ({VISIBLE[hidden]})
                 and battle in (select battle from scores where metric = $metric)
-                and ($temperature is null or temperature = $temperature)
+                and {WANTED}
                 and ($category is null or battle in (
                     select battle from turns where turn = 0 and category = $category
                 ))
@@ -51,7 +52,7 @@ def of_pairs(
             "metric": metric,
             "models": list(models),
             "category": category,
-            "temperature": temperature,
+            **drawn_values(drawn),
         },
     ).fetchall()
     return {(one, other, Mode(mode)): n for one, other, mode, n in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from coupled_arena.core.records import Mode
+from coupled_arena.core.records import Drawn, Mode
 
 
 class Word(StrEnum):
@@ -55,8 +55,10 @@ class BattleFilter:
         Leave out ties, by people or by the judge.
     benchmark : str or None
         A metric that the battle's replies have scores by.
-    temperature : float or None
+    temperature, top_p : float or None
         What the replies were drawn at.
+    sampler : str or None
+        How noise became their tokens, see `Drawn`.
     text : str or None
         Words of a question or of an answer, in either case.
     before : str or None
@@ -77,8 +79,15 @@ class BattleFilter:
     voter: str | None = None
     benchmark: str | None = None
     temperature: float | None = None
+    top_p: float | None = None
+    sampler: str | None = None
     text: str | None = None
     before: str | None = None
+
+    @property
+    def drawn(self) -> Drawn:
+        """How the replies were drawn."""
+        return Drawn(self.temperature, self.top_p, self.sampler)
 
     @property
     def heard(self) -> Word | None:

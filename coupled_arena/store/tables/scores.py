@@ -5,13 +5,11 @@ All functions work on a cursor that somebody else opened.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Sampling, Score
@@ -111,15 +109,26 @@ class Accuracy:
 
 
 def accuracies(
-    cursor: Cursor, metric: str, sampling: Sampling | None = None
+    cursor: Cursor,
+    metric: str,
+    sampling: Sampling | None = None,
+    words: Collection[tuple[str, str]] | None = None,
 ) -> tuple[Accuracy, ...]:
-    """Return the mean scores of all models by a metric, of one sampling or all, by model, mode."""
+    """Return the mean scores of all models by a metric, by model and mode.
+
+    Of one sampling or all, and only of questions that were put with one of some pairs of system
+    prompt and beginning of the answer.
+    """
     rows = cursor.execute(
         """
         select models[place + 1] as model, mode, count(*), avg(score), count(*) - count(answer)
         from scores
         join battles using (battle)
+        left join turns using (battle, turn)
         where metric = $metric
+            and ($words is null or list_contains(
+                $words, [coalesce(system, ''), coalesce(prefix, '')]
+            ))
             and ($sampling is null or $sampling = {
                 'temperature': temperature, 'top_k': top_k, 'top_p': top_p,
                 'max_new_tokens': max_new_tokens, 'coupling': coupling
@@ -127,7 +136,11 @@ def accuracies(
         group by all
         order by all
         """,
-        {"metric": metric, "sampling": sampling and asdict(sampling)},
+        {
+            "metric": metric,
+            "sampling": sampling and asdict(sampling),
+            "words": None if words is None else sorted(map(list, words)),
+        },
     ).fetchall()
     return tuple(Accuracy(model, Mode(mode), *rest) for model, mode, *rest in rows)
 
@@ -140,136 +153,3 @@ def unscored(cursor: Cursor, metric: str, experiment: str) -> set[str]:
         [experiment, metric],
     ).fetchall()
     return {battle for (battle,) in rows}
-
-
-_SAMPLING = """
-concat_ws(', ', 'temperature ' || temperature, 'top-k ' || top_k, 'top-p ' || top_p,
-    max_new_tokens || ' tokens')
-"""
-_CELLS = f"""
-with chosen as (
-    select
-        battle, models, prompt_no, mode, {_SAMPLING} as sampling,
-        row_number() over (
-            partition by prompt_no, mode order by experiment, repetition, battle_no
-        ) - 1 as repetition
-    from battles
-    join prompt_keys using (battle)
-    join prompts using (prompt_key)
-    where mode in ('coupled', 'independent')
-        and battle in (select battle from scores where metric = $metric)
-        and list_has_all(models, $models)
-        and len(list_distinct(models)) = len(models)
-        and ($category is null or category = $category)
-        and ($temperature is null or temperature = $temperature)
-)
-select
-    prompt_no, mode = 'coupled' as coupled, repetition,
-    list_position($models, models[place + 1]) - 1 as model,
-    score, sampling
-from chosen
-join scores using (battle)
-where metric = $metric and turn = 0 and list_contains($models, models[place + 1])
-"""
-
-
-def scored_models(cursor: Cursor, metric: str) -> list[str]:
-    """Return the models with scores by a metric, in both modes, sorted."""
-    rows = cursor.execute(
-        """
-        select models[place + 1] as model
-        from scores
-        join battles using (battle)
-        where metric = ? and mode in ('coupled', 'independent')
-        group by model
-        having count(distinct mode) = 2
-        order by model
-        """,
-        [metric],
-    ).fetchall()
-    return [model for (model,) in rows]
-
-
-def categories(cursor: Cursor, metric: str) -> list[str]:
-    """Return the categories of the prompts with scores by a metric."""
-    rows = cursor.execute(
-        """
-        select distinct category
-        from turns
-        where turn = 0 and category is not null
-            and battle in (select battle from scores where metric = ?)
-        order by category
-        """,
-        [metric],
-    ).fetchall()
-    return [category for (category,) in rows]
-
-
-def temperatures(cursor: Cursor, metric: str) -> list[float]:
-    """Return the temperatures of the answers with scores by a metric, sorted."""
-    rows = cursor.execute(
-        """
-        select distinct temperature
-        from battles
-        where battle in (select battle from scores where metric = ?)
-        order by temperature
-        """,
-        [metric],
-    ).fetchall()
-    return [temperature for (temperature,) in rows]
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreCells:
-    """Scores of battles under both protocols, one a row; all arrays have the shape (n,).
-
-    Attributes
-    ----------
-    prompt : ndarray of int64
-        Number of the prompt.
-    coupled : ndarray of int64
-        1 under coupling, else 0.
-    repetition : ndarray of int64
-        Counted from 0 for each prompt and protocol.
-    model : ndarray of int64
-        Place among the models asked for.
-    score : ndarray of float64
-    samplings : tuple of str
-        All that these battles were drawn with, in words.
-    """
-
-    prompt: NDArray[np.int64]
-    coupled: NDArray[np.int64]
-    repetition: NDArray[np.int64]
-    model: NDArray[np.int64]
-    score: NDArray[np.float64]
-    samplings: tuple[str, ...]
-
-
-def cells(
-    cursor: Cursor,
-    metric: str,
-    models: Sequence[str],
-    category: str | None = None,
-    temperature: float | None = None,
-) -> ScoreCells:
-    """Return the scores of battles that all these models are in, under both protocols."""
-    values = {
-        "metric": metric,
-        "models": list(models),
-        "category": category,
-        "temperature": temperature,
-    }
-    rows = cursor.execute(_CELLS, values).fetchnumpy()
-
-    def whole(name: str) -> NDArray[np.int64]:
-        return np.asarray(rows[name]).astype(np.int64)
-
-    return ScoreCells(
-        prompt=whole("prompt_no"),
-        coupled=whole("coupled"),
-        repetition=whole("repetition"),
-        model=whole("model"),
-        score=np.asarray(rows["score"]).astype(np.float64),
-        samplings=tuple(sorted(set(np.asarray(rows["sampling"]).astype(str).tolist()))),
-    )

@@ -12,14 +12,17 @@ from coupled_arena.analysis.coupling.files import read_subject_scores
 from coupled_arena.analysis.coupling.read import (
     StoredScores,
     battles_of_pairs,
+    nearest_drawn,
     read_protocol_scores,
 )
 from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
+from coupled_arena.core.records import Drawn
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries import protocol_scores
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
@@ -45,6 +48,7 @@ from coupled_arena.views.words.methods import COUPLING as COUPLING_METHOD
 
 _TITLE = N_("Coupling")
 _LAYOUT = (("savings",), ("variance", "covariance"))
+_DRAWN = {"temperature": N_("Temperature"), "top_p": N_("Top-p"), "sampler": N_("Sampler")}
 _MOST_SCORES = 2_000_000  # of one page; else the command line
 # A bootstrap and a thousand sub-samplings take a core for a second.
 _ONE: dict[str, Any] = {
@@ -86,9 +90,10 @@ class CouplingTab:
                 [], label=_("Scores"), elem_id="coupling-metric", min_width=200
             )
             self._category = dropdown([(_("Any category"), "")], _("Category"), "coupling-category")
-            self._temperature = gr.Dropdown(
-                [], label=_("Temperature"), elem_id="coupling-temperature", visible=False
-            )
+            self._drawn = {
+                name: gr.Dropdown([], label=_(label), elem_id=f"coupling-{name}", visible=False)
+                for name, label in _DRAWN.items()
+            }
             self._pair = gr.Dropdown([], label=_("Pair"), elem_id="coupling-pair", scale=2)
         with how(COUPLING_METHOD, N_("How this was computed")):
             self._alpha = alpha_slider("coupling-alpha")
@@ -142,7 +147,7 @@ class CouplingTab:
 
     @property
     def _chosen(self) -> list[Any]:
-        return [self._metric, self._category, self._temperature, self._pair]
+        return [self._metric, self._category, *self._drawn.values(), self._pair]
 
     @property
     def _asked(self) -> set[Any]:
@@ -224,40 +229,45 @@ class CouplingTab:
 
     def _offered(self, values: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Return what is chosen of the scores here, and what may be chosen instead."""
-        of_the_store = self._metric, self._category, self._temperature
+        of_the_store = self._metric, self._category, *self._drawn.values()
         if values[self._uploaded] is not None:
             return values, {each: gr.Dropdown(visible=False) for each in of_the_store}
         with self._store.cursor() as cursor:
-            known = [name for name in scores.metrics(cursor) if scores.scored_models(cursor, name)]
+            known = [
+                name
+                for name in scores.metrics(cursor)
+                if protocol_scores.scored_models(cursor, name)
+            ]
             if not known:
                 shown = {each: gr.Dropdown(visible=True) for each in of_the_store[:2]}
                 return {**values, self._metric: None}, shown
             metric = values[self._metric] if values[self._metric] in known else known[0]
-            categories = scores.categories(cursor, metric)
-            temperatures = scores.temperatures(cursor, metric)
+            categories = protocol_scores.categories(cursor, metric)
+            drawings = protocol_scores.drawings(cursor, metric)
         category = values[self._category] if values[self._category] in categories else ""
-        temperature = values[self._temperature]
-        if temperature not in temperatures:
-            temperature = next(iter(temperatures), None)
-        chosen = {self._metric: metric, self._category: category, self._temperature: temperature}
+        wanted = Drawn(**{name: values[each] for name, each in self._drawn.items()})
+        way, choices = nearest_drawn(drawings, wanted)
+        drawn = {self._drawn[name]: getattr(way, name) for name in choices}
+        chosen = {self._metric: metric, self._category: category, **drawn}
         return {**values, **chosen}, {
             self._metric: gr.Dropdown(known, value=metric, visible=True),
             self._category: gr.Dropdown(
                 with_any(_("Any category"), categories), value=category, visible=True
             ),
-            self._temperature: gr.Dropdown(
-                temperatures, value=temperature, visible=len(temperatures) > 1
-            ),
+            **{
+                self._drawn[name]: gr.Dropdown(
+                    there, value=getattr(way, name), visible=len(there) > 1
+                )
+                for name, there in choices.items()
+            },
         }
 
     def _read(self, values: dict[Any, Any]) -> StoredScores:
         if values[self._uploaded] is not None:
             return values[self._uploaded]
+        way = Drawn(**{name: values[each] for name, each in self._drawn.items()})
         return read_protocol_scores(
-            self._store,
-            values[self._metric],
-            category=values[self._category] or None,
-            temperature=values[self._temperature],
+            self._store, values[self._metric], None, values[self._category] or None, way
         )
 
     def _calculate(self, values: dict[Any, Any]) -> str:

@@ -27,7 +27,7 @@ from coupled_arena.cli.run_options import (
 )
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.errors import ArenaError, SettingsError
-from coupled_arena.core.records import Sampler
+from coupled_arena.core.records import Drawn, Sampler
 from coupled_arena.core.settings import Settings, load_settings, resource
 
 if TYPE_CHECKING:
@@ -153,12 +153,7 @@ def benchmark(
         **asdict(scored.made),
         "task": task.value,
         "scores": [
-            {
-                **asdict(accuracy),
-                "temperature": each.temperature,
-                "top_p": each.top_p,
-                "sampler": sampler.value,
-            }
+            {**asdict(accuracy), **asdict(Drawn(each.temperature, each.top_p, sampler.value))}
             for each, accuracies in scored.accuracies.items()
             for accuracy in accuracies
         ],

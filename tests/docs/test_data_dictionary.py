@@ -19,7 +19,7 @@ from coupled_arena.battles.judge_runs.bulk import Judged
 from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.rationales import Criterion, Rationale
-from coupled_arena.core.records import Outcome
+from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
@@ -210,12 +210,15 @@ COMMANDS = {
     "report": ["--out", "page"],
 }
 
+OTHERWISE = {"coupling": [["--by-sampling"]]}
+
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     words = command.split()
-    check_keys(f"{command} json", [answer(*words, *COMMANDS[command], "--db", db)])
+    asked = [COMMANDS[command], *OTHERWISE.get(command, [])]
+    check_keys(f"{command} json", [answer(*words, *more, "--db", db) for more in asked])
 
 
 def test_json_without_a_store(answer):
@@ -265,7 +268,7 @@ def test_json_of_a_restoration(answer, db, tmp_path):
     ("part", "kinds", "more"),
     [
         ("generate json", [Generated], {}),
-        ("benchmark json", [Generated], {"task": "", "scores": [Accuracy]}),
+        ("benchmark json", [Generated], {"task": "", "scores": [(Accuracy, Drawn)]}),
         ("replay json", [Replay], {}),
         ("judge json", [Judged], {}),
     ],
@@ -273,10 +276,10 @@ def test_json_of_a_restoration(answer, db, tmp_path):
 def test_json_of_what_takes_models(part, kinds, more):
     """Their answers are these records, which the tests of the commands see."""
 
-    def answered(kind):
-        return {field.name: None for field in fields(kind)}
+    def answered(*kinds):
+        return {field.name: None for kind in kinds for field in fields(kind)}
 
-    told = {key: [answered(kind) for kind in value] for key, value in more.items()}
+    told = {key: [answered(*kinds) for kinds in value] for key, value in more.items()}
     check_keys(part, [{**answered(kinds[0]), **told}])
 
 

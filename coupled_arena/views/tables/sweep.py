@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coupled_arena.analysis.coupling.sweep import Sweep, SweptPair
+from coupled_arena.core.language import N_
 from coupled_arena.core.records import Drawn
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.tables.coupling import PAIRS
@@ -33,7 +34,7 @@ SWEEP: tuple[Column[SweptPair], ...] = (
         float,
         "What the answers were drawn at",
         lambda row: row.drawn.temperature,
-        "Temperature",
+        N_("Temperature"),
         "g",
     ),
     Column(
@@ -41,7 +42,7 @@ SWEEP: tuple[Column[SweptPair], ...] = (
         float,
         "Share of probability that was kept",
         lambda row: row.drawn.top_p,
-        "Top-p",
+        N_("Top-p"),
         "g",
     ),
     Column(
@@ -49,7 +50,7 @@ SWEEP: tuple[Column[SweptPair], ...] = (
         str,
         "How noise became tokens: gumbel or inverse",
         lambda row: row.drawn.sampler,
-        "Sampler",
+        N_("Sampler"),
     ),
     *map(_lifted, PAIRS),
 )

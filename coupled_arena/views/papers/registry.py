@@ -7,7 +7,7 @@ from coupled_arena.views.papers.coupled_generation import COUPLED_GENERATION
 from coupled_arena.views.papers.item import Item, Paper
 from coupled_arena.views.papers.judge import JUDGE
 from coupled_arena.views.papers.ranking import RANKING
-from coupled_arena.views.papers.risk.items import RISK
+from coupled_arena.views.papers.risk import RISK
 
 PAPERS: tuple[Paper, ...] = (COUPLED_GENERATION, RANKING, RISK, JUDGE)
 

@@ -196,7 +196,7 @@ class JudgedCounts:
     @property
     def spoken(self) -> FloatArray:
         """Shape (codes,): 1 where the judge says anything, 0 where it abstained."""
-        codes = np.arange(self.labelled.shape[-1])
+        codes: IntArray = np.arange(self.labelled.shape[-1])
         return np.where(self.mixed & (codes == ABSTAINED_CODE), 0.0, 1.0)
 
     @property

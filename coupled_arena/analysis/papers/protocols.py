@@ -103,7 +103,7 @@ def compare_subjects(source: PaperSource) -> Protocols:
     if source.settings.category:
         parts: Mapping[str, ScoreTable | None] = {source.settings.category: scores.table}
     elif read is None:
-        parts = read_categories(source.store, scores, scores.temperature)
+        parts = read_categories(source.store, scores)
     else:
         parts = read.by_subject()
     panels = [

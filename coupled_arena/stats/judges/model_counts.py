@@ -64,9 +64,9 @@ class ModelCounts:
     def of(cls, counts: JudgedCounts) -> ModelCounts:
         """Return what comparisons of pairs are to each model."""
         k, codes = len(counts.models), len(MIXED_WIN) if counts.mixed else 3
-        kind: Any = np.float64 if counts.mixed else np.int64
-        labelled = np.zeros((k, 3, codes), dtype=kind)
-        unlabelled = np.zeros((k, codes), dtype=kind)
+        kind = np.float64 if counts.mixed else np.int64
+        labelled: Any = np.zeros((k, 3, codes), dtype=kind)
+        unlabelled: Any = np.zeros((k, codes), dtype=kind)
         for opponents, view, verdicts in zip((1, 0), _VIEWS, _views(codes), strict=True):
             seen = np.eye(3, dtype=np.int64)[view]  # (outcome, what it is to the model)
             said = np.eye(codes, dtype=np.int64)[verdicts]

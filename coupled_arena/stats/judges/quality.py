@@ -144,7 +144,7 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
                 np.bincount(place, each * values, size)
                 for values in (np.ones_like(predicted), predicted, happened)
             ]
-        )
+        ).astype(np.float64, copy=False)
         error = float(np.abs(sums[1] - sums[2]).sum() / sums[0].sum())
         return sums, error, float(weights @ distance / weights.sum())
 

@@ -209,8 +209,8 @@ def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int, codes:
     mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
     votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
     kind = type_of_counts(codes)
-    labelled = np.zeros((len(Mode), k, k, outcomes, codes), dtype=kind)
-    unlabelled = np.zeros((len(Mode), k, k, codes), dtype=kind)
+    labelled: Any = np.zeros((len(Mode), k, k, outcomes, codes), dtype=kind)
+    unlabelled: Any = np.zeros((len(Mode), k, k, codes), dtype=kind)
     by_judge, voted = rows["judge_no"] > 0, human >= 0
     at = ~by_judge & voted
     identical = rows["identical"][at].astype(int)

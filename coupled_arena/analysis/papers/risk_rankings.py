@@ -53,6 +53,11 @@ class Way:
     meaning: str
 
 
+def _absolute(order: int, threshold: float) -> str:
+    """Return the key of a ranking by the absolute test, with the threshold in percent."""
+    return f"absolute{order}_{100 * threshold:02.0f}"
+
+
 _SAID = {
     "mean_win_rate": ("MWR", "by the share of models with a lower mean"),
     "order1": ("R-FSD", "by first order dominance over all others"),
@@ -62,7 +67,7 @@ _SAID = {
     "cdf1": ("R-FSD, CDF", "by first order violation ratios of distribution functions"),
     "cdf2": ("R-SSD, CDF", "by second order violation ratios of distribution functions"),
     **{
-        f"absolute{order}_{threshold:g}": (
+        _absolute(order, threshold): (
             f"{name} {threshold:g}",
             f"by {said} order dominance with a violation ratio below {threshold:g}",
         )
@@ -232,7 +237,7 @@ def rankings_by_tests(
         other = replace(settings, threshold=threshold)
         ranks = (joined if same else _first_view(given.scores, other, track)).ranks
         for order in Order:
-            found[f"absolute{order}_{threshold:g}_{_IC}"] = ranks[f"absolute{order}"]
+            found[f"{_absolute(order, threshold)}_{_IC}"] = ranks[f"absolute{order}"]
     return {**found, **_by_cdf(joined.samples)}
 
 

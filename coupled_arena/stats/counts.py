@@ -196,8 +196,10 @@ class JudgedCounts:
     @property
     def spoken(self) -> FloatArray:
         """Shape (codes,): 1 where the judge says anything, 0 where it abstained."""
-        codes: IntArray = np.arange(self.labelled.shape[-1])
-        return np.where(self.mixed & (codes == ABSTAINED_CODE), 0.0, 1.0)
+        said = np.ones(self.labelled.shape[-1])
+        if self.mixed:
+            said[ABSTAINED_CODE] = 0
+        return said
 
     @property
     def votes(self) -> PairCounts:

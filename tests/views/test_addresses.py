@@ -258,7 +258,7 @@ def test_words_are_found_in_questions_and_answers(store):
 def test_an_address_says_what_it_was_made_of():
     wanted = BattleFilter(
         *("a&b=", "#?%", "people", "j+", "ü ß", "even", "both", True, "coupled"),
-        *("c/d", "en", "x", "mmlu", 0.7, "<b>${1}", "0f"),
+        *("c/d", "en", "x", "mmlu", 0.7, 0.9, "inverse", "<b>${1}", "0f"),
     )
     assert read_address(list_address(wanted)).wanted == wanted
     assert "${" not in list_address(wanted)

@@ -20,7 +20,7 @@ from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
-from coupled_arena.core.verdicts import Verdict
+from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
@@ -68,6 +68,9 @@ def documented(chapter, last="type"):
     }
 
 
+LIKELY = Probabilities(0.5, 0.25, 0.25)
+
+
 @pytest.fixture(scope="module")
 def db(tmp_path_factory):
     """A store with votes, verdicts, scores and grades."""
@@ -89,7 +92,7 @@ def db(tmp_path_factory):
                 if number % 3:
                     batch.cast(make_vote(battle, *ranks.tolist(), voter=f"v{number % 5}"))
                 batch.verdicts += [
-                    Verdict(f"{id}{i}{j}", id, "ann", i, j, outcome, "", judged_at=moment)
+                    Verdict(f"{id}{i}{j}", id, "ann", i, j, outcome, "", None, LIKELY, moment)
                     for i, j in ((0, 1), (0, 2), (1, 2))
                     if (outcome := list(Outcome)[int(rng.integers(3))])
                 ]
@@ -199,7 +202,7 @@ def answer(call):
 
 COMMANDS = {
     "leaderboard": ["--judge", "ann", "--bradley-terry"],
-    "audit": ["--judge", "ann"],
+    "audit": ["--judge", "ann", "--own", "able"],
     "agreement": [],
     "annotators add": ["Ann"],
     "battles": ["?tab=battles&source=people", "--limit", "2"],

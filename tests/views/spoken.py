@@ -37,6 +37,7 @@ from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.judge_use import JudgeUse
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings
 from coupled_arena.views.words.audit import audit_findings, audit_verdict
@@ -46,6 +47,7 @@ from coupled_arena.views.words.coupling import (
     coupling_words,
 )
 from coupled_arena.views.words.experiments import resampling_verdict
+from coupled_arena.views.words.judge_use import use_words
 from coupled_arena.views.words.judged import NO_JUDGE, own_agreement_words
 from coupled_arena.views.words.leaderboard import board_warnings, judge_words, mode_words
 from coupled_arena.views.words.names import without_both, without_data
@@ -120,6 +122,7 @@ def _boards():
         estimates = replace(clear.estimates, left_out=left_out, mixed=tuple(Mode), method=method)
         yield from _said(replace(clear, missing=missing, estimates=estimates))
     yield from _empty_boards()
+    yield from _uses()
 
 
 def _empty_boards():
@@ -135,6 +138,12 @@ def _empty_boards():
         selection = Selection(judge=JUDGE, more_judges=more)
         estimates = replace(human, votes=judged, judged=heard, selection=selection)
         yield from _said(replace(empty, estimates=estimates, source=BoardSource.PPR))
+
+
+def _uses():
+    """Yield how a judge is heard that abstains, or tells no probabilities."""
+    for n in (1, 2):
+        yield from use_words(JudgeUse(9, 4, n, n))
 
 
 def _said(board):

@@ -141,7 +141,7 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
         each = np.repeat(weights, 2)
         sums = np.stack(
             [
-                np.bincount(place, each * values, size)
+                np.bincount(place, each * values, size).astype(np.float64)
                 for values in (np.ones_like(predicted), predicted, happened)
             ]
         ).astype(np.float64, copy=False)

@@ -198,8 +198,10 @@ def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
     with Store.open(two_temperatures, read_only=True) as store, gr.Blocks():
         tab = CouplingTab(store, "rounds")
         tab.build()
-        stored, offered = tab._read(dict.fromkeys(tab._inputs))
-        hot, _ = tab._read({**dict.fromkeys(tab._inputs), tab._drawn["temperature"]: 1.0})
+        chosen, offered = tab._offered(dict.fromkeys(tab._inputs))
+        stored = tab._read(chosen)
+        chosen, _ = tab._offered({**dict.fromkeys(tab._inputs), tab._drawn["temperature"]: 1.0})
+        hot = tab._read(chosen)
         values = dict.fromkeys(tab._inputs) | {tab._alpha: 0.05, tab._drawn["temperature"]: 1.0}
         table = tab._refresh(values)[tab._table]
         (listed, *_) = re.findall(r'href="([^"]*mode=coupled[^"]*)">([\d,]+)<', table)

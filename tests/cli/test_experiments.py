@@ -48,9 +48,10 @@ def fill(db, judges=("gpt",)):
         cursor.register("rows", table)
         cursor.execute(
             f"""
-            insert into comparisons
-            select i, i, judge, 'coupled', a, b, h, if(judge > 0, g, null), false, 'ann',
-                'maths', 'en'
+            insert into comparisons by name
+            select i as battle_no, i as prompt_no, judge as judge_no, 'coupled' as mode,
+                a as model_a, b as model_b, h as human, if(judge > 0, g, null) as verdict,
+                false as identical, 'ann' as voter, 'maths' as category, 'en' as language
             from rows cross join (select unnest(range({len(judges) + 1})) as judge)
             """
         )

@@ -128,7 +128,7 @@ def prompt_sums(
         Prompts of the block with a vote, or where votes do not matter, with any comparison.
     """
     k = len(models)
-    (last,) = cursor.execute("select coalesce(max(prompt_no), -1) from prompts").fetchall()[0]
+    (last,) = cursor.execute("select coalesce(max(prompt_no), -1) from comparisons").fetchall()[0]
     step = max(_BLOCK // k, 1)
     for begin in range(0, last + 1, step):
         found = over_cells(

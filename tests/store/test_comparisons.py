@@ -266,7 +266,7 @@ def test_sums_over_prompts_by_mixtures(world, score, flips):
         for code, n in mixture.items():
             added[world.key(battle)][[i, j]] += n * values[i, j, vote, code]
     with world.store.cursor() as cursor:
-        gram, _ = clusters.cluster_gram(cursor, selection, models, cells)
+        gram = clusters.cluster_gram(cursor, selection, models, cells).sum
         prompts = clusters.pair_prompts(cursor, selection, models)
         plain = clusters.pair_prompts(cursor, selection.plain, models)
     assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), abs=1e-10)
@@ -354,14 +354,12 @@ def test_sums_over_prompts(world, name):
     with world.store.cursor() as cursor:
         assert clusters.clusters_overlap(cursor)
         selection = of_judges(name)
-        gram, groups = clusters.cluster_gram(cursor, selection, models, cells)
-        sums = clusters.cluster_squares(cursor, selection, models, cells)
-        diagonal, same = clusters.cluster_diagonal(cursor, selection, models, cells)
-    assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
+        gram, sums = clusters.Gram(cells, 5), clusters.PairSums(cells, 5)
+        clusters.add_up(cursor, selection, models, cells, gram, sums)
+    assert gram.sum == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
     assert sums.squares == pytest.approx(sum(s**2 for s in pairs.values()), rel=1e-9)
     assert sums.products == pytest.approx(sum(s * s.T for s in pairs.values()), rel=1e-9)
-    assert diagonal == pytest.approx(np.diag(gram), rel=1e-12)
-    assert groups == same == len(voted)
+    assert gram.clusters == len(voted)
     met = sum((s != 0) | (s.T != 0) for s in pairs.values())
     assert (sums.clusters == met).all()
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.influence_cells import cells_of
+from coupled_arena.analysis.leaderboard.influence_cells import stacked
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.verdicts import JudgeScore
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
-from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence, Ties
@@ -29,7 +27,6 @@ from coupled_arena.stats.judges.quality import (
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_biases, judge_quality
 from coupled_arena.store.queries.comparisons import Counts, Selection
-from coupled_arena.store.queries.influence_sums import InfluenceCells
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 
@@ -209,10 +206,11 @@ def _on_prompts(
 ) -> tuple[PoweredMeans, list[FloatArray]]:
     """Return means and variances where comparisons on one prompt depend on each other."""
     twice, said = means.models * 2, replace(selection, judge_score=JudgeScore.VERDICT)
-    powered = _stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
-    means = means.clustered(*clusters.cluster_gram(cursor, selection, twice, powered))
-    cells = _stacked([each.of_pairs for each in bias_and_rho])
-    squares, _ = clusters.cluster_diagonal(cursor, said, twice, cells)
+    powered = stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
+    gram = clusters.cluster_gram(cursor, selection, twice, powered)
+    means = means.clustered(gram.sum, gram.clusters)
+    cells = stacked([each.of_pairs for each in bias_and_rho])
+    squares = np.diag(clusters.cluster_gram(cursor, said, twice, cells).sum)
     return means, np.split(squares * means.inflation, 2)
 
 
@@ -279,22 +277,3 @@ def influences(table: Agreement, ties: Ties) -> list[OwnInfluence]:
 def _mixed(counts: Counts) -> tuple[Mode, ...]:
     sizes = counts.labelled.sum((1, 2, 3, 4)) + counts.unlabelled.sum((1, 2, 3))
     return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
-
-
-def _stacked(influences: Sequence[Influence]) -> InfluenceCells:
-    """Return rows for several numbers of each model: those of the second follow all the first."""
-    k = len(influences[0].labelled)
-    rows = [cells_of(each) for each in influences]
-
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(each, name) for each in rows])
-
-    shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
-    return InfluenceCells(
-        model_a=column("model_a") + shift,
-        model_b=column("model_b") + shift,
-        first=column("first"),
-        second=column("second"),
-        human=column("human"),
-        verdict=column("verdict"),
-    )

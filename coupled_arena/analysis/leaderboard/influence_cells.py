@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from coupled_arena.stats.counts import IntArray
-from coupled_arena.stats.ranking.estimates import Estimate, Influence
+from coupled_arena.stats.influence import Influence
+from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.store.queries.influence_sums import InfluenceCells
 
 
@@ -61,4 +64,23 @@ def cells_of(influence: Influence) -> InfluenceCells:
         second=values[:, 1],
         human=np.concatenate([human, np.full_like(alone, -1)]),
         verdict=np.concatenate([verdict, alone]),
+    )
+
+
+def stacked(influences: Sequence[Influence]) -> InfluenceCells:
+    """Return rows for several numbers of each model: those of the second follow all the first."""
+    k = len(influences[0].labelled)
+    rows = [cells_of(each) for each in influences]
+
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(each, name) for each in rows])
+
+    shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
+    return InfluenceCells(
+        model_a=column("model_a") + shift,
+        model_b=column("model_b") + shift,
+        first=column("first"),
+        second=column("second"),
+        human=column("human"),
+        verdict=column("verdict"),
     )

@@ -36,14 +36,16 @@ def modes_on_prompts(
     mode, a, b, outcome = grid(*modes.influence.pairs.shape[:4])
     places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
     label = {"human": outcome} if voted else {"verdict": outcome}
-    of = modes.influence
-    pairs, models, ties = (
+    of, k = modes.influence, len(modes.models)
+    cells = [
         InfluenceCells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (of.pairs, of.models, of.ties)
-    )
-    sums = clusters.cluster_squares(cursor, selection, modes.models, pairs)
+    ]
+    pairs = clusters.PairSums(cells[0], k)
+    averages, ties = (clusters.Gram(each, k) for each in cells[1:])
+    clusters.add_up(cursor, selection, modes.models, cells[0], pairs, averages, ties)
     return modes.clustered(
-        (sums.squares, sums.clusters),
-        clusters.cluster_diagonal(cursor, selection, modes.models, models),
-        clusters.cluster_total(cursor, selection, modes.models, ties),
+        (pairs.squares, pairs.clusters),
+        (np.diag(averages.sum), averages.clusters),
+        (float(ties.sum.sum()), ties.clusters),  # of the square of all that a prompt adds up to
     )

@@ -257,12 +257,13 @@ def _on_prompts(
     cursor: comparisons.Cursor, selection: Selection, source: BoardSource, plain: Estimate
 ) -> Estimate:
     """Return an estimate whose comparisons on one prompt depend on each other."""
-    cells = _CELLS[source](plain)
-    gram, groups = clusters.cluster_gram(cursor, selection, plain.models, cells)
-    if plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS:
-        return plain.clustered(gram, groups)
-    sums = clusters.cluster_squares(cursor, selection, plain.models, cells)
-    return plain.clustered(gram, groups, PairProducts(sums.squares, sums.products))
+    cells, k = _CELLS[source](plain), len(plain.models)
+    gram, pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
+    many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
+    sums = (gram,) if many else (gram, pairs)
+    clusters.add_up(cursor, selection, plain.models, cells, *sums)
+    products = None if many else PairProducts(pairs.squares, pairs.products)
+    return plain.clustered(gram.sum, gram.clusters, products)
 
 
 def _mixed(counts: Counts) -> tuple[Mode, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from coupled_arena.store.database import Store
@@ -25,14 +26,12 @@ def store_of_files(votes: Path, verdicts: Mapping[str, Path]) -> Store:
     StoreError
         A file cannot be read or recognised.
     """
-    store = Store.in_memory()
-    try:
+    with ExitStack() as opened:
+        store = opened.enter_context(Store.in_memory())
         import_files(store, [votes])
         for judge, path in verdicts.items():
             import_files(store, [path], judge=judge)
-    except BaseException:
-        store.close()
-        raise
+        opened.pop_all()  # whoever asked closes it
     return store
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ class PaperSource:
     ----------
     settings : PaperSettings
     open_store : callable
-        Opens the store for reading; asked once, when something first needs it.
+        Returns the store, opened for reading when first asked.
     scores : tuple of Path
         Tables of scores, or logs of other tools; without any, the scores are those of the store.
     has_store : bool
@@ -85,7 +84,7 @@ class PaperSource:
     has_store: bool = True
     track: Track = iter
 
-    @cached_property
+    @property
     def store(self) -> Store:
         """The store; opened when first asked for.
 

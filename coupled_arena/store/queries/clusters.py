@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from coupled_arena.store.queries.comparisons import (
     Cursor,
@@ -18,13 +19,35 @@ from coupled_arena.store.queries.comparisons import (
     condition_of,
     model_numbers,
 )
-from coupled_arena.store.queries.influence_sums import InfluenceCells, over_cells, prompt_sums
+from coupled_arena.store.queries.influence_sums import InfluenceCells, on_prompts
 from coupled_arena.store.queries.judged_together import judged
 
 
-@dataclass(frozen=True, eq=False)
+class Gram:
+    """Sum over prompts of s sᵀ, s being what all comparisons of a prompt add up to for k models.
+
+    Attributes
+    ----------
+    sum : ndarray of float64, shape (k, k)
+    clusters : int
+        Prompts with a vote among these comparisons, or where votes do not matter, with any.
+    """
+
+    def __init__(self, cells: InfluenceCells, k: int) -> None:
+        self.sum, self.clusters = np.zeros((k, k)), 0
+        self._adds = cells.by_model(k)
+        self._voted = np.ones(len(cells.first)) if cells.human is None else 1.0 * (cells.human >= 0)
+
+    def add(self, found: csr_array) -> None:
+        """Add the prompts of a block of `on_prompts`."""
+        sums = found @ self._adds
+        sums = sums.toarray() if isinstance(sums, csr_array) else sums
+        self.sum += sums.T @ sums
+        self.clusters += int(np.count_nonzero(found @ self._voted))
+
+
 class PairSums:
-    """Sums over prompts of what the comparisons of each pair add up to on a prompt.
+    """Sums over prompts of what the comparisons of each pair of k models add up to on a prompt.
 
     Attributes
     ----------
@@ -36,9 +59,31 @@ class PairSums:
         Prompts that the two have comparisons on.
     """
 
-    squares: FloatArray
-    products: FloatArray
-    clusters: IntArray
+    def __init__(self, cells: InfluenceCells, k: int) -> None:
+        self.squares, self.products = np.zeros((k, k)), np.zeros((k, k))
+        self.clusters = np.zeros((k, k), dtype=np.int64)
+        a, b, rows = cells.model_a, cells.model_b, np.arange(len(cells.first))
+        pairs = rows, np.minimum(a, b) * k + np.maximum(a, b)
+        turned = a > b
+        low = np.where(turned, cells.second, cells.first)
+        high = np.where(turned, cells.first, cells.second)
+        self._adds = [
+            csr_array((x, pairs), (len(rows), k * k)) for x in (low, high, 1.0 * (a != b))
+        ]
+
+    def add(self, found: csr_array) -> None:
+        """Add the prompts of a block of `on_prompts`."""
+        low, high, compared = (found @ adds for adds in self._adds)
+        k = len(self.squares)
+        squares = [self._by_pair(each.power(2)) for each in (low, high)]
+        self.squares += squares[0] + squares[1].T
+        products = self._by_pair(low * high)
+        self.products += products + products.T
+        prompts = np.bincount(compared.indices, minlength=k * k).reshape(k, k)
+        self.clusters += prompts + prompts.T
+
+    def _by_pair(self, sums: csr_array) -> FloatArray:
+        return np.asarray(sums.sum(axis=0), np.float64).reshape(self.squares.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,84 +110,26 @@ def clusters_overlap(cursor: Cursor) -> bool:
     return (most or 0) > 1
 
 
+def add_up(
+    cursor: Cursor,
+    selection: Selection,
+    models: Sequence[str],
+    cells: InfluenceCells,
+    *sums: Gram | PairSums,
+) -> None:
+    """Make sums over all prompts, of cells that agree with `cells` in all but what they add."""
+    for found in on_prompts(cursor, selection, models, cells):
+        for each in sums:
+            each.add(found)
+
+
 def cluster_gram(
     cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
-) -> tuple[FloatArray, int]:
-    """Return the sum over prompts of s sᵀ, s being what all comparisons of the prompt add up to.
-
-    Returns
-    -------
-    gram : ndarray of float64, shape (k, k)
-    clusters : int
-        Prompts with a vote among these comparisons, or where votes do not matter, with any.
-    """
-    gram, clusters = np.zeros((len(models), len(models))), 0
-    for sums, voted in prompt_sums(cursor, selection, models, cells):
-        gram += sums.T @ sums
-        clusters += voted
-    return gram, clusters
-
-
-def cluster_diagonal(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
-) -> tuple[FloatArray, int]:
-    """Return the diagonal of `cluster_gram`, shape (k,), and the number of clusters: sooner."""
-    squares, clusters = np.zeros(len(models)), 0
-    for sums, voted in prompt_sums(cursor, selection, models, cells):
-        squares += np.einsum("pm,pm->m", sums, sums)
-        clusters += voted
-    return squares, clusters
-
-
-def cluster_total(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
-) -> tuple[float, int]:
-    """Return the sum over prompts of the square of all that their comparisons add up to.
-
-    What a comparison adds for either model counts; the prompts are returned, too.
-    """
-    query = """
-        select sum(s * s), count(*)
-        from (select sum(first + second) as s from added group by prompt_no)
-        """
-    squares, prompts = over_cells(cursor, selection, models, cells, query).fetchall()[0]
-    return squares or 0.0, prompts
-
-
-def cluster_squares(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
-) -> PairSums:
-    """Return the sum over prompts of squares, for each model against each other one."""
-    rows = over_cells(
-        cursor,
-        selection,
-        models,
-        cells,
-        """
-        select
-            low, high, count(*),
-            sum(for_low * for_low), sum(for_high * for_high), sum(for_low * for_high)
-        from (
-            select
-                prompt_no,
-                least(model_a, model_b) as low,
-                greatest(model_a, model_b) as high,
-                sum(if(model_a < model_b, first, second)) as for_low,
-                sum(if(model_a < model_b, second, first)) as for_high
-            from added
-            group by all
-        )
-        group by all
-        """,
-    ).fetchall()
-    shape = len(models), len(models)
-    squares, products = np.zeros(shape), np.zeros(shape)
-    clusters = np.zeros(shape, dtype=np.int64)
-    for low, high, prompts, for_low, for_high, for_both in rows:
-        squares[low, high], squares[high, low] = for_low, for_high
-        products[low, high] = products[high, low] = for_both
-        clusters[low, high] = clusters[high, low] = prompts
-    return PairSums(squares, products, clusters)
+) -> Gram:
+    """Return the sum over all prompts."""
+    gram = Gram(cells, len(models))
+    add_up(cursor, selection, models, cells, gram)
+    return gram
 
 
 def pair_prompts(

@@ -21,6 +21,19 @@ def graders(cursor: Cursor) -> list[str]:
     return [judge for (judge,) in rows]
 
 
+_CHOSEN = """
+join battles using (battle)
+join prompt_keys using (battle)
+join prompts using (prompt_key)
+where metric = $metric
+    and ($mode is null or mode = $mode)
+    and ($models is null or list_contains($models, model))
+    and ($category is null or category = $category)
+    and ($language is null or language = $language)
+order by battle_no, place
+"""
+
+
 _ANSWERS = """
 with newest as (
     select answer_key, arg_max(
@@ -36,16 +49,7 @@ select
     grade.correct::integer as called_right,
     if(grade.correct, grade.probability, 1 - grade.probability) as probability
 from benchmark_answers
-join battles using (battle)
-join prompt_keys using (battle)
-join prompts using (prompt_key)
 left join newest using (answer_key)
-where metric = $metric
-    and ($mode is null or mode = $mode)
-    and ($models is null or list_contains($models, model))
-    and ($category is null or category = $category)
-    and ($language is null or language = $language)
-order by battle_no, place
 """
 
 
@@ -60,7 +64,7 @@ def answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping[str, A
         judge gives to the answer's being right, masked where the server told none.
     """
     values = {"judge": selection.judge, **_chosen(selection, metric)}
-    return cursor.execute(_ANSWERS, values).fetchnumpy()
+    return cursor.execute(_ANSWERS + _CHOSEN, values).fetchnumpy()
 
 
 _READ = """
@@ -70,15 +74,6 @@ select
     scores.answer as read
 from benchmark_answers
 join scores using (battle, place, metric)
-join battles using (battle)
-join prompt_keys using (battle)
-join prompts using (prompt_key)
-where metric = $metric
-    and ($mode is null or mode = $mode)
-    and ($models is null or list_contains($models, model))
-    and ($category is null or category = $category)
-    and ($language is null or language = $language)
-order by battle_no, place
 """
 
 
@@ -91,7 +86,7 @@ def read_answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping[s
         ``model``, ``battle_no``, ``prompt_no``, ``right`` (1 for a full score, else 0), and
         ``read``, masked where no answer was found in the reply. Oldest battles first.
     """
-    return cursor.execute(_READ, _chosen(selection, metric)).fetchnumpy()
+    return cursor.execute(_READ + _CHOSEN, _chosen(selection, metric)).fetchnumpy()
 
 
 def _chosen(selection: Selection, metric: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
 from coupled_arena.store.queries.comparisons import (
     CODES,
@@ -22,7 +23,7 @@ from coupled_arena.store.queries.comparisons import (
 )
 from coupled_arena.store.queries.judged_together import judged
 
-_BLOCK = 1 << 23  # numbers of what is added up at once: 64 MB
+_BLOCK = 1 << 23  # sums at once: 64 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,34 +56,62 @@ class InfluenceCells:
     verdict: IntArray | None = None
     on_all: FloatArray | None = None
 
+    def by_model(self, k: int) -> FloatArray | csr_array:
+        """Return what the kinds add for each of k models, shape (rows, k)."""
+        if self.on_all is not None:
+            return self.on_all
+        rows = np.arange(len(self.first))
+        both = np.concatenate([rows, rows]), np.concatenate([self.model_a, self.model_b])
+        return csr_array((np.concatenate([self.first, self.second]), both), (len(rows), k))
 
-def over_cells(
-    cursor: Cursor,
-    selection: Selection,
-    models: Sequence[str],
-    cells: InfluenceCells,
-    query: str,
-    **prompts: int,
-) -> Cursor:
-    """Run a query over ``added``: the selected comparisons with what they add.
+
+def on_prompts(
+    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
+) -> Iterator[csr_array]:
+    """Yield how many comparisons of each kind there are on each prompt, block by block.
+
+    Sums over prompts are products of these matrices with what kinds add. In SQL they would take
+    longer, and their last digits depend on the order in which threads find rows.
 
     Parameters
     ----------
     models : sequence of str
         What the indices of `cells` stand for.
-    query : str
-        SQL.
-    **prompts : int
-        `begin` and `end`: only comparisons on prompts of these numbers, the latter excluded.
+    cells : InfluenceCells
+        Its columns; what they add is of no account here.
+
+    Yields
+    ------
+    csr_array of float64, shape (prompts, rows)
+        Where judges are heard with weights, the sum of these.
     """
+    (last,) = cursor.execute("select coalesce(max(prompt_no), -1) from comparisons").fetchall()[0]
+    mixed = judged(cursor, *selection.heard).mixed
+    step = max(_BLOCK // len(models), 1)
+    for begin in range(0, last + 1, step):
+        found = _matched(cursor, selection, models, cells, (begin, begin + step))
+        prompts, cell, weights = (np.asarray(column) for column in found.values())
+        if mixed:  # equal ones add up exactly in any order, these do not
+            order = np.lexsort((weights, cell, prompts))
+            prompts, cell, weights = prompts[order], cell[order], weights[order]
+        shape = min(step, last + 1 - begin), len(cells.first)
+        yield coo_array((weights, (prompts, cell)), shape).tocsr()
+
+
+def _matched(
+    cursor: Cursor,
+    selection: Selection,
+    models: Sequence[str],
+    cells: InfluenceCells,
+    prompts: tuple[int, int],
+) -> dict[str, Any]:
+    """Return the comparisons on prompts of some numbers: prompt, cell and weight of each."""
     verdicts = judged(cursor, *selection.heard)
     codes = {**CODES, "verdict": verdicts.verdict}
     keys = {name: getattr(cells, name) for name in codes if getattr(cells, name) is not None}
     table: dict[str, Any] = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
-    table |= {"first": cells.first, "second": cells.second}
     table["cell"] = np.arange(len(cells.first), dtype=np.int32)
     rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
-    rows += " and prompt_no >= $begin and prompt_no < $end" if prompts else ""
     also = "".join(f" and cells.{name} = {codes[name].replace(name, f'c.{name}')}" for name in keys)
     known = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
@@ -91,85 +120,22 @@ def over_cells(
     cursor.register("places", {"place": np.arange(len(models)), "model_no": numbers})
     return cursor.execute(
         f"""
-        with chosen as {verdicts.once} (select * from {verdicts.table} where {where} and {rows}),
+        with chosen as {verdicts.once} (
+            select *
+            from {verdicts.table}
+            where {where} and {rows} and prompt_no >= $begin and prompt_no < $end
+        ),
         cells as materialized (  -- else all pairs' kinds may meet each comparison
             select cell_table.*, l.model_no as no_a, r.model_no as no_b
             from cell_table
             join places as l on l.place = model_a
             join places as r on r.place = model_b
             where l.model_no <> r.model_no
-        ),
-        added as (
-            select
-                c.prompt_no, cells.model_a, cells.model_b, cells.cell, {verdicts.weight} as weight,
-                {verdicts.weighted("first", "second")},
-                {"c.human is not null" if "human" in keys else "true"} as voted
-            from chosen as c
-            join cells on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
         )
-        {query}
+        select
+            (c.prompt_no - $begin)::integer as prompt, cells.cell, {verdicts.weight} as weight
+        from chosen as c
+        join cells on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
         """,
-        {**values, **prompts},
-    )
-
-
-def prompt_sums(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
-) -> Iterator[tuple[FloatArray, int]]:
-    """Yield what the comparisons of each prompt add up to, block by block.
-
-    Added up here, from the numbers of cells: a query with a sum for each model takes longer.
-
-    Yields
-    ------
-    sums : ndarray of float64, shape (prompts, k)
-        Zero where a prompt has no comparison here.
-    voted : int
-        Prompts of the block with a vote, or where votes do not matter, with any comparison.
-    """
-    k = len(models)
-    (last,) = cursor.execute("select coalesce(max(prompt_no), -1) from comparisons").fetchall()[0]
-    step = max(_BLOCK // k, 1)
-    for begin in range(0, last + 1, step):
-        found = over_cells(
-            cursor,
-            selection,
-            models,
-            cells,
-            "select (prompt_no - $begin)::integer as prompt, cell, voted, weight from added",
-            begin=begin,
-            end=begin + step,
-        ).fetchnumpy()
-        prompts, cell = (np.asarray(found[name], np.int64) for name in ("prompt", "cell"))
-        rows = min(step, last + 1 - begin)
-        voted = np.zeros(rows, dtype=np.bool_)
-        voted[prompts[np.asarray(found["voted"], np.bool_)]] = True
-        # Sorted, or the last digit would depend on the order in which threads find rows.
-        keys, weights = prompts * len(cells.first) + cell, None
-        if judged(cursor, *selection.heard).mixed:
-            weights = np.asarray(found["weight"], np.float64)
-            order = np.lexsort((weights, keys))
-            keys, weights = keys[order], weights[order]
-        else:
-            keys.sort()
-        of_prompts = np.divmod(keys, len(cells.first))
-        yield _added_up(cells, *of_prompts, weights, (rows, k)), int(voted.sum())
-
-
-def _added_up(
-    cells: InfluenceCells,
-    prompts: IntArray,
-    cell: IntArray,
-    weights: FloatArray | None,
-    shape: tuple[int, int],
-) -> FloatArray:
-    """Return the sums of a block by each comparison's prompt, cell and weight (None: 1)."""
-    rows, k = shape
-    times: FloatArray | float = 1.0 if weights is None else weights
-    if cells.on_all is not None:
-        columns = [np.bincount(prompts, adds[cell] * times, rows) for adds in cells.on_all.T]
-        return np.stack(columns, axis=1).astype(np.float64, copy=False)
-    sums = np.zeros(rows * k)
-    for model, adds in ((cells.model_a, cells.first), (cells.model_b, cells.second)):
-        sums += np.bincount(prompts * k + model[cell], adds[cell] * times, rows * k)
-    return sums.reshape(shape)
+        {**values, "begin": prompts[0], "end": prompts[1]},
+    ).fetchnumpy()

@@ -57,11 +57,6 @@ class Judged:
         """SQL of the weight of a row of ``c``."""
         return "c.weight" if self.mixed else "1.0::double"
 
-    def weighted(self, *columns: str) -> str:
-        """Return SQL of columns of ``cells``, times the weight of their row of ``c``."""
-        times = " * c.weight" if self.mixed else ""
-        return ", ".join(f"cells.{name}{times} as {name}" for name in columns)
-
     @property
     def table(self) -> str:
         """SQL of the rows: the table, or where judges are several, what follows from it.

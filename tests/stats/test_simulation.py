@@ -376,17 +376,14 @@ def test_degrees_of_few_votes_are_those_of_the_design(counted):
     parts = {4: 4 * weight[4], 6: weight[6], 8: weight[8]}
     expected = sum(parts.values()) ** 2 / sum(part**2 / free[n] for n, part in parts.items())
     assert found[0, 1] == found[1, 0] == pytest.approx(expected)
-    assert np.isinf(degrees_alone(votes * 7, counted=counted)).all()
 
 
-@pytest.mark.parametrize(("theirs", "few"), [(12, True), (15, False)])
-def test_a_newcomer_is_told_by_few_votes_among_models_with_many(theirs, few):
+def test_a_newcomer_is_told_by_few_votes_among_models_with_many():
     votes = np.full((5, 5), 30.0)
-    votes[-1] = votes[:, -1] = theirs
+    votes[-1] = votes[:, -1] = 12
     np.fill_diagonal(votes, 0)
     found = degrees_alone(votes, counted=False)
-    assert np.isfinite(found).all() == few
-    assert not few or found[0, -1] < found[0, 1]
+    assert found[0, -1] < found[0, 1]
 
 
 @pytest.mark.parametrize("votes", [3, 6])

@@ -76,8 +76,8 @@ class Estimate:
         Variance that intervals add for opponents who were always or never beaten: five wins of
         five are no proof, and have no sample variance.
     degrees : ndarray of float64, shape (k, k)
-        Degrees of freedom of the variances of differences, on the diagonal of the win rates' own.
-        Infinite where no comparisons depend on each other, and pairs have votes enough.
+        Degrees of freedom of the variances of differences, on the diagonal of the win rates' own;
+        infinite for the published covariance.
     size : ndarray of float64, shape (k,)
         Votes on one pair that would tell a model's win rate as exactly as its own do; prompts
         where votes share them.

@@ -14,13 +14,6 @@ from coupled_arena.stats.influence import PairProducts
 FEW_PROMPTS = 10
 """Prompts below which an estimate warns."""
 
-MANY_VOTES = 15
-"""Votes of a pair, in the mean, from which on variances are as good as known where none share a
-prompt, if no difference has fewer degrees of freedom than `FEW_DEGREES`."""
-
-FEW_DEGREES = 40
-"""Degrees of freedom below which Student's law is told from the normal one: that of a newcomer."""
-
 _NAMED = 3  # pairs that a warning names, those on the fewest prompts first
 
 
@@ -126,7 +119,7 @@ def degrees_alone(votes: FloatArray, *, counted: bool) -> FloatArray:
     """Return the degrees of freedom where each vote has a prompt of its own.
 
     They are those of votes that vary as much in every pair, so that they depend on the design
-    alone; infinite where pairs have `MANY_VOTES` in the mean, unless those of a newcomer are few.
+    alone.
 
     Parameters
     ----------
@@ -141,6 +134,4 @@ def degrees_alone(votes: FloatArray, *, counted: bool) -> FloatArray:
     met = votes > 0
     part = votes if counted else np.where(met, 1 / np.where(met, votes, 1), 0)
     free = np.where(met, np.maximum(votes - (0 if counted else 1), 1), np.inf)
-    found = degrees_of_freedom(PairProducts(part, -part), free)
-    enough = votes[met].sum() >= MANY_VOTES * met.sum() and found.min() >= FEW_DEGREES
-    return np.full_like(votes, np.inf) if enough else found
+    return degrees_of_freedom(PairProducts(part, -part), free)

@@ -15,19 +15,17 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtri, stdtr
+from scipy.special import chdtri, ndtri
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
 from coupled_arena.stats.ranking import any_time
-from coupled_arena.stats.ranking.estimates import Covariance, Estimate
+from coupled_arena.stats.ranking.distances import Distances
+from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.step_down import step_down
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
-FEW_VOTES = 30
-"""Votes of a model below which rank-sets allow for the normal law being off, see `Separation`."""
-
 SEED = 20_240_227
 _CHUNK = 4_000_000  # numbers at once while the largest differences are drawn
 
@@ -95,33 +93,13 @@ class Separation:
     draws : int
         Draws behind the max-t cut-off. The error level it holds is off by a standard error of
         sqrt(alpha (1 - alpha) / draws): .0007 at alpha = .05 and 100,000 draws.
-
-    Notes
-    -----
-    Where voters share prompts, a difference in units of its estimated standard deviation follows
-    Student's t with `Estimate.degrees`; what is compared with the cut-off is what the normal law
-    puts as far out.
-
-    Few votes vary less than what they are drawn from, two wins of two not at all. So the variance
-    of a model with fewer than `FEW_VOTES`, or with votes that never varied, is that of its votes
-    and two wins and two losses more (as in the interval of Agresti and Coull); and its
-    differences, like those of two models alone, must pass the score test too: its variance
-    is the one that holds if the models are equal, d²/n larger than the sample's at a difference
-    of d in n comparisons. 95 % rank-sets of two equal models then cover .935 or more from 5 to 30
-    votes, with the sample's variance as little as .81; that of a new model among three that are
-    its equals covers .984 or more from one vote on, where the sample's variance would put it
-    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Prompts are
-    counted in the place of votes where these share them.
     """
 
     def __init__(self, estimate: Estimate, draws: int = DRAWS) -> None:
         self._estimate = estimate
         self._theta = estimate.theta
         self._draws = draws
-        self._covariance = _guarded(estimate)
-        spread = _spread(estimate, self._covariance)
-        self._sd = np.sqrt(spread)
-        self._distance = _distance(estimate, spread)
+        self._apart = Distances.of(estimate)
         self._pairs = np.stack(np.triu_indices(len(self._theta), 1))
         self._largest: dict[Scope, FloatArray] = {}
 
@@ -138,8 +116,10 @@ class Separation:
         check_alpha(alpha)
         critical = self._critical_values(alpha, cutoff, scope)
         better = self._theta[:, None] > self._theta
-        distance = self._distance
-        if cutoff is Cutoff.ANY_TIME:
+        distance = self._apart.estimated
+        if cutoff in (Cutoff.BONFERRONI, Cutoff.CHI2):
+            distance = self._apart.known
+        elif cutoff is Cutoff.ANY_TIME:
             distance = any_time.distance(self._estimate, distance, alpha)
         ahead = better & (distance > critical[:, None])
         return RankSets(
@@ -183,18 +163,18 @@ class Separation:
 
     def _stepped_down(self, alpha: float, pairs: IntArray) -> float:
         first, second = pairs
-        return step_down(lambda: self._drawn(pairs), self._distance[first, second], alpha)
+        return step_down(lambda: self._drawn(pairs), self._apart.estimated[first, second], alpha)
 
     def _furthest(self, pairs: IntArray) -> FloatArray:
         return np.concatenate([np.abs(piece).max(axis=0) for piece in self._drawn(pairs)])
 
     def _drawn(self, pairs: IntArray) -> Iterator[FloatArray]:
         """Draw differences / sd where all are equal, of the better of a pair less the other."""
-        values, vectors = np.linalg.eigh(self._covariance)
+        values, vectors = np.linalg.eigh(self._apart.covariance)
         root = vectors * np.sqrt(np.clip(values, 0, None))
         first, second = pairs
         signs = np.where(self._theta[first] < self._theta[second], -1.0, 1.0)
-        contrasts = (root[first] - root[second]) / (signs * self._sd[first, second])[:, None]
+        contrasts = (root[first] - root[second]) / (signs * self._apart.sd[first, second])[:, None]
         normal = _standard_normal(self._draws, len(values))
         step = max(_CHUNK // len(first), 1)
         for start in range(0, self._draws, step):
@@ -205,66 +185,6 @@ class Separation:
 def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
     """Return the same numbers for every estimate, so that equal votes give equal rank-sets."""
     return np.random.default_rng(SEED).standard_normal((draws, k))
-
-
-def _guarded(estimate: Estimate) -> FloatArray:
-    """Return the covariance with what few votes do not show of it: two wins of two have none."""
-    if estimate.kind is Covariance.PUBLISHED or len(estimate.theta) <= 2:
-        return estimate.covariance
-    rate, size = np.clip(estimate.theta, 0, 1), estimate.size
-    drawn_in = (size * rate + 2) / (size + 4)
-    guard = (drawn_in * (1 - drawn_in) - rate * (1 - rate)) / size
-    return estimate.covariance + np.diag(np.where(_few(estimate), guard, 0))
-
-
-def _few(estimate: Estimate) -> NDArray[np.bool_]:
-    """Return which models have votes too few, or too much alike, for the normal law."""
-    return (estimate.size < FEW_VOTES) | (np.diag(estimate.covariance) == 0)
-
-
-def _distance(estimate: Estimate, spread: FloatArray) -> FloatArray:
-    """Return how far apart any two models are, in standard deviations of the normal law."""
-    difference = np.abs(estimate.theta[:, None] - estimate.theta[None, :])
-    score, t = _score(estimate), difference / np.sqrt(spread)
-    guarded = score > 0
-    # Votes that nothing ties together are few in one way: the score test allows for it alone.
-    alone = guarded & (estimate.clusters is None)
-    far = _as_normal(t, np.where(alone, np.inf, estimate.degrees))
-    return np.where(guarded, np.minimum(far, difference / np.sqrt(spread + score)), far)
-
-
-def _as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Return what the normal law puts as far out as Student's puts t; 0 without any degree."""
-    known = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-3), 1.0)
-    tail = stdtr(known, -t)
-    return np.where(np.isfinite(degrees), np.where(degrees > 0, -ndtri(tail), 0.0), t)
-
-
-def _score(estimate: Estimate) -> FloatArray:
-    """Return by how much the variance of a difference is larger if the two models are equal."""
-    squares = (estimate.theta[:, None] - estimate.theta[None, :]) ** 2
-    if estimate.kind is Covariance.PUBLISHED:
-        return np.zeros_like(squares)
-    if len(squares) == 2:
-        return squares / estimate.size  # both rest on the same votes
-    # Equal models have the mean of all their votes, which each misses by the other's part of d.
-    few, one, other = _few(estimate), estimate.size[:, None], estimate.size[None, :]
-    larger = squares * (other**2 / one + one**2 / other) / (one + other) ** 2
-    return np.where(few[:, None] | few[None, :], larger, 0)
-
-
-def _spread(estimate: Estimate, guarded: FloatArray) -> FloatArray:
-    """Return the variances of differences, infinite where nothing can be concluded."""
-    variance = np.diag(estimate.covariance)
-    # A difference that never varied among the votes has no variance to be judged by; rounding
-    # leaves about 1e-16 of the variances in its place.
-    varied = _of_differences(estimate.covariance) > 1e-12 * (variance[:, None] + variance)
-    return np.where(varied, _of_differences(guarded), np.inf)
-
-
-def _of_differences(covariance: FloatArray) -> FloatArray:
-    variance = np.diag(covariance)
-    return variance[:, None] + variance[None, :] - 2 * covariance
 
 
 def rank_sets(

@@ -110,7 +110,6 @@ def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished])
         parts += [
             "\n".join([*([name] if len(made.tables) > 1 else []), _read(table)])
             for name, table in made.tables.items()
-            if any(column.heading for column in table.columns)
         ]
     return "\n\n".join([*parts, *made.notes])
 

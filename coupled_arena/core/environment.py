@@ -22,6 +22,7 @@ from pydantic_settings import SettingsError as UnreadableError
 
 from coupled_arena.core.errors import SettingsError
 
+_HUB = "https://huggingface.co https://*.hf.space"
 _TABLES = ("sampling", "battle", "judge", "backup")
 
 
@@ -44,22 +45,30 @@ class Environment(BaseSettings):
     preset: str | None = None
     language: str | None = None
     snapshot_seconds: str | None = None
+    frames: str | None = None
     sampling: dict[str, str] = {}
     battle: dict[str, str] = {}
     judge: dict[str, str] = Field(default={}, repr=False)
     backup: dict[str, str] = {}
+    space: str | None = Field(default=None, validation_alias="SPACE_ID")
     other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
 
     def over(self, file: dict[str, Any]) -> dict[str, Any]:
-        """Return what goes before a file's settings; other programs' key does where it has none."""
+        """Return what goes before a file's settings.
+
+        Another program's key does where the file has none, and so does the hub's frame, in which
+        it shows its Spaces.
+        """
         said = {
             name: {key: word for key, word in value.items() if word} if name in _TABLES else value
-            for name, value in self.model_dump(exclude={"config", "other_key"}).items()
+            for name, value in self.model_dump(exclude={"config", "other_key", "space"}).items()
         }
         table = file.get("judge")
         keyless = not (isinstance(table, dict) and "key" in table)
         if keyless and self.other_key:
             said["judge"] = {"key": self.other_key} | said["judge"]
+        if self.space and "frames" not in file and not self.frames:
+            said["frames"] = _HUB
         return {name: value for name, value in said.items() if value}
 
 

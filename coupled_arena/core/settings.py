@@ -25,6 +25,7 @@ from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.records import Sampling, Swap
 
+_SITE = r"^(\*|https?://[\w.*-]+(:\d+)?)$"
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -162,12 +163,19 @@ class Settings(_Checked):
     preset: str = "demo"
     language: str = "en"
     snapshot_seconds: float = Field(default=15, gt=0)
+    frames: list[Annotated[str, StringConstraints(pattern=_SITE)]] = []
     sampling: SamplingSettings = SamplingSettings()
     battle: BattleSettings = BattleSettings()
     judge: JudgeSettings = JudgeSettings()
     backup: BackupSettings = BackupSettings()
     models: list[dict[str, Any]] = []
     base: Path = Path()
+
+    @field_validator("frames", mode="before")
+    @classmethod
+    def _words(cls, frames: object) -> object:
+        """Take one text as words, which is all that the environment can say."""
+        return frames.split() if isinstance(frames, str) else frames
 
     @property
     def catalog(self) -> Catalog:

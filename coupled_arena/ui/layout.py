@@ -22,6 +22,7 @@ from coupled_arena.ui.parts.header import header
 from coupled_arena.ui.parts.identity import NAME
 from coupled_arena.ui.parts.judge_notice import judge_notice
 from coupled_arena.ui.parts.model_notice import model_notice
+from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.annotation import AnnotationTab
 from coupled_arena.ui.tabs.audit import AuditTab
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
     from coupled_arena.battles.again import Again
 
 
-def build(services: Services) -> gr.Blocks:
+def build(services: Services) -> Page:
     """Return the page."""
     hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
     again = _again(services)
-    with gr.Blocks(title=NAME, fill_width=True) as page:
+    with Page(title=NAME, fill_width=True) as page:
         header()
         annotator_notice(page)
         if services.live_judge:

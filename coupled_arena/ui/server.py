@@ -20,8 +20,10 @@ from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services, open_services
 from coupled_arena.ui.layout import build
 from coupled_arena.ui.parts.answer_stream import answer_stream
+from coupled_arena.ui.parts.doors import Doors
 from coupled_arena.ui.parts.identity import ICON, Identity, preview
 from coupled_arena.ui.parts.judged import judgement_stream
+from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.policy import ContentPolicy
 from coupled_arena.ui.parts.script_texts import said_texts
 from coupled_arena.ui.parts.texts import texts
@@ -80,14 +82,11 @@ class _Server(uvicorn.Server):
 
 def _application(services: Services) -> FastAPI:
     """Return the page and ``/healthz`` as one application."""
-    page = build(services)
-    page.max_threads = _MAX_EVENTS
-    page.queue(default_concurrency_limit=None)
-    _quieten(page._queue)
     watched = None if isinstance(services.arena, Annotation) else services.arena
+    policy = Middleware(ContentPolicy, services.settings.frames)
     cookie = Middleware(VisitorCookie, watched and watched.expect, services.annotators)
     application = FastAPI(
-        middleware=[cookie, Middleware(ContentPolicy), Middleware(Identity)],
+        middleware=[policy, cookie, Middleware(Identity)],
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -106,6 +105,15 @@ def _application(services: Services) -> FastAPI:
         status = {"status": said, "ailing": ailing, "models_away": away}
         return JSONResponse(status, 503 if ailing else 200)
 
+    _mount(application, build(services))
+    return application
+
+
+def _mount(application: FastAPI, page: Page) -> None:
+    """Put the page at the root of an application, behind doors."""
+    page.max_threads = _MAX_EVENTS
+    page.queue(default_concurrency_limit=None)
+    _quieten(page._queue)
     gr.mount_gradio_app(
         application,
         page,
@@ -122,7 +130,7 @@ def _application(services: Services) -> FastAPI:
     # The queue starts with the server; a visitor's request must not start it a second time.
     mounted.app.startup_events_triggered = True
     keep_sessions(application, page)
-    return application
+    mounted.app = Doors(mounted.app, {number for number, event in page.fns.items() if event.fn})
 
 
 def _quieten(events: Any) -> None:

@@ -8,9 +8,6 @@ from typing import Any
 import gradio as gr
 from fastapi import FastAPI
 from gradio.state_holder import SessionState, StateHolder
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 _AFTER_CLOSING = timedelta(hours=1)  # a laptop wakes up, and its page goes on
 
@@ -20,12 +17,6 @@ def keep_sessions(application: FastAPI, page: gr.Blocks) -> None:
     mounted: Any = application.routes[-1]
     mounted.app.state_holder = Sessions()
     mounted.app.state_holder.set_blocks(page)
-    # They hold nothing that such a link could be made of.
-    application.router.routes.insert(0, Route("/gradio_api/deep_link", _not_found))
-
-
-def _not_found(_: Request) -> Response:
-    return Response(status_code=404)
 
 
 class Sessions(StateHolder):

@@ -81,6 +81,7 @@ def test_every_setting_has_a_variable(monkeypatch):
         "CACHE": "/data/cache",
         "LANGUAGE": "de",
         "SNAPSHOT_SECONDS": "60",
+        "FRAMES": "https://a.example",
     }
     tables = {
         "SAMPLING": {"TEMPERATURE": "0.5", "TOP_K": "7", "TOP_P": "0.5", "MAX_NEW_TOKENS": "9"},
@@ -97,6 +98,7 @@ def test_every_setting_has_a_variable(monkeypatch):
     assert {name: str(getattr(settings, name.lower())) for name in changed} == {
         **changed,
         "SNAPSHOT_SECONDS": "60.0",
+        "FRAMES": "['https://a.example']",
     }
     for table, values in tables.items():
         found = getattr(settings, table.lower())
@@ -166,3 +168,36 @@ def test_missing_files_are_named(tmp_path):
 
 def test_there_are_presets():
     assert presets() == ["demo", "papers"]
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "frames"),
+    [
+        ("", {}, []),
+        ('frames = ["https://lab.example", "http://localhost:8080"]', {}, None),
+        ("", {"COUPLED_ARENA_FRAMES": "https://a.example https://*.b.example"}, None),
+        ("", {"SPACE_ID": "lab/arena"}, ["https://huggingface.co", "https://*.hf.space"]),
+        ("frames = []", {"SPACE_ID": "lab/arena"}, []),
+        ("", {"SPACE_ID": "lab/arena", "COUPLED_ARENA_FRAMES": "*"}, ["*"]),
+    ],
+)
+def test_sites_that_may_show_the_page(tmp_path, monkeypatch, file, environment, frames):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "arena.toml"
+    path.write_text(file, encoding="utf-8")
+    found = load_settings(path).frames
+    if frames is None:
+        assert len(found) == 2
+    else:
+        assert found == frames
+
+
+@pytest.mark.parametrize(
+    "site", ["lab.example", "https://a; script-src *", "https://a b", "", "'self'"]
+)
+def test_what_is_no_site_is_refused(tmp_path, site):
+    path = tmp_path / "arena.toml"
+    path.write_text(f'frames = ["{site}"]', encoding="utf-8")
+    with pytest.raises(SettingsError, match="frames"):
+        load_settings(path)

@@ -87,3 +87,21 @@ def test_without_storage_a_theme_holds_for_the_visit(app, visit):
     page.wait_for_function("document.body.classList.contains('dark')")
     page.get_by_label("Theme").select_option("light")
     page.wait_for_function("!document.body.classList.contains('dark')")
+
+
+@pytest.mark.parametrize("path", ["/", "/preview.png", "/config", "/healthz", "/nothing"])
+def test_browsers_are_told_what_they_may_do_with_an_answer(app, path):
+    answer = httpx.get(f"{app.url}{path}")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    if path == "/":
+        assert answer.headers["content-security-policy"].endswith("; frame-ancestors 'self'")
+
+
+def test_the_cookie_works_in_a_frame_over_https_alone(app):
+    plain = httpx.get(f"{app.url}/").headers["set-cookie"]
+    behind = httpx.get(f"{app.url}/", headers={"x-forwarded-proto": "https"}).headers["set-cookie"]
+    said, secure = ({word.strip() for word in cookie.split(";")} for cookie in (plain, behind))
+    assert {"HttpOnly", "SameSite=Lax"} < said
+    assert {"HttpOnly", "SameSite=None", "Secure", "Partitioned"} < secure
+    assert "Partitioned" not in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import gradio as gr
@@ -22,11 +21,16 @@ def test_no_links_are_made_to_a_page_as_it_is(visitor):
     assert "vote" in visitor.vote()
 
 
-def test_no_table_of_all_events_is_made(visitor):
-    """Gradio makes one after each, and tells anybody who asks what it found."""
-    visitor.ask()
-    assert "vote" in visitor.vote()
-    assert json.loads(visitor.get("/monitoring/summary")) == {"functions": {}}
+def test_no_event_takes_a_file_of_the_host(visitor):
+    """Gradio would copy it to where anybody can read it, for any event with a choice."""
+    file = {"path": __file__, "meta": {"_type": "gradio.FileData"}}
+    handlers = [each for each in visitor.config["dependencies"] if each["inputs"]]
+    assert len(handlers) > 20
+    for handler in handlers:
+        data = [file] * len(handler["inputs"])
+        event = {"fn_index": handler["id"], "data": data, "session_hash": visitor.session}
+        for path in ("queue/join", "run/predict"):
+            assert visitor.http.post(f"/gradio_api/{path}", json=event).status_code == 422
 
 
 @pytest.fixture

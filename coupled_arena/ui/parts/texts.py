@@ -38,11 +38,7 @@ def texts() -> APIRouter:
         kind = name.rpartition(".")[2]
         if name not in _served() or kind not in _TYPES:
             raise HTTPException(404)
-        headers = {
-            "cache-control": _FOREVER,
-            "vary": "accept-encoding",
-            "x-content-type-options": "nosniff",
-        }
+        headers = {"cache-control": _FOREVER, "vary": "accept-encoding"}
         small = kind != "woff2" and "gzip" in accept_encoding
         if small:
             headers["content-encoding"] = "gzip"

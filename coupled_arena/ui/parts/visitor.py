@@ -125,9 +125,10 @@ def _cookie(value: str, *, https: bool) -> str:
     cookie[COOKIE] = value
     morsel = cookie[COOKIE]
     morsel["path"], morsel["httponly"], morsel["max-age"] = "/", True, _YEAR
-    # Inside another site's frame (a hosted Space) browsers send only SameSite=None cookies.
+    # Inside another site's frame (a hosted Space) browsers send only SameSite=None cookies, and
+    # those that block what follows people from site to site only partitioned ones.
     morsel["samesite"], morsel["secure"] = ("None", True) if https else ("Lax", "")
-    return morsel.OutputString()
+    return morsel.OutputString() + ("; Partitioned" if https else "")
 
 
 def _is_https(scope: Scope) -> bool:

@@ -1,0 +1,134 @@
+"""Which requests reach Gradio: those that the page makes, about events that it has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container
+from pathlib import Path
+from typing import Any
+
+from gradio.utils import get_upload_folder
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_READ = frozenset(
+    {"/", "/config", "/favicon.ico", "/manifest.json", "/pwa_icon", "/robots.txt", "/theme.css"}
+    | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress")}
+)
+_FOLDERS = (
+    *(f"/{name}/" for name in ("assets", "static", "svelte", "pwa_icon")),
+    *(f"/gradio_api/{name}" for name in ("file=", "heartbeat/")),
+)
+_EVENTS = frozenset({"/gradio_api/queue/join", "/gradio_api/run/predict", "/gradio_api/cancel"})
+_WRITTEN = _EVENTS | {"/gradio_api/reset", "/gradio_api/upload"}
+_LARGEST = 1 << 22  # bytes of an event: the longest question has a hundredth of it
+
+
+class Doors:
+    """Lets requests of the page through to the application that Gradio mounts.
+
+    Gradio answers many more: descriptions of itself, tools for its developers, calls by name, which
+    nothing here needs. Others are told in one line that there is nothing, or what is wrong. And it
+    copies whatever file of the host an event names to where anybody can read it: of a page that is
+    mounted it does not ask whether that file was uploaded.
+
+    Parameters
+    ----------
+    app : ASGI application
+    events : collection of int
+        The numbers of the events that the server has something to do for.
+    """
+
+    def __init__(self, app: ASGIApp, events: Container[int]) -> None:
+        self._app = app
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") or "/"
+        reading = scope["method"] in {"GET", "HEAD"}
+        if path not in (_READ if reading else _WRITTEN) and not (
+            reading and path.startswith(_FOLDERS)
+        ):
+            await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
+        elif path in _EVENTS:
+            await self._event(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request about an event, once all of it is here and can be understood."""
+        body = await _body(Headers(scope=scope), receive)
+        wrong = "An event is smaller." if body is None else self._wrong(body)
+        if body is None or wrong:
+            status = 413 if body is None else 422
+            await JSONResponse({"detail": wrong}, status)(scope, receive, send)
+            return
+        await self._app(scope, _again(body, receive), send)
+
+    def _wrong(self, body: bytes) -> str:
+        """Return what is wrong with an event, empty if nothing is."""
+        try:
+            said: Any = json.loads(body)
+            uploads_alone = _names_uploads_alone(said)
+        except (ValueError, RecursionError):
+            return "An event is JSON, and not as deep."
+        if not isinstance(said, dict):
+            return "An event is a JSON object."
+        number = said.get("fn_index")
+        if type(number) is not int or number not in self._events:
+            return "There is no such event."
+        if not isinstance(said.get("event_data"), dict | None):
+            return "What happened is a JSON object."
+        return "" if uploads_alone else "A file is uploaded before it is named."
+
+
+def _names_uploads_alone(said: object) -> bool:
+    """Return whether whatever looks like Gradio's name of a file is one that was uploaded."""
+    if isinstance(said, list):
+        return all(map(_names_uploads_alone, said))
+    if not isinstance(said, dict):
+        return True
+    return _was_uploaded(said.get("path")) and all(map(_names_uploads_alone, said.values()))
+
+
+def _was_uploaded(name: object) -> bool:
+    """Return whether an uploaded file has this name; what is none is no harm."""
+    if not isinstance(name, str):
+        return True
+    try:
+        path = Path(name).resolve()
+        return path.is_file() and path.is_relative_to(Path(get_upload_folder()).resolve())
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False
+
+
+async def _body(headers: Headers, receive: Receive) -> bytes | None:
+    """Return what was sent; None if it is too much."""
+    parts: list[bytes] = []
+    size = int(length) if (length := headers.get("content-length", "")).isdecimal() else 0
+    more = True
+    while more and size <= _LARGEST:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        size = sum(map(len, parts))
+        more = message.get("more_body", False)
+    return None if size > _LARGEST else b"".join(parts)
+
+
+def _again(body: bytes, receive: Receive) -> Callable[[], Any]:
+    """Return a channel that has a body once more, then what comes after it."""
+    given = False
+
+    async def receiving() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receiving

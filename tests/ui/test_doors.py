@@ -1,0 +1,147 @@
+"""What reaches Gradio, and what is left of it where somebody sends rubbish or asks for files."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import gradio as gr
+import pytest
+from fastapi import FastAPI
+from gradio.utils import get_upload_folder
+from starlette.testclient import TestClient
+
+from coupled_arena.ui.parts.doors import Doors
+from coupled_arena.ui.parts.page import Page
+
+JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A small page behind the doors: event 0 takes a choice, 1 is the browser's, 2 fails."""
+    with Page() as page:
+        choice, shown = gr.Radio(["a", "b"]), gr.Textbox()
+        choice.change(lambda value: f"chose {value}", choice, shown, queue=False)
+        choice.change(None, choice, shown, js="value => value")
+        choice.select(lambda _, event: event.missing, [choice, shown], shown, queue=False)
+    application = gr.mount_gradio_app(FastAPI(openapi_url=None), page, "/")
+    mounted = application.routes[-1]
+    mounted.app = Doors(mounted.app, {0, 2})
+    with TestClient(application, raise_server_exceptions=False) as client:
+        yield client
+
+
+def event(**changes):
+    return {"fn_index": 0, "data": ["a"], "session_hash": "s", **changes}
+
+
+def test_an_event_of_the_page_is_carried_out(client):
+    assert client.post(PREDICT, json=event()).json()["data"] == ["chose a"]
+    assert client.get("/").status_code == client.get("/config").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/openapi.json", "/monitoring", "/monitoring/summary", "/logout", "/token", "/vibe-code"),
+        *("/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/runs", "/gradio_api/app_id"),
+        *("/gradio_api/proxy=http://127.0.0.1/", "/gradio_api/stream/s/1/2/playlist.m3u8"),
+        *(
+            "/gradio_api/call/change/1",
+            "/gradio_api/profiling/traces",
+            "/gradio_api/startup-events",
+        ),
+    ],
+)
+def test_there_is_nothing_else(client, path):
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["run/change", "api/change", "call/change", "component_server"])
+def test_nothing_is_called_by_name(client, path):
+    assert client.post(f"/gradio_api/{path}", json=event()).status_code == 404
+
+
+@pytest.mark.parametrize("path", [JOIN, PREDICT, "/gradio_api/cancel"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b"{}"),
+        *(event(fn_index=number) for number in (1, 3, 999, -1, "0", 0.0, True, None, 1e99)),
+        *(event(event_data=data) for data in ([1], "x", 5)),
+    ],
+    ids=lambda body: repr(body)[:50],
+)
+def test_rubbish_is_told_in_one_line(client, path, body):
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = client.post(path, content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert len(answer.json()["detail"]) < 60
+
+
+def test_a_large_event_is_not_read_to_its_end(client):
+    assert client.post(PREDICT, json=event(data=["x" * (1 << 22)])).status_code == 413
+
+    def endless():
+        for _ in range(1 << 10):
+            yield b"x" * (1 << 13)
+
+    assert client.post(PREDICT, content=endless()).status_code == 413
+
+
+def named(path):
+    return {"path": str(path), "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize("at", ["data", "list", "nested", "event"])
+@pytest.mark.parametrize(
+    "path", [__file__, "/etc/hosts", "../../../../etc/hosts", "http://127.0.0.1/", "\0", "x" * 5000]
+)
+@pytest.mark.parametrize("where", [JOIN, PREDICT])
+def test_no_file_of_the_host_can_be_had(client, where, path, at):
+    """Without the doors Gradio copies it to where anybody can read it."""
+    data = {"data": [named(path)], "list": [[named(path)]], "nested": [{"a": {"b": named(path)}}]}
+    body = event(data=data.get(at, ["a"]))
+    body["event_data"] = {"value": named(path)} if at == "event" else None
+    assert client.post(where, json=body).json() == {
+        "detail": "A file is uploaded before it is named."
+    }
+
+
+def test_a_link_among_the_uploads_leads_nowhere(client):
+    folder = Path(get_upload_folder())
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / "link-of-a-test"
+    link.symlink_to(__file__)
+    try:
+        assert client.post(PREDICT, json=event(data=[named(link)])).status_code == 422
+    finally:
+        link.unlink()
+
+
+def test_an_uploaded_file_may_be_named(client):
+    (path,) = client.post("/gradio_api/upload", files={"files": ("a.csv", b"a,b")}).json()
+    answer = client.post(PREDICT, json=event(data=[named(path)]))
+    assert (
+        "is not in the list of choices" in answer.json()["error"]
+    )  # it is no choice, but came so far
+
+
+@pytest.mark.parametrize("data", [["nobody's choice"], [], [{"a": 1}], ["a", "secret words"]])
+def test_what_fails_is_one_line_of_the_log_without_what_was_sent(client, caplog, capfd, data):
+    with caplog.at_level(logging.INFO):
+        for number in (0, 2):
+            client.post(PREDICT, json=event(fn_index=number, data=data))
+    said = caplog.text + "".join(capfd.readouterr())
+    assert "Traceback" not in said
+    assert not any(word in said for word in ("nobody's", "secret"))
+    failed = [line for line in caplog.messages if line.startswith("An event of the page failed")]
+    assert len(failed) <= 2
+
+
+def test_a_failure_tells_where(client, caplog):
+    answer = client.post(PREDICT, json=event(fn_index=2, data=["a", "b"]))
+    assert answer.json()["error"] == "This could not be done. Reload the page, and try again."
+    assert "An event of the page failed: AttributeError in test_doors.py, line " in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import kaleido
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from kaleido.errors import ChromeNotFoundError
 
 from coupled_arena.analysis.papers.files import fingerprint
+from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.views.papers import registry
 from coupled_arena.views.papers.item import Item, Made, Needs, Paper
+from coupled_arena.views.papers.making import Place, make_paper
 from coupled_arena.views.tables.table import Column, table_of
 
 MAGIC = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
@@ -139,11 +142,34 @@ def test_a_paper_is_made_as_far_as_the_data_go(call, two_alike, tmp_path):
         {"what": "mean", "published": 1.5, "made": 2.0, "difference": 0.5},
         {"what": "mean of others", "published": 3.0, "made": None, "difference": None},
     ]
-    assert answer["left_out"] == [
-        {"item": "table-1", "reason": "Give more."},
-        {"item": "table-2", "reason": "It is a text."},
+    unnamed, said = answer["left_out"]
+    assert said == {"item": "table-2", "reason": "It is a text."}
+    assert unnamed["item"] == "table-1"
+    assert unnamed["reason"].startswith("it is made from votes: a store, or --votes. ")
+    assert "arena.duckdb cannot be opened" in unnamed["reason"]
+    assert f"made-up table-1 is left out: {unnamed['reason']}" in err
+
+
+def test_what_is_missing_is_told_before_anything_is_simulated(two_alike):
+    (paper,) = registry.PAPERS
+    told = []
+
+    def missing():
+        raise ArenaError("There is none.")
+
+    source = PaperSource(PaperSettings(), missing, has_store=False)
+    place = Place(Path("nowhere"), (), "", again=True)
+
+    def stop(name):
+        assert name == "figure-1 (3 of 3)"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_paper(paper, source, place, told.append, stop)
+    assert told == [
+        "made-up table-1 is left out: it is made from votes: a store, or --votes. There is none."
     ]
-    assert "made-up table-1 is left out: Give more." in err
+    assert not two_alike
 
 
 def test_what_is_there_is_kept_until_something_changes(call, two_alike, tmp_path):

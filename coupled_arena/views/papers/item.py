@@ -28,6 +28,11 @@ class Needs(StrEnum):
     GRADES_IF_ANY = "answers of a benchmark, as above; without any it is simulated"
     NOTHING = "nothing: it is simulated"
 
+    @property
+    def simulated_without(self) -> bool:
+        """Whether it is made without any data, too."""
+        return self in (Needs.NOTHING, Needs.GRADES_IF_ANY)
+
 
 @dataclass(frozen=True)
 class Made:

@@ -74,6 +74,8 @@ def make_paper(
 ) -> dict[str, Any]:
     """Make what can be made of a paper from these data, and return what became of each item.
 
+    What is simulated comes last: it may take minutes, and what the data lack is told at once.
+
     Parameters
     ----------
     say : callable
@@ -86,10 +88,11 @@ def make_paper(
     ArenaError
         Nothing of it can be made; the last reason.
     """
+    groups = sorted(paper.groups(), key=_is_simulated)
     answers: list[dict[str, Any]] = []
     kept: list[str] = []
     left_out: list[dict[str, str]] = []
-    for items in paper.groups():
+    for number, items in enumerate(groups, start=1):
         name = items[0].name
         if items[0].make is None:
             left_out.append({"item": name, "reason": items[0].reason})
@@ -99,7 +102,9 @@ def make_paper(
             say(f"{paper.name} {name} is there, made from the same with the same settings.")
             continue
         try:
-            written = make_item(paper, items, replace(source, track=track(name)), place)
+            _check_any(items[0], source)
+            bar = track(f"{name} ({number} of {len(groups)})")
+            written = make_item(paper, items, replace(source, track=bar), place)
         except ArenaError as error:
             left_out.append({"item": name, "reason": str(error)})
             say(f"{paper.name} {name} is left out: {error}")
@@ -109,3 +114,17 @@ def make_paper(
     if not (answers or kept):
         raise ArenaError(f"Nothing of {paper.name} can be made from this: {left_out[-1]['reason']}")
     return {"paper": paper.name, "items": answers, "kept": kept, "left_out": left_out}
+
+
+def _is_simulated(items: Sequence[Item]) -> bool:
+    return items[0].make is not None and items[0].needs.simulated_without
+
+
+def _check_any(item: Item, source: PaperSource) -> None:
+    """Say what an item needs where there are no data at all."""
+    if source.scores or source.has_store or item.needs.simulated_without:
+        return
+    try:
+        source.open_store()
+    except ArenaError as error:
+        raise ArenaError(f"it is made from {item.needs}. {error}") from error

@@ -88,7 +88,7 @@ def run_benchmark(
         progress=progress,
     )
     with store.cursor() as cursor:
-        words = {(prompt.system, prompt.prefix) for prompt in plan.prompts}
+        words = {(prompt.system, prompt.text, prompt.prefix) for prompt in plan.prompts}
         name = marker.task.name
         found = {each: scores.accuracies(cursor, name, each, words) for each in plan.samplings}
     return Scored(made, found)

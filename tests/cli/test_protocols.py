@@ -184,7 +184,7 @@ def test_other_words_in_one_database_are_not_mixed(benchmark, call, tmp_path):
     assert {row["answers"] for row in answer["scores"]} == {6}  # of these words only
     code, out, err = call("coupling", "--db", tmp_path / "arena.duckdb")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "3 questions of quiz were put with different system prompts" in err
+    assert "3 questions of quiz were put in different words" in err
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,8 @@ def _boards():
     for n, left_out in ((1, 0), (2, 1), (5, 2), (6, 0), (7, 0)):
         missing = tuple(MissingVotes(_ONE, _TWO, votes + 1) for votes in range(n))
         method = Method(ties=TieScore.HALF)
-        estimates = replace(clear.estimates, left_out=left_out, mixed=tuple(Mode), method=method)
+        changes = {"left_out": left_out, "reworded": left_out, "mixed": tuple(Mode)}
+        estimates = replace(clear.estimates, method=method, **changes)
         yield from _said(replace(clear, missing=missing, estimates=estimates))
     yield from _empty_boards()
     yield from _uses()
@@ -262,6 +263,7 @@ def _audits_of_estimates(base):
             lengths=replace(lengths, judge_longer=20, judge_all=30, human_all=readers),
             silent=COLOURS[:silent],
             mixed=tuple(Mode),
+            reworded=silent,
         )
         shown = replace(base, estimates=changed, tau_max_range=ranges, first_by_people=0.4)
         yield audit_findings(shown)

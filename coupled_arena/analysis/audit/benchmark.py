@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import grades
 from coupled_arena.store.queries.comparisons import Selection, model_numbers
+from coupled_arena.store.queries.rewordings import reworded
 from coupled_arena.store.tables import scores
 
 
@@ -50,9 +52,11 @@ def read_benchmark_estimates(
             raise StoreError(text.format(judge=selection.judge, known=known))
         rows = grades.answers(cursor, selection, benchmark)
         unreadable = grades.unreadable(cursor, selection.judge or "")
+        several = reworded(cursor, selection, benchmark)
         cursor.execute("commit")
     answers, silent = _answers(rows)
-    return graded_estimates(answers, selection, benchmark, silent, unreadable, version)
+    found = graded_estimates(answers, selection, benchmark, silent, unreadable, version)
+    return replace(found, reworded=several)
 
 
 def only_grader(store: Store) -> str:

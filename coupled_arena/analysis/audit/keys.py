@@ -16,6 +16,7 @@ from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import grades
 from coupled_arena.store.queries.comparisons import Selection, model_numbers
+from coupled_arena.store.queries.rewordings import reworded
 from coupled_arena.store.tables import scores
 from coupled_arena.tasks.registry import TASKS
 
@@ -54,6 +55,7 @@ def read_key_estimates(
         benchmark = scores.one_metric(scores.benchmarks(cursor), metric)
         model_numbers(cursor, selection)  # raises if there is no such model
         rows = grades.read_answers(cursor, replace(selection, models=None), benchmark)
+        several = reworded(cursor, replace(selection, models=None), benchmark)
         cursor.execute("commit")
     judge, names = selection.judge or "", np.asarray(rows["model"]).astype(str)
     theirs, own = _part(rows, _chosen(names, selection)), _part(rows, names == judge)
@@ -66,7 +68,9 @@ def read_key_estimates(
         raise StoreError(f"No other model has answered what {judge} has a readable answer to.")
     silent = set(np.asarray(theirs["model"]).astype(str).tolist()) - set(answers.models)
     unread = len(set(own["prompt_no"].tolist()) - set(said))
-    return graded_estimates(answers, selection, benchmark, tuple(sorted(silent)), unread, version)
+    unheard = tuple(sorted(silent))
+    found = graded_estimates(answers, selection, benchmark, unheard, unread, version)
+    return replace(found, reworded=several)
 
 
 def answering_models(store: Store, metric: str | None = None) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from coupled_arena.store.queries import clusters, comparisons, judge_biases, jud
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
+from coupled_arena.store.queries.rewordings import reworded
 
 _TIES = (
     "Probabilities, and flips that abstain, go with ties that count as wins for neither: leave "
@@ -92,6 +93,8 @@ class AuditEstimates:
         Of the models that the judge is itself; None where it is none of them.
     calibration : Calibration or None
         None without probabilities.
+    reworded : int
+        Questions of a benchmark that were put in several ways, which are counted together.
     mixed : tuple of Mode
         The modes that the comparisons come from.
     version : tuple of int
@@ -120,6 +123,7 @@ class AuditEstimates:
     use: JudgeUse = field(default_factory=JudgeUse)
     own: OwnCounts | None = None
     calibration: Calibration | None = None
+    reworded: int = 0
 
     @property
     def truth(self) -> Truth:
@@ -174,6 +178,7 @@ def read_audit_estimates(
         lengths = judge_biases.lengths(cursor, selection)
         use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
         likely = judge_quality.probabilities(cursor, selection)
+        several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return AuditEstimates(
         selection=selection,
@@ -195,6 +200,7 @@ def read_audit_estimates(
         use=use,
         own=itself,
         calibration=calibration(*likely),
+        reworded=several,
     )
 
 

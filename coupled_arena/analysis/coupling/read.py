@@ -104,10 +104,12 @@ def _check_alike(cells: ScoreCells, metric: str) -> None:
         raise ScoreError(text.format(metric=metric, ways="; ".join(cells.samplings)))
     if n := cells.reworded:
         text = ngettext(
-            "{n:,} question of {metric} was put with different system prompts or beginnings of the "
-            "answer, which a comparison must not mix: keep the runs in databases of their own.",
-            "{n:,} questions of {metric} were put with different system prompts or beginnings of "
-            "the answer, which a comparison must not mix: keep the runs in databases of their own.",
+            "{n:,} question of {metric} was put in different words, with different system prompts "
+            "or beginnings of the answer, which a comparison must not mix: keep the runs in "
+            "databases of their own.",
+            "{n:,} questions of {metric} were put in different words, with different system "
+            "prompts or beginnings of the answer, which a comparison must not mix: keep the runs "
+            "in databases of their own.",
             n,
         )
         raise ScoreError(text.format(metric=metric, n=n))

@@ -36,6 +36,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
+from coupled_arena.store.queries.rewordings import reworded
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
@@ -88,6 +89,8 @@ class BoardEstimates:
         Models of the selection that nobody has compared with another one: in none of the counts.
     use : JudgeUse
         How the selected judge is heard.
+    reworded : int
+        Questions of benchmarks that were put in several ways, which are counted together.
     """
 
     selection: Selection
@@ -103,6 +106,7 @@ class BoardEstimates:
     idle: tuple[str, ...]
     draws: int
     use: JudgeUse = field(default_factory=JudgeUse)
+    reworded: int = 0
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
     )
@@ -170,6 +174,7 @@ def read_estimates(
             if modes is not None:
                 modes = modes_on_prompts(cursor, plain, modes, voted=voted)
         use = judge_use(cursor, selection)
+        several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return BoardEstimates(
         selection=selection,
@@ -185,6 +190,7 @@ def read_estimates(
         idle=tuple(model for model in stored.models if model not in counts.models),
         draws=draws,
         use=use,
+        reworded=several,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.papers.shared import judges_of, read_shared
+from coupled_arena.analysis.papers.shared import judges_of, pooled_notes, read_shared
 from coupled_arena.analysis.papers.source import PaperSource
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.ranking.estimates import Covariance
@@ -107,7 +107,7 @@ def run_experiment(source: PaperSource, kept: Sequence[int], alphas: Sequence[fl
     except ValueError as error:
         raise ArenaError(str(error)) from error
     warned = {text for found in results.values() for one in found.values() for text in one.warnings}
-    return Experiment(results, (*subsets.notes, *sorted(warned)))
+    return Experiment(results, (*pooled_notes(source), *subsets.notes, *sorted(warned)))
 
 
 def subsets_of(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.simulation.shared import SharedComparisons
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Cursor, Selection
+from coupled_arena.store.queries.rewordings import reworded
 from coupled_arena.store.queries.shared_rows import SharedRows, shared_prompts, shared_rows
 
 
@@ -79,3 +81,10 @@ def prompts_of(source: PaperSource) -> int:
     """Return how many prompts the comparisons of `read_shared` are on."""
     with source.store.cursor() as cursor:
         return shared_prompts(cursor, _selection(source, judges_of(source)))
+
+
+def pooled_notes(source: PaperSource) -> tuple[str, ...]:
+    """Return what is to be said where votes on questions in several wordings count together."""
+    selection = _selection(source, judges_of(source))
+    with source.store.cursor() as cursor:
+        return tuple(pooled_words(reworded(cursor, selection, compared=True)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.analysis.risk.balance import ScoredReplies, balanced
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.risk.text_metrics import METRICS
@@ -19,6 +20,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
 from coupled_arena.store.queries.comparisons import Cursor, Selection
 from coupled_arena.store.queries.judged_together import judge_number
+from coupled_arena.store.queries.rewordings import reworded
 from coupled_arena.store.tables import scores
 
 VERDICTS = "verdicts"
@@ -76,6 +78,7 @@ def read_stored_scores(
         rows = replies.table(cursor, selection, stored, texts=texts, revealed_only=revealed_only)
         judge = selection.judge if VERDICTS in names else None
         judged = replies.judged_pairs(cursor, judge) if judge else None
+        several = reworded(cursor, selection)
         cursor.execute("commit")
     if selection.models is None:
         # A model that only plays in rounds which are still blind must not be named.
@@ -94,7 +97,9 @@ def read_stored_scores(
         frozenset(name for name in names if not meanings[name]),
     )
     # A text's length, say, is no merit by itself: whoever wants it short or long says so.
-    return replace(table.noted(*notes), unjudged=frozenset(names).intersection(METRICS))
+    return replace(
+        table.noted(*notes, *pooled_words(several)), unjudged=frozenset(names).intersection(METRICS)
+    )
 
 
 def _names(

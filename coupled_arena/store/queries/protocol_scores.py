@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.records import ANYHOW, Drawn
+from coupled_arena.store.queries.rewordings import QUESTION, SEVERAL_WORDS
 from coupled_arena.store.tables.drawn import SAMPLER, WANTED, drawn_values
 
 Cursor = duckdb.DuckDBPyConnection
@@ -51,12 +52,12 @@ where metric = $metric and turn = 0 and list_contains($models, models[place + 1]
 """
 _REWORDED = f"""
 {_CHOSEN}
-select coalesce(prompt_id, prompt) as question
+select {QUESTION} as question
 from chosen
 join turns using (battle)
 where turn = 0
 group by question
-having count(distinct (coalesce(system, ''), coalesce(prefix, ''))) > 1
+having {SEVERAL_WORDS}
 """
 
 
@@ -124,7 +125,8 @@ class ScoreCells:
     samplings : tuple of str
         All that these battles were drawn with, in words.
     reworded : int
-        Questions that were put with several system prompts or beginnings of an answer.
+        Questions that were put in several ways: their own words, the system prompt, the beginning
+        of the answer.
     """
 
     prompt: NDArray[np.int64]

@@ -112,12 +112,12 @@ def accuracies(
     cursor: Cursor,
     metric: str,
     sampling: Sampling | None = None,
-    words: Collection[tuple[str, str]] | None = None,
+    words: Collection[tuple[str, str, str]] | None = None,
 ) -> tuple[Accuracy, ...]:
     """Return the mean scores of all models by a metric, by model and mode.
 
-    Of one sampling or all, and only of questions that were put with one of some pairs of system
-    prompt and beginning of the answer.
+    Of one sampling or all, and only of questions that were put in some words: system prompt,
+    question, and beginning of the answer.
     """
     rows = cursor.execute(
         """
@@ -127,7 +127,7 @@ def accuracies(
         left join turns using (battle, turn)
         where metric = $metric
             and ($words is null or list_contains(
-                $words, [coalesce(system, ''), coalesce(prefix, '')]
+                $words, [coalesce(system, ''), prompt, coalesce(prefix, '')]
             ))
             and ($sampling is null or $sampling = {
                 'temperature': temperature, 'top_k': top_k, 'top_p': top_p,

@@ -184,7 +184,8 @@ def _counted(estimates: BoardEstimates) -> int:
     arrays = (votes.counts, estimates.identical.counts, judged.labelled, judged.unlabelled)
     return hash(
         (
-            *(votes.models, estimates.idle, estimates.mixed, estimates.left_out),
+            *(votes.models, estimates.idle, estimates.mixed),
+            *(estimates.left_out, estimates.reworded),
             *(array.tobytes() for array in arrays),
         )
     )

@@ -16,7 +16,9 @@ from coupled_arena.analysis.papers.judged_answers import (
     has_answers,
     ranking,
 )
+from coupled_arena.analysis.papers.shared import pooled_notes
 from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.made_up import (
@@ -62,7 +64,8 @@ def better_models_ranked(source: PaperSource) -> Made:
         answers = strictly_better(_ACCURACY, steps, prompts, rng)
         return _ranked([ranking("judge", answers)], "Strictly better models", [_SIMULATED])
     rankings: list[JudgeRanking] = []
-    for each in answer_audits(source):
+    audits = answer_audits(source)
+    for each in audits:
         answers = _answers_of(each)
         if answers.judge_knows is None:
             raise ArenaError(
@@ -75,13 +78,14 @@ def better_models_ranked(source: PaperSource) -> Made:
         steps = [max(_STEP, 1 / n) * place for place in range(1, _BETTER + 1)]
         better = better_models(answers, best, steps, rng)
         rankings.append(ranking(each.judge, better))
-    return _ranked(rankings, "Strictly better models", [])
+    return _ranked(rankings, "Strictly better models", _pooled(audits))
 
 
 def best_models_ranked(source: PaperSource) -> Made:
     """Return how a judge ranks the best models (figure 1b)."""
-    rankings = [ranking(each.judge, _answers_of(each), _TOP) for each in answer_audits(source)]
-    return _ranked(rankings, "The best models", [])
+    audits = answer_audits(source)
+    rankings = [ranking(each.judge, _answers_of(each), _TOP) for each in audits]
+    return _ranked(rankings, "The best models", _pooled(audits))
 
 
 def erring_judge_ranked(source: PaperSource) -> Made:
@@ -89,9 +93,10 @@ def erring_judge_ranked(source: PaperSource) -> Made:
     rng = np.random.default_rng(source.settings.seed)
     if has_answers(source):
         first = answer_audits(source)[0]
-        answers, notes = _answers_of(first), []
+        answers = _answers_of(first)
         best = answers.models.index(first.models[0].model)
-        notes = [f"Of these models, what {first.judge} says of them does not matter."]
+        told = f"Of these models, what {first.judge} says of them does not matter."
+        notes = [*_pooled([first]), told]
     else:
         prompts = source.settings.sizes[0] if source.settings.sizes else _PROMPTS
         answers, notes = drawn_answers(_DRAWN, prompts, rng), [_SIMULATED]
@@ -130,9 +135,8 @@ def soft_answers_worth(source: PaperSource) -> Made:
         )
     made = _worth(audits, "Worth of one checked answer, by verdict and by probability", soft=True)
     best = [each.soft[0].tau_max for each in audits]
-    return Made(
-        made.tables, made.figures, {**made.values, BEST_ABOVE: sum(worth > 2 for worth in best)}
-    )
+    values = {**made.values, BEST_ABOVE: sum(worth > 2 for worth in best)}
+    return Made(made.tables, made.figures, values, made.notes)
 
 
 def votes_worth(source: PaperSource) -> Made:
@@ -151,7 +155,8 @@ def votes_worth(source: PaperSource) -> Made:
     made = _worth(audits, "Worth of one vote, at most")
     both = sum(row.both + row.neither for row in audits[0].models)
     n = sum(row.n for row in audits[0].models)
-    return Made(made.tables, made.figures, {**made.values, **({AGREES: both / n} if n else {})})
+    agreed = {AGREES: both / n} if n else {}
+    return Made(made.tables, made.figures, {**made.values, **agreed}, pooled_notes(source))
 
 
 def _worth(audits: Sequence[Audit], title: str, *, soft: bool = False) -> Made:
@@ -165,7 +170,13 @@ def _worth(audits: Sequence[Audit], title: str, *, soft: bool = False) -> Made:
         ABOVE: len(above),
         ABOVE_AT_FRONTIER: sum(row.at_frontier for row in above),
     }
-    return Made({"judges": table}, {"judges": worth_figure(table, title, level)}, values)
+    figure = worth_figure(table, title, level)
+    return Made({"judges": table}, {"judges": figure}, values, _pooled(audits))
+
+
+def _pooled(audits: Sequence[Audit]) -> tuple[str, ...]:
+    """Return what is to be said where questions in several wordings count together."""
+    return tuple(pooled_words(max(each.estimates.reworded for each in audits)))
 
 
 def _answers_of(each: Audit) -> GradedAnswers:

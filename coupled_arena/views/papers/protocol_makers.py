@@ -13,6 +13,7 @@ from coupled_arena.analysis.papers.protocols import (
     compare_protocols,
     compare_subjects,
 )
+from coupled_arena.analysis.papers.shared import pooled_notes
 from coupled_arena.analysis.papers.source import PaperSource
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.published import TOLERANCE
@@ -83,6 +84,7 @@ def win_rates(source: PaperSource) -> Made:
         figures={"win-rates": rates_figure(found)},
         values=_places(found),
         notes=(
+            *pooled_notes(source),
             "Ranks, intervals and stars allow for prompts that several comparisons share; the "
             "columns as published do not, and take a covariance that is too small.",
         ),

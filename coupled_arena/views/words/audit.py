@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
@@ -214,6 +215,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if len(estimates.mixed) > 1:
         mixed = _("This audit mixes battles of different modes: {modes}.")
         yield mixed.format(modes=modes_named(estimates.mixed))
+    yield from pooled_words(estimates.reworded)
     clusters = estimates.means.clusters
     if clusters is not None and clusters < FEW_PROMPTS:
         yield few_prompts(audit, clusters)

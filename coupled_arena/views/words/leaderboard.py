@@ -11,6 +11,7 @@ from markupsafe import Markup
 from coupled_arena.analysis.leaderboard.pairs import MissingVotes
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
@@ -35,6 +36,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
     return (
         *_meaning(board),
         *_mixture(board.estimates.mixed),
+        *pooled_words(board.estimates.reworded),
         *_left_out(board.estimates.left_out),
         *_not_judged(board),
         *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coupled_arena.analysis.papers.shared import judges_of, prompts_of, read_shared
+from coupled_arena.analysis.papers.shared import judges_of, pooled_notes, prompts_of, read_shared
 from coupled_arena.analysis.papers.source import PaperSource
 from coupled_arena.views.figures.pair_sizes import pair_size_figure
 from coupled_arena.views.papers.item import Made
@@ -25,5 +25,5 @@ def compared(source: PaperSource) -> Made:
             "comparisons of the least pair": float(min(sizes)),
             "prompts": float(prompts_of(source)),
         },
-        notes=(told,) if told else ("Comparisons with a vote.",),
+        notes=(told or "Comparisons with a vote.", *pooled_notes(source)),
     )

@@ -30,7 +30,7 @@ from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_path
 
 if TYPE_CHECKING:
-    from coupled_arena.analysis.audit.read import LiveAudits
+    from coupled_arena.analysis.audit.live import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
@@ -81,7 +81,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         The store cannot be opened, it has no battles to vote on, or fewer models load than a
         battle needs.
     """
-    from coupled_arena.analysis.audit.read import LiveAudits
+    from coupled_arena.analysis.audit.live import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
 
     annotators = Annotators(annotators_path(settings.db))

@@ -10,8 +10,8 @@ import gradio as gr
 import numpy as np
 import pytest
 
+from coupled_arena.analysis.audit.live import LiveAudits
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval
-from coupled_arena.analysis.audit.read import LiveAudits
 from coupled_arena.analysis.audit.result import read_audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.stats.judges.model_counts import Ties

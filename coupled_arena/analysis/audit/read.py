@@ -9,7 +9,6 @@ from enum import StrEnum
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.influence_cells import stacked
-from coupled_arena.analysis.live import Kept
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.verdicts import JudgeScore
@@ -158,15 +157,13 @@ def read_audit_estimates(
     ArenaError
         Ties are to be dropped, where verdicts do not count as they are.
     """
-    if ties is Ties.DROP and selection != selection.plain:
-        raise ArenaError(_TIES)
+    _check(ties, selection)
     version = store.version()
     said = replace(selection, judge_score=JudgeScore.VERDICT)
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
         scored = comparisons.count(cursor, selection)
-        counts = scored if selection == said else comparisons.count(cursor, said)
-        counts = _plainly(counts.of(counts.compared))
+        counts = _plainly(scored if selection == said else comparisons.count(cursor, said))
         votes, judged, silent = _heard(counts)
         tables = {kind: Agreement.of(ModelCounts.of(judged), kind) for kind in Ties}
         means = PoweredMeans.of(_judged(scored.of(judged.models)), ties)
@@ -204,6 +201,11 @@ def read_audit_estimates(
     )
 
 
+def _check(ties: Ties, selection: Selection) -> None:
+    if ties is Ties.DROP and selection != selection.plain:
+        raise ArenaError(_TIES)
+
+
 def _on_prompts(
     cursor: comparisons.Cursor,
     selection: Selection,
@@ -233,20 +235,6 @@ def _own(
     return OwnCounts(models, *judge_quality.own_preference(cursor, selection, models))
 
 
-class LiveAudits:
-    """Audits that are made again only when the store has changed; for any thread."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._kept: Kept[tuple[Selection, Ties], AuditEstimates] = Kept(store)
-
-    def get(self, selection: Selection, ties: Ties) -> AuditEstimates:
-        """Return what `read_audit_estimates` does; the same object until the store changes."""
-        return self._kept.get(
-            (selection, ties), lambda: read_audit_estimates(self._store, selection, ties)
-        )
-
-
 def _judged(counts: Counts) -> JudgedCounts:
     return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
 
@@ -263,8 +251,8 @@ def _heard(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
 
 
 def _plainly(counts: Counts) -> Counts:
-    """Return counts of verdicts without those that the judge abstains from."""
-    codes = slice(len(OUTCOMES))
+    """Return counts of compared models without verdicts that the judge abstains from."""
+    counts, codes = counts.of(counts.compared), slice(len(OUTCOMES))
     labelled, unlabelled = counts.labelled[..., codes], counts.unlabelled[..., codes]
     return replace(
         counts, labelled=labelled.astype(np.int64), unlabelled=unlabelled.astype(np.int64)

@@ -161,8 +161,7 @@ def read_estimates(
         stored = comparisons.count(cursor, plain)
         counts = stored.of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
-        said = counts if selection == plain else comparisons.count(cursor, selection)
-        judged, scored = _judged(counts), _judged(said.of(counts.models))
+        judged, scored = _judged(counts), _judged(_said(cursor, selection, counts))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         prompts = _prompts(cursor, selection, method, votes.models) if shared else {}
         estimates = _estimates(votes, scored, method, prompts, judge_alone=judge_alone)
@@ -173,8 +172,7 @@ def read_estimates(
                 estimates[source] = _on_prompts(cursor, selection, source, made)
             if modes is not None:
                 modes = modes_on_prompts(cursor, plain, modes, voted=voted)
-        use = judge_use(cursor, selection)
-        several = reworded(cursor, selection, compared=True)
+        use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return BoardEstimates(
         selection=selection,
@@ -192,6 +190,12 @@ def read_estimates(
         use=use,
         reworded=several,
     )
+
+
+def _said(cursor: comparisons.Cursor, selection: Selection, counts: Counts) -> Counts:
+    """Return the counts with verdicts as they are to be heard."""
+    heard = counts if selection == selection.plain else comparisons.count(cursor, selection)
+    return heard.of(counts.models)
 
 
 def _judged(counts: Counts) -> JudgedCounts:

@@ -9,8 +9,9 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
+from coupled_arena.analysis.audit.live import LiveAudits
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import AuditEstimates, LiveAudits, Truth
+from coupled_arena.analysis.audit.read import AuditEstimates, Truth
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.core.errors import ArenaError

@@ -1,0 +1,23 @@
+"""Audits that follow the store."""
+
+from __future__ import annotations
+
+from coupled_arena.analysis.audit.read import AuditEstimates, read_audit_estimates
+from coupled_arena.analysis.live import Kept
+from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
+
+
+class LiveAudits:
+    """Audits that are made again only when the store has changed; for any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: Kept[tuple[Selection, Ties], AuditEstimates] = Kept(store)
+
+    def get(self, selection: Selection, ties: Ties) -> AuditEstimates:
+        """Return what `read_audit_estimates` does; the same object until the store changes."""
+        return self._kept.get(
+            (selection, ties), lambda: read_audit_estimates(self._store, selection, ties)
+        )

@@ -17,6 +17,7 @@ from coupled_arena.views.papers.protocol_makers import (
     named_place,
     win_rates,
 )
+from coupled_arena.views.papers.sampling_makers import savings_by_sampling
 from coupled_arena.views.tables.table import BETWEEN
 
 _ONE, _THREE, _EIGHT = (f"Llama-3.{n}-Instruct" for n in ("2-1B", "2-3B", "1-8B"))
@@ -164,8 +165,14 @@ _TABLES = (
         "table-9", "Ranks and mean win-rates of Mistral under both protocols", _places(_MISTRAL)
     ),
 )
+_SWEEP = Item(
+    "savings-by-sampling",
+    "What coupling saves by temperature and top-p (ours: the paper has one temperature)",
+    Needs.SAMPLINGS,
+    savings_by_sampling,
+)
 COUPLED_GENERATION = Paper(
     "coupled-generation",
     "Evaluation of large language models via coupled token generation",
-    (*_FIGURES, *_TABLES),
+    (*_FIGURES, *_TABLES, _SWEEP),
 )

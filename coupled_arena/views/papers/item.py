@@ -20,6 +20,10 @@ class Needs(StrEnum):
         "scores of the same prompts under both protocols: a store that `benchmark --mode both` "
         "filled, or --scores"
     )
+    SAMPLINGS = (
+        "scores under both protocols at several temperatures or top-ps: a store that "
+        "`benchmark --temperature 0.3,0.7,1` filled"
+    )
     VOTES = "votes: a store, or --votes"
     PROTOCOL_VOTES = "votes or verdicts on coupled and on independent battles: a store"
     VERDICTS = "votes, and verdicts of a judge: a store, or --votes and --verdicts"

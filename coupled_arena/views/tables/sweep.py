@@ -72,14 +72,14 @@ def sweep_answer(found: Sweep) -> dict[str, Any]:
         "metric": found.metric,
         "prompts_left_out": found.left_out,
         "too_few": [_named(each) for each in found.too_few],
-        "warnings": _warnings(found),
+        "warnings": sweep_warnings(found),
     }
 
 
 def sweep_text(found: Sweep) -> str:
     """Return what coupling saves under each sampling for a terminal."""
     told = "Samples saved: the share that coupling makes needless for the same error."
-    return "\n".join([sweep_table(found).text(), told, *_warnings(found)])
+    return "\n".join([sweep_table(found).text(), told, *sweep_warnings(found)])
 
 
 def _varies(found: Sweep, name: str) -> bool:
@@ -90,7 +90,8 @@ def _named(drawn: Drawn) -> str:
     return f"temperature {drawn.temperature:g}, top-p {drawn.top_p:g}, {drawn.sampler}"
 
 
-def _warnings(found: Sweep) -> list[str]:
+def sweep_warnings(found: Sweep) -> list[str]:
+    """Return what a sweep leaves out."""
     warnings: list[str] = []
     if found.left_out:
         warnings.append(f"Left out, for they lack repetitions: {found.left_out:,} prompts.")

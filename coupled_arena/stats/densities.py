@@ -92,7 +92,8 @@ def density_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """Return where the density of two values together is drawn, and how high.
 
-    Nothing where it does not exist: all values of one are the same, or follow from the other's.
+    Nothing where it does not exist, or is too narrow to be drawn: all values of one are the same,
+    or follow from the other's.
 
     Parameters
     ----------
@@ -105,12 +106,14 @@ def joint_density_of(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArr
     density : ndarray of float64, shape (cells, cells)
         ``[b, a]``.
     """
-    try:
-        kernel = gaussian_kde(np.stack([a, b]))
-    except np.linalg.LinAlgError:
+    deviations = float(a.std(ddof=1)), float(b.std(ddof=1))
+    # Two prompts are always on a line, which rounding may hide from the kernel.
+    if not min(deviations) > 0 or np.linalg.matrix_rank(np.corrcoef(a, b)) < 2:
         return None
+    kernel = gaussian_kde(np.stack([a, b]))
     both = np.concatenate([a, b])
-    reach = _REACH * float(kernel.factor) * max(float(a.std(ddof=1)), float(b.std(ddof=1)))
+    reach = _REACH * float(kernel.factor) * max(deviations)
     axis = np.linspace(float(both.min()) - reach, float(both.max()) + reach, _CELLS)
     points = np.stack([np.tile(axis, _CELLS), np.repeat(axis, _CELLS)])
-    return axis, np.asarray(kernel(points)).reshape(_CELLS, _CELLS)
+    density = np.asarray(kernel(points)).reshape(_CELLS, _CELLS)
+    return (axis, density) if density.max() > 0 else None  # a ridge between the cells

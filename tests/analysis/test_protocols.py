@@ -159,3 +159,6 @@ def test_a_joint_density_is_scipys_where_it_exists():
     assert inside == pytest.approx(1, abs=0.02)
     assert joint_density_of(a, np.zeros(30)) is None
     assert joint_density_of(a, a) is None
+    # Two points are on a line, whatever rounding makes of their covariance.
+    for seed in range(20):
+        assert joint_density_of(*np.random.default_rng(seed).random((2, 2))) is None

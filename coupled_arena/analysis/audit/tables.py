@@ -36,9 +36,12 @@ def read_grades(path: Path) -> pd.DataFrame:
     Raises
     ------
     ScoreError
-        The file cannot be read.
+        The file cannot be read, or has no row.
     """
-    return read_frame(path, ScoreError)
+    frame = read_frame(path, ScoreError)
+    if frame.empty:
+        raise ScoreError(f"{path} has no row.")
+    return frame
 
 
 def table_judges(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -103,6 +106,8 @@ def table_estimates(
 
 def _one_judge(frame: pd.DataFrame, name: str, judge: str | None) -> str:
     known = table_judges(frame)
+    if not known:
+        raise ScoreError(f"{name} has no row.")
     if judge is None and len(known) == 1:
         return known[0]
     if judge is None:

@@ -32,6 +32,7 @@ from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, c
 TOLERANCES = (0.005, 0.01, 0.05)
 """Between which errors count as equal: the paper takes the second, and for some pairs another."""
 _ALPHA = 0.05
+_MOST = 40  # models, of which each pair is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,17 @@ def compare_subjects(source: PaperSource) -> Protocols:
 
 def _scores(source: PaperSource) -> tuple[StoredScores, SubjectScores | None]:
     """Return the scores, and the file they are from with its subjects."""
+    found, read = _read(source)
+    k = len(found.table.models)
+    if k > _MOST:
+        raise ScoreError(
+            f"{k} models make {k * (k - 1) // 2:,} pairs, three panels each: choose up to {_MOST} "
+            "with --models."
+        )
+    return found, read
+
+
+def _read(source: PaperSource) -> tuple[StoredScores, SubjectScores | None]:
     chosen = source.settings
     path = source.one_scores_file()
     if path is None:

@@ -143,9 +143,14 @@ def votes_worth(source: PaperSource) -> Made:
     """Return how many votes one vote is worth with each judge, at most, by model (figure 3)."""
     chosen = source.settings
     with source.store.cursor() as cursor:
-        judges = chosen.judges or comparisons.judges(cursor)
-    if not judges:
+        known = comparisons.judges(cursor)
+    if not known:
         raise ArenaError("No judge has a verdict here: give --verdicts NAME=FILE, or run `judge`.")
+    judges = chosen.judges or known
+    if silent := [judge for judge in judges if judge not in known]:
+        raise ArenaError(
+            f"{silent[0]} has no verdict on a battle here. Judges that have: {', '.join(known)}."
+        )
     alpha = chosen.alpha[0] if chosen.alpha else ALPHA
     audits: list[Audit] = []
     for place in source.track(range(len(judges))):

@@ -41,7 +41,7 @@ def _made(scores: RiskScores) -> Made:
     figures: dict[str, go.Figure] = {}
     for at, metric in enumerate(scores.metrics):
         samples = [values[:, at] for values in scores.oriented()]
-        if np.ptp(np.concatenate(samples)) == 0:
+        if not np.concatenate(samples).std() > 0:  # all the same, or too near for a number
             continue
         points, curves, width = densities(samples)
         rows[metric] = [

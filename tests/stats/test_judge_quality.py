@@ -91,8 +91,17 @@ def test_calibration_is_what_rows_say():
         error += each.n / 1000 * abs(predicted - observed)
     assert begin == 1000
     assert found.error == pytest.approx(error, abs=1e-12)
-    low, high = found.interval(found.briers, 0.05)
+    low, high = found.brier_interval(0.05)
     assert low < found.brier < high
+
+
+def test_one_comparison_a_prompt_gives_the_t_interval_of_its_score():
+    likely, said, _ = drawn(np.random.default_rng(9), 30)
+    found = calibration(likely, said, np.arange(30))
+    scores = ((likely - said) ** 2).sum(axis=1)
+    expected = stats.t.interval(0.95, 29, scores.mean(), stats.sem(scores))
+    assert found.brier_interval(0.05) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(calibration(likely[:1], said[:1], np.zeros(1, int)).brier_interval(0.05)).all()
 
 
 def test_equal_predictions_share_a_bin():
@@ -109,7 +118,7 @@ def test_equal_predictions_share_a_bin():
 def test_a_judge_that_is_too_sure_is_told_from_one_that_is_not():
     rng = np.random.default_rng(5)
     fair, sure = (calibration(*drawn(rng, 3_000, sharper)) for sharper in (1.0, 0.3))
-    assert fair.error < 0.03 < 0.08 < sure.interval(sure.errors, 0.05)[0]
+    assert fair.error < 0.03 < 0.08 < sure.error_interval(0.05)[0]
 
 
 def test_intervals_of_brier_scores_keep_their_promise():
@@ -121,6 +130,28 @@ def test_intervals_of_brier_scores_keep_their_promise():
         likely = rng.dirichlet(alpha, 200)
         pick = (rng.random((200, 1)) > likely.cumsum(1)[:, :2]).sum(1)
         found = calibration(likely, np.eye(3)[pick], np.arange(200))
-        low, high = found.interval(found.briers, 0.05)
+        low, high = found.brier_interval(0.05)
         held += low <= 1 - squares <= high
     assert held / runs == pytest.approx(0.95, abs=3 * binomial_error(0.95, runs))
+
+
+@pytest.mark.parametrize("sharper", [1.0, 0.5])
+@pytest.mark.parametrize("n", [20, 200])
+def test_intervals_of_calibration_errors_hold_at_least_as_often(sharper, n):
+    """Also of a judge without any error, whom chance alone gives one in every sample."""
+    true = 0.0 if sharper == 1 else calibration(*independent(7, 10_000, sharper)).error
+    runs, held = 150, 0
+    for run in range(runs):
+        found = calibration(*independent([8, run], n, sharper))
+        low, high = found.error_interval(0.05)
+        held += low <= true <= high
+    assert held / runs >= 0.95 - 3 * binomial_error(0.95, runs)
+
+
+def independent(seed, n, sharper):
+    """Return as `drawn` does, each comparison of a prompt of its own."""
+    rng = np.random.default_rng(seed)
+    likely = rng.dirichlet([1, 1, 0.5], n)
+    true = likely**sharper
+    pick = (rng.random((n, 1)) > (true / true.sum(1, keepdims=True)).cumsum(1)[:, :2]).sum(1)
+    return likely, np.eye(3)[pick], np.arange(n)

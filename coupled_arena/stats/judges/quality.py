@@ -6,8 +6,10 @@ the own one, less 1 where people do. Its standard error is that of a ratio of su
 .. math:: \frac{1}{n}\sqrt{\frac{G}{G - 1} \sum_g (d_g - \bar d\, n_g)^2},
 
 with Student's t of G - 1 degrees of freedom for G prompts. Calibration follows [1]_ for the
-expected error in bins, and [2]_ for the score; intervals are percentiles of a bootstrap over
-prompts.
+expected error in bins, and [2]_ for the score, whose interval is made likewise. Percentiles of a
+bootstrap would not hold for the error: chance alone makes it positive, and resampling adds to that.
+Its interval is the error give or take the sum of what all bins move by, which bounds by how much
+the sum of their distances can differ, at the quantile of that sum in a bootstrap over prompts.
 
 References
 ----------
@@ -66,10 +68,18 @@ def self_preference(
     mean = float(lead.sum() / total)
     half = float("nan")
     if groups > 1:
-        spread = float(((lead - mean * n) ** 2).sum()) * groups / (groups - 1)
-        half = float(critical_value(alpha, groups - 1)) * spread**0.5 / total
+        half = float(critical_value(alpha, groups - 1)) * _error(n, lead)
     shares = float(judge.sum() / total), float(people.sum() / total)
     return SelfPreference(models, total, groups, *shares, mean, mean - half, mean + half)
+
+
+def _error(n: IntArray, sums: IntArray | FloatArray) -> float:
+    """Return the standard error of a mean of n values in all, by their sums over prompts."""
+    groups, total = len(n), int(n.sum())
+    if groups < 2:
+        return float("nan")
+    spread = float(((sums - sums.sum() / total * n) ** 2).sum()) * groups / (groups - 1)
+    return spread**0.5 / total
 
 
 @dataclass(frozen=True)
@@ -94,8 +104,11 @@ class Calibration:
         Expected calibration error: mean distance of the bins. Chance alone makes it positive.
     brier : float
         Mean squared distance of the three probabilities from what was said: 0 to 2.
-    errors, briers : ndarray of float64, shape (resamples,)
-        Of resampled prompts, with these bins.
+    brier_error : float
+        Standard error of `brier`; NaN with one prompt alone.
+    moves : ndarray of float64, shape (resamples,)
+        Of resampled prompts, with these bins: by how much the differences of predicted and observed
+        change in all bins together.
     """
 
     comparisons: int
@@ -103,15 +116,22 @@ class Calibration:
     bins: tuple[CalibrationBin, ...]
     error: float
     brier: float
-    errors: FloatArray
-    briers: FloatArray
+    brier_error: float
+    moves: FloatArray
 
-    def interval(self, draws: FloatArray, alpha: float) -> tuple[float, float]:
-        """Return percentiles of resamples; NaN where there is one prompt alone."""
+    def error_interval(self, alpha: float) -> tuple[float, float]:
+        """Return bounds of `error`, which hold at least so often; NaN with one prompt alone."""
         if self.prompts < 2:
             return float("nan"), float("nan")
-        low, high = np.quantile(draws, [alpha / 2, 1 - alpha / 2])
-        return float(low), float(high)
+        reach = float(np.quantile(self.moves, 1 - alpha))
+        return max(self.error - reach, 0.0), min(self.error + reach, 1.0)
+
+    def brier_interval(self, alpha: float) -> tuple[float, float]:
+        """Return bounds of `brier`; NaN with one prompt alone."""
+        if self.prompts < 2:
+            return float("nan"), float("nan")
+        half = float(critical_value(alpha, self.prompts - 1)) * self.brier_error
+        return max(self.brier - half, 0.0), min(self.brier + half, 2.0)
 
 
 def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Calibration | None:
@@ -137,7 +157,7 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
     groups, group = np.unique(prompts, return_inverse=True)
     distance = ((likely - said) ** 2).sum(axis=1)
 
-    def measured(weights: FloatArray) -> tuple[FloatArray, float, float]:
+    def measured(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         each = np.repeat(weights, 2)
         sums = np.stack(
             [
@@ -145,12 +165,19 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
                 for values in (np.ones_like(predicted), predicted, happened)
             ]
         ).astype(np.float64, copy=False)
-        error = float(np.abs(sums[1] - sums[2]).sum() / sums[0].sum())
-        return sums, error, float(weights @ distance / weights.sum())
+        return sums, (sums[1] - sums[2]) / sums[0].sum()
 
-    sums, error, brier = measured(np.ones(len(likely)))
+    sums, apart = measured(np.ones(len(likely)))
     rng, even = np.random.default_rng(_SEED), np.full(len(groups), 1 / len(groups))
     drawn = rng.multinomial(len(groups), even, _RESAMPLES)
-    again = np.array([measured(times[group].astype(np.float64))[1:] for times in drawn])
+    again = np.array([measured(times[group].astype(np.float64))[1] for times in drawn])
     found = tuple(CalibrationBin(float(p / n), float(o / n), round(float(n))) for n, p, o in sums.T)
-    return Calibration(len(likely), len(groups), found, error, brier, *again.T)
+    return Calibration(
+        comparisons=len(likely),
+        prompts=len(groups),
+        bins=found,
+        error=float(np.abs(apart).sum()),
+        brier=float(distance.mean()),
+        brier_error=_error(np.bincount(group), np.bincount(group, distance)),
+        moves=np.abs(again - apart).sum(axis=1),
+    )

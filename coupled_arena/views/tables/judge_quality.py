@@ -15,8 +15,8 @@ def quality_answer(audit: Audit) -> dict[str, Any]:
     own = itself and itself.preference(audit.alpha)
     calibrated = None
     if found is not None:
-        error = found.interval(found.errors, audit.alpha)
-        brier = found.interval(found.briers, audit.alpha)
+        error = found.error_interval(audit.alpha)
+        brier = found.brier_interval(audit.alpha)
         calibrated = {
             "comparisons": found.comparisons,
             "prompts": found.prompts,
@@ -39,8 +39,8 @@ def quality_text(audit: Audit) -> list[str]:
             f"{own.difference:+.1%} ({own.low:+.1%} to {own.high:+.1%})"
         )
     if found is not None:
-        error = found.interval(found.errors, audit.alpha)
-        brier = found.interval(found.briers, audit.alpha)
+        error = found.error_interval(audit.alpha)
+        brier = found.brier_interval(audit.alpha)
         lines.append(
             f"calibration on {found.comparisons:,} comparisons: expected error {found.error:.3f} "
             f"({error[0]:.3f} to {error[1]:.3f}), Brier score {found.brier:.3f} "

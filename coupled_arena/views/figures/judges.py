@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.papers.judged_answers import JudgeRanking
-from coupled_arena.views.figures.theme import LINE, Head, finish, key, shortened, theme_for
+from coupled_arena.views.figures.theme import LINE, Head, finish, key, shortened, theme_for, wrapped
 from coupled_arena.views.tables.judges import Worth, judge_ranks
 from coupled_arena.views.tables.table import Table
 
@@ -20,7 +20,11 @@ _SIGNS = "●■◆▲✚✖★⬟"
 _SPREAD = 0.6  # of a tick's room, for the judges that share it
 _CEILING = 2.0
 _RANK = 30  # pixels
-_NAME = 190  # pixels beside the ranks
+_LINE = 36  # characters of a name beside a rank, on one line
+_LETTER = 7  # pixels
+_NUMBERS = 80  # of what stands beside a name
+_GAP = 6  # between names of two lines
+_PLOT = 260
 
 
 def worth_figure(table: Table[Worth], title: str, level: str) -> go.Figure:
@@ -142,7 +146,7 @@ def ranking_figure(ranking: JudgeRanking, title: str) -> go.Figure:
         colour = best if row.true_rank < row.judge_rank else worst
         colour = theme.faint if row.true_rank == row.judge_rank else colour
         traces.append(_line(left, right, colour))
-        name = shortened(row.model)
+        name = wrapped(row.model, _LINE)
         names += [
             _name(0, left, f"{name} {row.b:.1%}  <b>{row.true_rank}</b>"),
             _name(1, right, f"<b>{row.judge_rank}</b>  {row.judge_score:.1%} {name}"),
@@ -160,14 +164,17 @@ def ranking_figure(ranking: JudgeRanking, title: str) -> go.Figure:
         ),
         numbers=judge_ranks([ranking]),
     )
+    parts = [wrapped(row.model, _LINE).split("<br>") for row in ranking.models]
+    margin = _NUMBERS + _LETTER * max(len(line) for lines in parts for line in lines)
     layout = {
-        "width": 640,
+        "width": _PLOT + 2 * margin,
         "xaxis": {"visible": False, "range": [-0.04, 1.04]},
         "yaxis": {"visible": False, "range": [last + 0.5, 0.5]},
-        "margin": {"l": _NAME, "r": _NAME},
+        "margin": {"l": margin, "r": margin},
         "annotations": names,
     }
-    return finish(traces, theme, head, height=_RANK * last + LINE, layout=layout)
+    rank = max(_RANK, LINE * max(map(len, parts)) + _GAP)
+    return finish(traces, theme, head, height=rank * last + LINE, layout=layout)
 
 
 def _line(left: int, right: int, colour: str) -> dict[str, Any]:
@@ -195,6 +202,7 @@ def _name(x: int, y: int, text: str) -> dict[str, Any]:
         "y": y,
         "text": text,
         "xanchor": "left" if x else "right",
+        "align": "left" if x else "right",
         "xshift": 8 if x else -8,
         "showarrow": False,
         "font": {"size": 12},

@@ -214,11 +214,19 @@ def _errors(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tupl
         {
             "title": axis_title("Samples of each model", theme),
             "type": "log",
-            "dtick": "D2" if sizes[-1] < 100 * sizes[0] else 1,
+            **_ticks(sizes[0], sizes[-1]),
         },
         {"title": axis_title("Absolute error", theme), "rangemode": "tozero"},
     )
     return traces, axes
+
+
+def _ticks(low: int, high: int) -> dict[str, Any]:
+    """Return numbers in full: plotly's own between powers of ten are single digits."""
+    steps = (1, 2, 5) if high < 100 * low else (1,)
+    ticks = [step * 10**power for power in range(len(str(high))) for step in steps]
+    there = [tick for tick in ticks if low <= tick <= high]
+    return {"tickvals": there, "ticktext": [f"{tick:,}" for tick in there]}
 
 
 def _notes(panel: PairPanels, top: float, theme: Theme) -> list[dict[str, Any]]:

@@ -165,6 +165,6 @@ def shortened(name: str, most: int = _LONGEST_NAME) -> str:
     return escape(straight(name), quote=False)  # plotly shows &quot; as it stands
 
 
-def wrapped(name: str) -> str:
-    """Break a name into lines."""
-    return "<br>".join(escape(line, quote=False) for line in wrap(straight(name), _NAME_LINE))
+def wrapped(name: str, most: int = _NAME_LINE) -> str:
+    """Break a name into lines of so many characters at most."""
+    return "<br>".join(escape(line, quote=False) for line in wrap(straight(name), most))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import combinations
 
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
@@ -26,6 +27,7 @@ from coupled_arena.views.figures.theme import Theme, key, shortened, theme_for
 
 _SIGN = "\N{BLACK CIRCLE}"
 _HEIGHT, _ASIDE = 480, 8  # pixels
+_NAME = 0.3, 0.06  # of what is drawn, for a name: width and height
 
 
 class Agreement(StrEnum):
@@ -50,11 +52,11 @@ def trade_off_figure(
 ) -> go.Figure:
     """Draw size against agreement, a line over alpha for each ranking (figures 1, 6, 7)."""
     lines = ranked(results, votes, (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR))
-    several = len(by_judge(results)) > 1
-    figure = go.Figure([_line(one, agreement, named=not several) for one in lines])
+    named = len(by_judge(results)) == 1 and _have_room(lines, agreement)
+    figure = go.Figure([_line(one, agreement, named=named) for one in lines])
     result = any_of(results)
     some = _("{votes} of {total} votes").format(votes=votes, total=result.plan.total)
-    marks = key_of(_SIGN, lines) if several else ()
+    marks = () if named else key_of(_SIGN, lines)
     return _trade_off(figure, f"{some}; {_dots(result)}", agreement, theme_for(dark), marks)
 
 
@@ -88,6 +90,17 @@ def votes_figure(
 
 def _by_five(entries: list[tuple[object, str]]) -> list[list[tuple[object, str]]]:
     return [entries[i : i + 5] for i in range(0, len(entries), 5)]
+
+
+def _have_room(lines: Sequence[Ranked], agreement: Agreement) -> bool:
+    """Return whether names at the first points would not lie on each other."""
+    points = [(getattr(each, agreement), each.size) for one in lines for each in one.qualities]
+    width, height = (max(values) - min(values) for values in zip(*points, strict=True))
+    first = [(getattr(one.qualities[0], agreement), one.qualities[0].size) for one in lines]
+    return all(
+        abs(x - other_x) > _NAME[0] * width or abs(y - other_y) > _NAME[1] * height
+        for (x, y), (other_x, other_y) in combinations(first, 2)
+    )
 
 
 def _line(one: Ranked, agreement: Agreement, *, named: bool) -> go.Scatter:

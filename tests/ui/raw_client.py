@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 View = dict[str, Any]  # of a round, as the page gets it
 COOKIE = "coupled_arena_visitor"
-_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # else each client reads all certificates
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # else each client reads all certificates: 0.04 s
 
 
 class Visitor:
@@ -35,7 +35,7 @@ class Visitor:
 
     def __init__(self, url: str, *, cookies: bool = True, session: str | None = None) -> None:
         jar = CookieJar(None if cookies else DefaultCookiePolicy(allowed_domains=[]))
-        self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=_NO_TLS)
+        self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=NO_TLS)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
         self.posted = 0  # questions, stops and looks

@@ -27,6 +27,7 @@ from coupled_arena.store.transfer import snapshot_thread
 from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, catalog_of, save_small_models
+from tests.ui.raw_client import NO_TLS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _FORKS = multiprocessing.get_context("forkserver")
@@ -158,7 +159,7 @@ def answers(url: str) -> bool:
     at = urlsplit(url)
     try:
         socket.create_connection((at.hostname or "", at.port or 80)).close()
-        return httpx.get(url).status_code == 200
+        return httpx.get(url, verify=NO_TLS).status_code == 200
     except (OSError, httpx.TransportError):
         return False
 

@@ -28,7 +28,7 @@ from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
-from tests.ui.raw_client import Visitor, differ, speak
+from tests.ui.raw_client import NO_TLS, Visitor, differ, speak
 from tests.ui.server import EQUAL_MODELS, read, serving
 
 RED, GREEN, BLUE = NAMES
@@ -246,7 +246,7 @@ def decoder(served):
 
 
 def health(served):
-    answer = httpx.get(f"{served.url}/healthz")
+    answer = httpx.get(f"{served.url}/healthz", verify=NO_TLS)
     return answer.status_code, answer.json()["ailing"]
 
 

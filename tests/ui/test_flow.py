@@ -9,7 +9,7 @@ from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from tests.ui import voting_app
 from tests.ui.hostile_app import HOSTILE
-from tests.ui.raw_client import Visitor, differ
+from tests.ui.raw_client import NO_TLS, Visitor, differ
 from tests.ui.server import serving_page
 from tests.ui.test_meant_votes import DOUBLE, Voter, stop
 
@@ -35,7 +35,7 @@ def voter(url, visit):
 
 
 def rationales(url, table="rationales"):
-    return httpx.get(f"{url}/rationales").json()[table]
+    return httpx.get(f"{url}/rationales", verify=NO_TLS).json()[table]
 
 
 def saved(page):
@@ -237,7 +237,7 @@ def test_reasons_from_outside_are_refused_in_one_line(url):
     output = owner.call(owner.dependency("vote", "round"), [None], {"ranks": [1, 2]})
     vote = output["data"][0]["recorded"]["vote"]
     assert view["turns"]
-    before = httpx.get(f"{url}/rationales").json()
+    before = httpx.get(f"{url}/rationales", verify=NO_TLS).json()
     handler = owner.dependency("explain", "round")
     refusals = [
         (thief, {"vote": vote, "criteria": ["style"]}, "no vote of yours"),
@@ -253,6 +253,6 @@ def test_reasons_from_outside_are_refused_in_one_line(url):
         assert reason in error
         assert len(error) < 200
         assert "\n" not in error
-    assert httpx.get(f"{url}/rationales").json() == before
+    assert httpx.get(f"{url}/rationales", verify=NO_TLS).json() == before
     taken = owner.call(handler, [None], {"vote": vote, "criteria": ["style"]})["data"][0]
     assert taken["reasons"] == {"criteria": ["style"], "comment": ""}

@@ -9,7 +9,7 @@ import httpx
 
 from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import until
-from tests.ui.raw_client import Visitor, differ, speak
+from tests.ui.raw_client import NO_TLS, Visitor, differ, speak
 from tests.ui.server import EQUAL_MODELS, Served, read, serving
 
 CONFIG = f"""
@@ -23,7 +23,7 @@ max_new_tokens = 400
 
 
 def health(served):
-    answer = httpx.get(f"{served.url}/healthz")
+    answer = httpx.get(f"{served.url}/healthz", verify=NO_TLS)
     return answer.status_code, answer.json()["ailing"]
 
 

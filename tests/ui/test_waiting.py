@@ -12,6 +12,7 @@ import pytest
 
 from tests.patience import until
 from tests.small_models import NAMES, catalog_of
+from tests.ui.raw_client import NO_TLS
 from tests.ui.server import Served
 
 SLOW = """
@@ -45,7 +46,7 @@ def status(served):
     """Return what the app says of its health, None as long as it does not listen."""
     assert served.process.exitcode is None, served.stderr.read_text()
     try:
-        return httpx.get(f"{served.url}/healthz", timeout=60)
+        return httpx.get(f"{served.url}/healthz", timeout=60, verify=NO_TLS)
     except httpx.ConnectError:
         return None
 

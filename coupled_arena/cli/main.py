@@ -6,7 +6,8 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -90,13 +91,19 @@ def serve(
     launch(settings, annotate=annotate)
 
 
+@cache
+def _command() -> Any:
+    """Return the tree of all commands, which takes a moment to build."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 a clear one-line error, 2 wrong usage."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("coupled_arena").setLevel(logging.INFO)
     try:
         with termination_as_interrupt():
-            app(args=arguments, prog_name="coupled-arena")
+            _command()(args=arguments, prog_name="coupled-arena")
     except ArenaError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(1)

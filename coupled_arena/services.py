@@ -32,6 +32,7 @@ from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_pa
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.live import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
+    from coupled_arena.analysis.style.read import LiveStyle
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
     from coupled_arena.battles.judged import JudgedRounds
@@ -54,6 +55,7 @@ class Services:
     arena: Arena | Annotation
     estimates: LiveEstimates
     audits: LiveAudits
+    styles: LiveStyle
     live_judge: LiveJudge | None
     asked_judge: JudgeOnRequest | None
     judged: JudgedRounds | None
@@ -83,6 +85,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
     """
     from coupled_arena.analysis.audit.live import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
+    from coupled_arena.analysis.style.read import LiveStyle
 
     annotators = Annotators(annotators_path(settings.db))
     # Before the models, which take a while to load. A client belongs to one thread.
@@ -92,7 +95,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         _backup(settings.backup, store) as backup,
         _annotation(settings, store) if annotate else _arena(settings, store) as arena,
     ):
-        boards = LiveEstimates(store), LiveAudits(store)
+        boards = LiveEstimates(store), LiveAudits(store), LiveStyle(store)
         with (
             _live_judge(judge, settings.judge, store) as live,
             _asked_judge(other, settings.judge) as asked,

@@ -48,6 +48,7 @@ def audit(
     judge_score: Literal["verdict", "probability"] = "verdict",
     flips: Literal["tie", "abstain"] = "tie",
     own: Sequence[str] | None = None,
+    control: Literal["none", "length", "style"] = "none",
 ) -> Result[Audit]:
     """Say what a judge's verdicts are worth beside people's votes, model by model.
 
@@ -80,11 +81,15 @@ def audit(
         agreement has verdicts, without those that abstain.
     own : sequence of str, optional
         The models that the judge is itself, for its self-preference; by default those of its name.
+    control : {"none", "length", "style"}
+        Say besides what the length of replies, or their length and Markdown, do to the judge and
+        to people, and what bias and agreement are left with it held fixed.
 
     Returns
     -------
     Result
-        Tables: "models" and "differences", and "soft" where the judge told probabilities.
+        Tables: "models" and "differences", and "soft" where the judge told probabilities; with
+        `control` "style_traits" and "style_models".
 
     Raises
     ------
@@ -96,12 +101,15 @@ def audit(
     from coupled_arena.analysis.audit.read import Truth
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.analysis.audit.tables import table_estimates
+    from coupled_arena.core.style import Control
     from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.tables import audit as tables
+    from coupled_arena.views.tables.judge_style import judge_style_models, judge_style_traits
     from coupled_arena.views.tables.soft import audit_soft
 
     counted, against = one_of(Ties, "ties", ties), one_of(Truth, "truth", truth)
-    choice = AuditChoice(counted, against, metric, key_from, majority, check_names(own))
+    held = one_of(Control, "control", control)
+    choice = AuditChoice(counted, against, metric, key_from, majority, check_names(own), held)
     heard = {"judge_score": judge_score, "flips": flips}
     wanted = selection_of(mode, judge, models, category, language, **heard)
     of_store = wanted.mode or wanted.language or wanted != wanted.plain
@@ -122,9 +130,13 @@ def audit(
         "majority": majority,
         **heard,
         "own": estimates.own.models if estimates.own else None,
+        "control": control,
         "alpha": alpha,
     }
     frames = {"models": tables.audit_models(found), "differences": tables.audit_differences(found)}
+    if found.style:
+        frames["style_traits"] = judge_style_traits(found.style)
+        frames["style_models"] = judge_style_models(found.style)
     if found.soft:
         frames["soft"] = audit_soft(found)
     return Result(f"Audit of {found.judge}", found, shown, frames, tables.audit_answer(found))

@@ -78,7 +78,7 @@ def _drawers(
 
 def _of_board(board: Leaderboard) -> dict[str, Callable[..., go.Figure]]:
     from coupled_arena.analysis.leaderboard.read import BoardSource
-    from coupled_arena.views.figures import matrices, modes, rows
+    from coupled_arena.views.figures import matrices, modes, rows, style
 
     if board.estimate is None:
         return {}
@@ -92,6 +92,8 @@ def _of_board(board: Leaderboard) -> dict[str, Callable[..., go.Figure]]:
     if board.estimates.modes:
         drawers["modes"] = lambda dark: modes.mode_figure(board, dark=dark)
         drawers["mode_pairs"] = lambda dark: matrices.mode_pairs_figure(board, dark=dark)
+    if (held := board.style) and held.effects:
+        drawers["style"] = lambda dark: style.style_figure(held, dark=dark)
     return drawers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from coupled_arena.api.checks import (
     check_frame,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coupled_arena.api.stores import ArenaStore
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
+    from coupled_arena.views.tables.table import Table
 
 
 def leaderboard(
@@ -47,6 +48,7 @@ def leaderboard(
     voter: str | None = None,
     judge_score: Literal["verdict", "probability"] = "verdict",
     flips: Literal["tie", "abstain"] = "tie",
+    control: Literal["none", "length", "style"] = "none",
     bradley_terry: bool = False,
 ) -> Result[Leaderboard]:
     """Rank models by stored votes, a judge's verdicts, or both together.
@@ -75,6 +77,9 @@ def leaderboard(
         each model, the mean of both orders.
     flips : {"tie", "abstain"}
         Whether a judge that does not say the same in both orders says "tie", or nothing.
+    control : {"none", "length", "style"}
+        Add Bradley-Terry scores with the length of replies held fixed, or with their length and
+        Markdown, by people's votes (of source "judge": by its verdicts).
     bradley_terry : bool
         Add Bradley-Terry scores.
 
@@ -82,7 +87,8 @@ def leaderboard(
     -------
     Result
         Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
-        "bradley_terry" where it was asked for.
+        "bradley_terry" where it was asked for; with `control` "style" and "style_effects", and the
+        figure "style" for `plot`.
 
     Raises
     ------
@@ -90,7 +96,7 @@ def leaderboard(
         The store cannot be read, does not know a name, or a setting is out of range.
     """
     settings = BoardSettings(
-        source, alpha, cutoff, sets, ties, covariance, weighting, bradley_terry
+        source, alpha, cutoff, sets, ties, covariance, weighting, bradley_terry, control
     )
     heard = {"judge_score": judge_score, "flips": flips}
     selection = selection_of(mode, judge, models, category, language, **heard)
@@ -194,6 +200,7 @@ class BoardSettings:
     covariance: str
     weighting: str
     bradley_terry: bool
+    control: str = "none"
 
     def __post_init__(self) -> None:
         check_level(self.alpha)
@@ -202,11 +209,12 @@ class BoardSettings:
         """Return the leaderboard of a selection, with its tables."""
         from coupled_arena.analysis.leaderboard.read import BoardSource, Method
         from coupled_arena.analysis.leaderboard.result import read_leaderboard
+        from coupled_arena.core.style import Control
         from coupled_arena.stats.ranking.estimates import Covariance
         from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
         from coupled_arena.stats.ranking.strata import Weighting
         from coupled_arena.stats.tie_scores import TieScore
-        from coupled_arena.views.tables import bradley_terry, modes
+        from coupled_arena.views.tables import bradley_terry
         from coupled_arena.views.tables import leaderboard as tables
 
         method = Method(
@@ -222,18 +230,16 @@ class BoardSettings:
             alpha=self.alpha,
             cutoff=one_of(Cutoff, "cutoff", self.cutoff),
             scope=one_of(Scope, "sets", self.sets),
+            control=one_of(Control, "control", self.control),
         )
         scores = bradley_terry.scores(board) if self.bradley_terry else None
-        found = {"models": tables.standings(board), "pairs": tables.head_to_head(board)}
-        if board.estimates.modes:
-            found["modes"] = modes.mode_models(board.estimates.modes)
-            found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
+        found = _tables(board)
         if scores:
             found["bradley_terry"] = bradley_terry.bradley_terry_table(scores)
         answer = tables.board_answer(board, scores)
         # What was used: with few votes it may be another weighting than was asked for.
         used = ["alpha", "cutoff", "sets", "ties", "covariance", "weighting"]
-        used += ["judge_score", "flips"]
+        used += ["judge_score", "flips", "control"]
         settings = {
             "source": answer["source"],
             **selected(selection),
@@ -242,3 +248,19 @@ class BoardSettings:
             "bradley_terry": self.bradley_terry,
         }
         return Result("Leaderboard", board, settings, found, answer)
+
+
+def _tables(board: Leaderboard) -> dict[str, Table[Any]]:
+    from coupled_arena.views.tables import leaderboard, modes, style
+
+    found: dict[str, Table[Any]] = {
+        "models": leaderboard.standings(board),
+        "pairs": leaderboard.head_to_head(board),
+    }
+    if board.estimates.modes:
+        found["modes"] = modes.mode_models(board.estimates.modes)
+        found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
+    if board.style:
+        found["style"] = style.style_models(board.style)
+        found["style_effects"] = style.style_effects(board.style)
+    return found

@@ -11,6 +11,7 @@ import typer
 
 from coupled_arena.cli.shared import (
     Config,
+    Controls,
     Db,
     FlipsOption,
     Json,
@@ -69,6 +70,7 @@ def audit(
     ] = None,
     judge_score: JudgeScores = "verdict",
     flips: FlipsOption = "tie",
+    control: Controls = "none",
     own: Annotated[
         str | None, typer.Option(help="Models that the judge is itself.  [default: by its name]")
     ] = None,
@@ -93,7 +95,7 @@ def audit(
                 **{"--ties": ties != "loss", "--majority": majority},
                 **{"--truth": truth != "votes", "--metric": metric, "--key-from": key_from},
                 **{"--judge-score": judge_score != "verdict", "--flips": flips != "tie"},
-                "--own": own,
+                **{"--own": own, "--control": control != "none"},
             }
         )
         estimates = _of_table(table, judge, models, category)
@@ -108,7 +110,7 @@ def audit(
             {
                 **{"ties": ties, "truth": truth, "metric": metric},
                 **{"key_from": key_from, "majority": majority},
-                "own": listed(own) if own else None,
+                **{"own": listed(own) if own else None, "control": control},
             },
         )
     report = audited(estimates, alpha)
@@ -132,9 +134,14 @@ def _of_table(
 def _of_store(settings: Settings, selection: Selection, asked: Mapping[str, Any]) -> AuditEstimates:
     from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
     from coupled_arena.analysis.audit.read import Truth
+    from coupled_arena.core.style import Control
     from coupled_arena.stats.judges.model_counts import Ties
 
-    kinds = {"ties": Ties(asked["ties"]), "truth": Truth(asked["truth"])}
+    kinds = {
+        "ties": Ties(asked["ties"]),
+        "truth": Truth(asked["truth"]),
+        "control": Control(asked["control"]),
+    }
     with reading(settings) as store:
         return read_chosen(store, selection, AuditChoice(**{**asked, **kinds}), only_judge)
 

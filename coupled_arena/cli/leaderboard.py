@@ -8,6 +8,7 @@ import typer
 
 from coupled_arena.cli.shared import (
     Config,
+    Controls,
     Covariances,
     Cutoffs,
     Db,
@@ -57,6 +58,7 @@ def leaderboard(
     category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
     language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
     voter: Voter = None,
+    control: Controls = "none",
     bradley_terry: Annotated[
         bool, typer.Option("--bradley-terry", help="Add Bradley-Terry scores.")
     ] = False,
@@ -70,6 +72,7 @@ def leaderboard(
     from coupled_arena.analysis.leaderboard.read import BoardSource, Method
     from coupled_arena.analysis.leaderboard.result import read_leaderboard
     from coupled_arena.core.records import Mode
+    from coupled_arena.core.style import Control
     from coupled_arena.core.verdicts import Flips, JudgeScore
     from coupled_arena.stats.ranking.estimates import Covariance
     from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
@@ -101,6 +104,7 @@ def leaderboard(
             alpha=alpha,
             cutoff=Cutoff(cutoff),
             scope=Scope(sets),
+            control=Control(control),
         )
     found = scores(board) if bradley_terry else None
     show(board_answer(board, found), as_json, lambda: board_text(board, found))

@@ -35,6 +35,11 @@ FlipsOption = Annotated[
     typer.Option(help="What a judge says that does not say the same in both orders."),
 ]
 TieScores = Literal["loss", "half"]
+ControlNames = Literal["none", "length", "style"]
+Controls = Annotated[
+    ControlNames,
+    typer.Option(help="Hold the length of replies fixed, or their Markdown too."),
+]
 Scopes = Literal["joint", "marginal"]
 
 

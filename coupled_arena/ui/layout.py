@@ -52,7 +52,7 @@ def build(services: Services) -> Page:
             with gr.Tab(_("Battle"), id="battle"):
                 _build_battle_tab(services, page, again)
             with gr.Tab(_("Leaderboard"), id="leaderboard"):
-                board = LeaderboardTab(services.store, services.estimates)
+                board = LeaderboardTab(services.store, services.estimates, services.styles)
                 board.build()
             with gr.Tab(_("Audit"), id="audit"):
                 audit = AuditTab(services.store, services.audits, services.estimates)

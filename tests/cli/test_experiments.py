@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from coupled_arena.cli import shared as cli_shared
+from coupled_arena.core.style import Control
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
@@ -317,8 +318,8 @@ def test_ctrl_c_reports_what_is_finished():
 def test_the_choices_of_the_command_line_are_those_of_the_statistics():
     choices = (
         *(cli_shared.Weightings, cli_shared.Covariances, cli_shared.Cutoffs),
-        *(cli_shared.Scopes, cli_shared.TieScores),
+        *(cli_shared.Scopes, cli_shared.TieScores, cli_shared.ControlNames),
     )
-    kinds = (Weighting, Covariance, Cutoff, Scope, TieScore)
+    kinds = (Weighting, Covariance, Cutoff, Scope, TieScore, Control)
     for literal, kind in zip(choices, kinds, strict=True):
         assert get_args(literal) == tuple(each.value for each in kind)

@@ -36,11 +36,13 @@ from coupled_arena.views.tables import (
     coupling,
     experiments,
     flat,
+    judge_style,
     leaderboard,
     modes,
     parting,
     risk,
     soft,
+    style,
 )
 from coupled_arena.views.tables import judges as judge_tables
 from coupled_arena.views.tables.parting import parting_answer
@@ -51,7 +53,11 @@ from tests.dictionary import RESULTS
 from tests.store.conftest import make_vote
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"
-MADE_FOR_THE_PROGRAM = {"battle_pairs", "comparison_rows"}  # views that the page only mentions
+MADE_FOR_THE_PROGRAM = {
+    "battle_pairs",
+    "comparison_rows",
+    "reply_style_rows",
+}  # views that the page only mentions
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -153,7 +159,7 @@ def test_columns_of_results():
 
 def test_no_list_of_columns_is_forgotten():
     of_analyses = (audit, battles, coupling, experiments, flat, judge_tables, leaderboard)
-    modules = (*of_analyses, modes, parting, risk, soft)
+    modules = (*of_analyses, judge_style, modes, parting, risk, soft, style)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")
@@ -201,8 +207,8 @@ def answer(call):
 
 
 COMMANDS = {
-    "leaderboard": ["--judge", "ann", "--bradley-terry"],
-    "audit": ["--judge", "ann", "--own", "able"],
+    "leaderboard": ["--judge", "ann", "--bradley-terry", "--control", "style"],
+    "audit": ["--judge", "ann", "--own", "able", "--control", "length"],
     "agreement": [],
     "annotators add": ["Ann"],
     "battles": ["?tab=battles&source=people", "--limit", "2"],

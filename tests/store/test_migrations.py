@@ -36,9 +36,9 @@ def test_an_empty_database_gets_every_table():
     assert names(connection) == {
         *("schema_version", "battles", "turns", "replies", "votes", "reveals", "verdicts"),
         *("models", "judges", "prompts", "comparisons", "metrics", "scores", "grades"),
-        *("same_words", "pending_votes", "rationales", "pending_rationales"),
+        *("same_words", "reply_styles", "pending_votes", "rationales", "pending_rationales"),
         *("current_votes", "battle_pairs", "judgements", "prompt_keys", "comparison_rows"),
-        *("benchmark_answers", "current_rationales"),
+        *("benchmark_answers", "current_rationales", "reply_style_rows"),
         *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
         *("grade_seq", "rationale_seq"),
     }

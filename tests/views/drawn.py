@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 from markupsafe import Markup
 
 import coupled_arena as ca
+from coupled_arena.analysis.style.result import read_style_board
 from coupled_arena.api.figures import _drawers
 from coupled_arena.battles.parting import Option, Parting, Reason
+from coupled_arena.core.style import Control
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.tabs.experiments import _figures
+from coupled_arena.views.figures.style import style_figure
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
 from coupled_arena.views.tables.leaderboard import pair_table
 from coupled_arena.views.tables.parting import parting_view
 from coupled_arena.views.tables.risk import risk_models
+from coupled_arena.views.tables.style import style_effects, style_models
+from tests.analysis.styled import TERSE, fill_styled
 from tests.stats.test_resampling import judged
 from tests.views import rubbish
 
@@ -33,6 +41,14 @@ def results(path):
         "coupling": ca.coupling(store),
         "risk": ca.risk(store, bootstraps=50),
     }
+
+
+@cache
+def style():
+    """Return what style does to votes, on a store of its own: replies have texts there."""
+    with Store.in_memory() as store:
+        fill_styled(store, TERSE, 150, markdown=True)
+        return read_style_board(store, Selection(), Control.STYLE)
 
 
 def experiment():
@@ -58,6 +74,7 @@ def figures(found, experiment):
         for name, result in found.items()
         for figure, draw in _drawers(result, None, None).items()
     }
+    drawn["style"] = json.loads(style_figure(style(), dark=False).to_json())
     for at, figure in enumerate(_figures(experiment, dark=False)[1::2]):
         drawn[f"experiment: {at}"] = json.loads(figure.plot)
     return drawn
@@ -70,6 +87,7 @@ def tables(found):
     partings = [parting_view(reason(coupled)) for coupled in (True, False)]
     return {
         "board": found["judged board"]._table(None).html(),
+        "style": Markup().join(made(style()).html() for made in (style_models, style_effects)),
         "audit": audit_models(found["audit"].analysis).html(),
         "differences": audit_differences(found["audit"].analysis).html(),
         "coupling": with_battles(pairs, {}).html(),

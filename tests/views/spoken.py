@@ -16,10 +16,19 @@ from coupled_arena.analysis.leaderboard.read import BoardSource, Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.analysis.style.result import (
+    ControlledModel,
+    Score,
+    Share,
+    StyleBoard,
+    TraitEffect,
+)
+from coupled_arena.analysis.style.rows import Obstacle, ObstructedError, Prepared
 from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
+from coupled_arena.core.style import Trait
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -38,6 +47,7 @@ from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_use import JudgeUse
+from coupled_arena.store.queries.styled_rows import StyledRows
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings
 from coupled_arena.views.words.audit import audit_findings, audit_verdict
@@ -55,6 +65,7 @@ from coupled_arena.views.words.parting import parting_words
 from coupled_arena.views.words.plan import plan_findings
 from coupled_arena.views.words.replay import replay_words
 from coupled_arena.views.words.risk import risk_findings, risk_verdict, risk_warnings
+from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_verdict
 from tests.views.test_verdicts import board_of, duels
 
@@ -71,6 +82,7 @@ def spoken(found):
         "board": _boards(),
         "warnings": _estimates(),
         "modes": _modes(),
+        "style": _styles(),
         "judge": _judged_boards(found["judged board"].analysis),
         "audit": _audits(found["audit"].analysis),
         "graded": _audits(found["graded"].analysis),
@@ -207,6 +219,35 @@ def _modes():
             )
             estimates = SimpleNamespace(modes=modes)
             yield mode_words(SimpleNamespace(estimates=estimates, alpha=0.05))
+
+
+def _styles():
+    """Yield what is said of style: every trait, clear or not, and all that may be in the way."""
+    clear, luck = Share(0.7, 0.6, 0.8), Share(0.5, 0.4, 0.6)
+    held = Score(*(0.0,) * 4, 1, 1, 1, *(0.0,) * 4)
+    nothing = np.zeros(0)
+    for moved, prompts, without in ((0, 1, 0), (1, 2, 1), (2, 2, 2), (6, 500, 1200)):
+        styled = StyledRows(
+            *(COLOURS, nothing, nothing, np.arange(prompts), nothing, nothing, nothing, without)
+        )
+        empty = Prepared(styled, tuple(Trait), (), *(nothing,) * 3)
+        prepared = replace(
+            empty, styled=replace(styled, first=np.arange(prompts)), constant=tuple(Trait)[:2]
+        )
+        for share in (clear, luck):
+            effects = tuple(
+                TraitEffect(trait, *(0.0,) * 4, share, share, None, 1.0, 1.0) for trait in Trait
+            )
+            rows = tuple(
+                ControlledModel(name, held, replace(held, rank=1 + (at < moved)))
+                for at, name in enumerate(COLOURS)
+            )
+            yield from style_words(StyleBoard(None, 0.05, rows, effects))
+        for found in (None, *map(ObstructedError, Obstacle)):
+            named = found and ObstructedError(found.obstacle, tuple(Trait))
+            for each in (empty, prepared):
+                estimates = SimpleNamespace(obstructed=named, prepared=each, models=COLOURS)
+                yield from style_warnings(SimpleNamespace(estimates=estimates))
 
 
 def _judged_boards(board):

@@ -9,7 +9,9 @@ from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_e
 from coupled_arena.analysis.audit.keys import read_key_estimates
 from coupled_arena.analysis.audit.majority import majority_store
 from coupled_arena.analysis.audit.read import AuditEstimates, Truth, read_audit_estimates
+from coupled_arena.analysis.style.judge import read_judge_style
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.style import Control
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -32,6 +34,8 @@ class AuditChoice:
         Whether most of several voters on the same two answers count as one.
     own : tuple of str or None
         The models that the judge is itself; None: those of its name. Of votes alone.
+    control : Control
+        What of the replies' style to hold fixed besides. Of single votes alone.
     """
 
     ties: Ties = Ties.LOSS
@@ -40,6 +44,7 @@ class AuditChoice:
     key_from: str | None = None
     majority: bool = False
     own: tuple[str, ...] | None = None
+    control: Control = Control.NONE
 
     @property
     def graded(self) -> bool:
@@ -71,6 +76,10 @@ def read_chosen(
         )
     if choice.graded and choice.own is not None:
         raise ArenaError("own is about votes: leave it out where single answers are graded.")
+    if choice.control is not Control.NONE and (choice.graded or choice.majority):
+        raise ArenaError(
+            "control is about single votes: leave it out with grades and the majority of voters."
+        )
     if choice.graded and (choice.ties is Ties.DROP or choice.majority):
         said = "ties" if choice.ties is Ties.DROP else "majority"
         raise ArenaError(f"{said} is about votes: leave it out where single answers are graded.")
@@ -83,6 +92,9 @@ def read_chosen(
         return read_benchmark_estimates(store, replace(selection, judge=judge), choice.metric)
     selection = replace(selection, judge=selection.judge or only_judge(store))
     if not choice.majority:
-        return read_audit_estimates(store, selection, choice.ties, choice.own)
+        estimates = read_audit_estimates(store, selection, choice.ties, choice.own)
+        if choice.control is Control.NONE:
+            return estimates
+        return replace(estimates, style=read_judge_style(store, selection, choice.control))
     with majority_store(store, selection) as (merged, of_majority):
         return read_audit_estimates(merged, of_majority, choice.ties, choice.own)

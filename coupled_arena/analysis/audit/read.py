@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.influence_cells import stacked
+from coupled_arena.analysis.style.judge import JudgeStyleEstimates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.verdicts import JudgeScore
@@ -84,10 +85,8 @@ class AuditEstimates:
         Of the judge's bias and of artanh ρ.
     silent : tuple of str
         Models with votes that the judge has said nothing of.
-    orders : Orders
-    lengths : Lengths
-    use : JudgeUse
-        How the judge is heard.
+    orders, lengths, style, use
+        What sways the judge, `style` where that is to be held fixed; how the judge is heard.
     own : OwnCounts or None
         Of the models that the judge is itself; None where it is none of them.
     calibration : Calibration or None
@@ -123,6 +122,7 @@ class AuditEstimates:
     own: OwnCounts | None = None
     calibration: Calibration | None = None
     reworded: int = 0
+    style: JudgeStyleEstimates | None = None
 
     @property
     def truth(self) -> Truth:
@@ -171,8 +171,7 @@ def read_audit_estimates(
         variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
         if judged.models and clusters.clusters_overlap(cursor):
             means, variances = _on_prompts(cursor, selection, means, bias_and_rho)
-        orders = judge_biases.orders(cursor, selection)
-        lengths = judge_biases.lengths(cursor, selection)
+        sways = judge_biases.orders(cursor, selection), judge_biases.lengths(cursor, selection)
         use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
         likely = judge_quality.probabilities(cursor, selection)
         several = reworded(cursor, selection, compared=True)
@@ -190,8 +189,8 @@ def read_audit_estimates(
         bias_variance=variances[0],
         rho_variance=variances[1],
         silent=silent,
-        orders=orders,
-        lengths=lengths,
+        orders=sways[0],
+        lengths=sways[1],
         mixed=_mixed(counts),
         version=version,
         use=use,

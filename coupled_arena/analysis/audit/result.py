@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from coupled_arena.analysis.audit.read import AuditEstimates, Truth, read_audit_estimates
+from coupled_arena.analysis.style.judge import JudgeStyle, judge_style
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
@@ -112,6 +113,8 @@ class Audit:
     soft : tuple of SoftMean
         The models in the same order with the judge's probabilities in place of its grades; nothing
         where it told none.
+    style : JudgeStyle or None
+        The judge beside people with style held fixed, where that was asked for.
     board_explained : float or None
         Share of the variance of the leaderboard's win rates, by people's votes, that verdicts
         without end would remove; a board keeps ties. None without votes, as of a benchmark.
@@ -129,6 +132,7 @@ class Audit:
     first_by_people: float | None
     board_explained: float | None
     soft: tuple[SoftMean, ...] = ()
+    style: JudgeStyle | None = None
 
     @property
     def board_tau_max(self) -> float | None:
@@ -201,6 +205,7 @@ def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
         **_shares(estimates),
         board_explained=_on_board(estimates),
         soft=_soft(estimates, models, alpha),
+        style=judge_style(estimates.style, alpha) if estimates.style else None,
     )
 
 

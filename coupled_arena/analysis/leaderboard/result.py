@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coupled_arena.analysis.leaderboard.pairs import (
     HeadToHead,
@@ -16,8 +16,11 @@ from coupled_arena.analysis.leaderboard.read import (
     Method,
     read_estimates,
 )
+from coupled_arena.analysis.style.read import read_style
+from coupled_arena.analysis.style.result import StyleBoard, style_board
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
+from coupled_arena.core.style import Control
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.rank_sets import Cutoff, RankSets, Scope, intervals
@@ -116,6 +119,8 @@ class Leaderboard:
         to it first.
     idle : tuple of str
         The other models that there are battles of.
+    style : StyleBoard or None
+        Scores of the same comparisons with style held fixed, where that was asked for.
     """
 
     estimates: BoardEstimates
@@ -128,6 +133,12 @@ class Leaderboard:
     identical: int
     missing: tuple[MissingVotes, ...]
     idle: tuple[str, ...]
+    style: StyleBoard | None = None
+
+    @property
+    def control(self) -> Control:
+        """What is held fixed beside the board."""
+        return self.style.estimates.control if self.style else Control.NONE
 
     @property
     def estimate(self) -> Estimate | None:
@@ -162,10 +173,22 @@ def read_leaderboard(
     alpha: float = 0.05,
     cutoff: Cutoff = Cutoff.MAX_T,
     scope: Scope = Scope.JOINT,
+    control: Control = Control.NONE,
 ) -> Leaderboard:
-    """Compute a leaderboard from the votes as they are now; see `leaderboard`."""
+    """Compute a leaderboard from the votes as they are now; see `leaderboard`.
+
+    Parameters
+    ----------
+    control : Control
+        What to hold fixed beside it: of people's votes, on a judge's board of its verdicts.
+    """
     estimates = read_estimates(store, selection, method)
-    return leaderboard(estimates, source=source, alpha=alpha, cutoff=cutoff, scope=scope)
+    board = leaderboard(estimates, source=source, alpha=alpha, cutoff=cutoff, scope=scope)
+    if control is Control.NONE:
+        return board
+    by_judge = board.source is BoardSource.JUDGE
+    style = read_style(store, selection, control, by_judge=by_judge)
+    return replace(board, style=style_board(style, alpha))
 
 
 def leaderboard(

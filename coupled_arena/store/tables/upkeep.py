@@ -11,9 +11,9 @@ Cursor = duckdb.DuckDBPyConnection
 
 
 def enrol(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
-    """Note of battles with new replies what `refresh` needs: numbers, and which replies are equal.
+    """Note of battles with new replies what follows: their style, numbers, which replies are equal.
 
-    Takes what `refresh` takes; the numbers of models and prompts are given once.
+    `refresh` needs it, and takes the same; the numbers of models and prompts are given once.
     """
     for statement in _ENROL:
         cursor.execute(statement.format(battles=battles), values)
@@ -66,6 +66,8 @@ _ENROL = (
     paired as (select battle, i, unnest(places) as j from first_ones)
     select * from paired where i < j
     """,
+    "delete from reply_styles where battle_no in (select battle_no from battles where {battles})",
+    "insert into reply_styles select * exclude (battle) from reply_style_rows where {battles}",
 )
 _REFRESH = (
     "delete from comparisons where battle_no in (select battle_no from battles where {battles})",

@@ -10,6 +10,7 @@ import gradio as gr
 from coupled_arena.analysis.leaderboard.read import BoardSource, Method
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
+from coupled_arena.core.style import Control
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
@@ -60,6 +61,12 @@ _TIES = [
     (N_("Half a win for both: another quantity"), TieScore.HALF.value),
 ]
 
+_CONTROLS = [
+    (N_("Nothing"), Control.NONE.value),
+    (N_("Length"), Control.LENGTH.value),
+    (N_("Length and Markdown"), Control.STYLE.value),
+]
+
 
 @dataclass(frozen=True)
 class BoardChoice:
@@ -71,11 +78,13 @@ class BoardChoice:
     alpha: float
     cutoff: Cutoff
     scope: Scope
+    control: Control
     dark: bool
 
     def counts_like(self, other: BoardChoice) -> bool:
-        """Return whether the other choice differs in nothing but what rank-sets hold for."""
-        return self == replace(other, alpha=self.alpha, cutoff=self.cutoff, scope=self.scope)
+        """Return whether the other choice counts the same comparisons in the same way."""
+        same = {name: getattr(self, name) for name in ("alpha", "cutoff", "scope", "control")}
+        return self == replace(other, **same)
 
 
 class BoardControls:
@@ -119,6 +128,13 @@ class BoardControls:
                     min_width=200,
                     elem_id="board-more-judges",
                 )
+        self.control = gr.Radio(
+            translated(_CONTROLS),
+            value=Control.NONE.value,
+            label=_("Style held fixed"),
+            info=_("Adds scores that the length of replies, or their Markdown too, cannot move."),
+            elem_id="board-control",
+        )
         with how(BOARD):
             self._build_method()
 
@@ -161,7 +177,7 @@ class BoardControls:
     def _discrete(self) -> list[Any]:
         return [
             *(self.mode, self.weighting, self.covariance, self.cutoff, self.sets, self.ties),
-            *(self.category, self.language, self.mine),
+            *(self.category, self.language, self.mine, self.control),
         ]
 
     def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
@@ -187,6 +203,7 @@ class BoardControls:
             alpha=error_level(values[self.alpha]),
             cutoff=Cutoff(values[self.cutoff]),
             scope=Scope(values[self.sets]),
+            control=Control(values[self.control]),
             dark=bool(values[self.dark]),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -10,13 +11,17 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
+from coupled_arena.analysis.style.read import LiveStyle
+from coupled_arena.analysis.style.result import style_board
 from coupled_arena.core.language import N_, _
+from coupled_arena.core.style import Control
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
 from coupled_arena.ui.parts.controls import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.opening import said, verdict
+from coupled_arena.ui.parts.style_panel import StylePanel
 from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
@@ -33,9 +38,11 @@ _REFRESH = 0.6  # seconds between looks at the store's version while the tab is 
 class LeaderboardTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, live: LiveEstimates) -> None:
+    def __init__(self, store: Store, live: LiveEstimates, styles: LiveStyle) -> None:
         self._store = store
         self._live = live
+        self._styles = styles
+        self._style = StylePanel()
         self._controls = BoardControls(store)
 
     def build(self) -> None:
@@ -48,6 +55,7 @@ class LeaderboardTab:
             self._ranks = figure_panel("board-ranks", BOARD["ranks"], opening=True)
         self._controls.build()
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
+        self._style.build()
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
                 with gr.Column(min_width=NARROW):
@@ -75,7 +83,7 @@ class LeaderboardTab:
         return [
             *(self._seen, self._said, self._opening, self._table, self._pictures),
             *(self._ranks, self._rates, self._pairs),
-            *(self._pair_table, self._judge, self._sizes, self._saved),
+            *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
         ]
 
@@ -122,7 +130,7 @@ class LeaderboardTab:
                 self._said: said(board_verdict(board)),
                 self._table: board_table(board, to.standing),
             }
-            drawing = self._drawn(board, choice, to)
+            drawing = self._drawn(self._styled(board, choice), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
                 drawing |= self._drawn_of_counts(board, choice, to)
             figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
@@ -131,6 +139,13 @@ class LeaderboardTab:
                 if figures[plot.elem_id] == before.get(plot.elem_id):
                     drawing[plot] = gr.skip()
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
+
+    def _styled(self, board: Leaderboard, choice: BoardChoice) -> Leaderboard:
+        if choice.control is Control.NONE:
+            return board
+        by_judge = choice.source is BoardSource.JUDGE
+        found = self._styles.get(choice.selection, choice.control, by_judge=by_judge)
+        return replace(board, style=style_board(found, choice.alpha))
 
     def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""
@@ -145,6 +160,7 @@ class LeaderboardTab:
         powered = (
             BoardSource.PPR in board.estimates.by_source and choice.selection.judge is not None
         )
+        changed |= self._style.shown(board.style, dark=choice.dark)
         changed[self._judge] = gr.Column(visible=powered)
         if powered:
             changed[self._saved] = judge_words(board)

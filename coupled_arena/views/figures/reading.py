@@ -36,6 +36,14 @@ BOARD = {
         "of a two-sided test that respects shared prompts. Both numbers fall where coupling makes "
         "more ties."
     ),
+    "style": N_(
+        "How often a reply wins that has a standard deviation more of this than the other, where "
+        "the models are equally strong and the rest is the same; a tie is half a win. At 50 % it "
+        "makes no difference. Differences are taken relative to both replies together, so that 20 "
+        "and 40 words differ as 200 and 400 do. Ranks with style held fixed hold for all models "
+        "together, at one look. Longer replies may also say more: what people like in them for "
+        "that reason is held fixed, too."
+    ),
 }
 AUDIT = {
     "bias": N_(

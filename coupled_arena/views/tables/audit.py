@@ -11,8 +11,10 @@ from typing import Any
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.language import N_
+from coupled_arena.core.style import Control
 from coupled_arena.stats.judges.differences import Difference
 from coupled_arena.views.tables.judge_quality import quality_answer, quality_text
+from coupled_arena.views.tables.judge_style import judge_style_answer, judge_style_text
 from coupled_arena.views.tables.soft import audit_soft
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
@@ -272,6 +274,8 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
         "orders": asdict(estimates.orders),
         "lengths": asdict(estimates.lengths),
         **quality_answer(audit),
+        "control": audit.style.estimates.control.value if audit.style else Control.NONE.value,
+        "style": judge_style_answer(audit.style) if audit.style else None,
         "words": list(audit_words(audit)),
         "warnings": list(audit_warnings(audit)),
     }
@@ -284,5 +288,6 @@ def audit_text(audit: Audit) -> str:
     table = audit_models(audit)
     text = table.showing(*table.shown, "tau_max_low").text()
     soft = ["With the judge's probabilities:", audit_soft(audit).text()] if audit.soft else []
-    said = [*audit_words(audit), *quality_text(audit), *audit_warnings(audit)]
+    style = judge_style_text(audit.style, audit.judge) if audit.style else []
+    said = [*audit_words(audit), *quality_text(audit), *style, *audit_warnings(audit)]
     return "\n".join([text, *soft, settings, *said])

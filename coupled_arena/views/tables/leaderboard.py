@@ -16,6 +16,7 @@ from coupled_arena.stats.ranking.bradley_terry import BradleyTerry
 from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
 from coupled_arena.views.tables.bradley_terry import bradley_terry_table
 from coupled_arena.views.tables.modes import modes_answer
+from coupled_arena.views.tables.style import style_answer, style_text
 from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_verdict
@@ -228,6 +229,8 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "cutoff": board.cutoff.value,
         "sets": board.scope.value,
         "ties": estimates.method.ties.value,
+        "control": board.control.value,
+        "style": style_answer(board.style) if board.style else None,
         "coupled_against_independent": modes_answer(modes, board.alpha) if modes else None,
         "verdict": board_verdict(board),
         "warnings": list(board_warnings(board)),
@@ -261,4 +264,6 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
         lines.append(f"weights of the judges, where all of them judged: {each}")
     if found:
         lines.append(bradley_terry_table(found).text())
+    if board.style:
+        lines += [f"control {board.control}:", *style_text(board.style)]
     return "\n".join([*lines, *answer["warnings"]])

@@ -1,0 +1,1 @@
+"""How far preference follows length and Markdown, and who is better when these are held fixed."""

@@ -1,0 +1,177 @@
+"""Comparisons as rows of a regression, and what stands in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from coupled_arena.core.style import Trait
+from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.style.logistic import (
+    PairFit,
+    PairRows,
+    UnboundedError,
+    entangled,
+    fit,
+)
+from coupled_arena.store.queries.styled_rows import StyledRows
+
+
+class Obstacle(StrEnum):
+    """Why there are no scores."""
+
+    NOTHING = "nothing"  # no comparison
+    TEXTS = "texts"  # no comparison of which the replies are known
+    APART = "apart"  # some models won all, or lost all, against the others
+    PROMPTS = "prompts"  # no more prompts than numbers to be estimated
+    ENTANGLED = "entangled"  # a trait that follows from the models alone
+    UNBOUNDED = "unbounded"  # a trait that decides every comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows in units of standard deviations.
+
+    Attributes
+    ----------
+    traits : tuple of Trait
+        The p traits that are held fixed.
+    constant : tuple of Trait
+        Those that no two replies differ in: there is nothing to hold fixed.
+    spread : ndarray of float64, shape (p,)
+        Root of the mean square of (a - b)/(a + b): it does not matter who was shown first.
+    differing : ndarray of float64, shape (p,)
+        Share of comparisons whose replies differ.
+    covariates : ndarray of float64, shape (n, p)
+    """
+
+    styled: StyledRows
+    traits: tuple[Trait, ...]
+    constant: tuple[Trait, ...]
+    spread: FloatArray
+    differing: FloatArray
+    covariates: FloatArray
+
+    @classmethod
+    def of(cls, styled: StyledRows, traits: Sequence[Trait]) -> Prepared:
+        """Standardise; what never differs is left out."""
+        found = styled.differences
+        differing = (found != 0).mean(axis=0) if len(found) else np.zeros(len(traits))
+        there = differing > 0
+        spread = np.sqrt((found[:, there] ** 2).mean(axis=0)) if len(found) else np.zeros(0)
+        return cls(
+            styled=styled,
+            traits=tuple(trait for trait, known in zip(traits, there, strict=True) if known),
+            constant=tuple(trait for trait, known in zip(traits, there, strict=True) if not known),
+            spread=spread,
+            differing=differing[there],
+            covariates=found[:, there] / spread,
+        )
+
+    def rows(self, outcome: FloatArray) -> PairRows:
+        """Return the rows with an outcome: 1, ½ or 0."""
+        styled = self.styled
+        return PairRows(
+            len(styled.models),
+            *(styled.first, styled.second, outcome, self.covariates, styled.prompt),
+        )
+
+    @property
+    def comparisons(self) -> int:
+        """How many rows there are."""
+        return len(self.styled.first)
+
+    @property
+    def prompts(self) -> int:
+        """How many prompts they are on."""
+        return len(np.unique(self.styled.prompt))
+
+
+class ObstructedError(Exception):
+    """There are no scores.
+
+    Attributes
+    ----------
+    obstacle : Obstacle
+    traits : tuple of Trait
+        Those that are to blame.
+    """
+
+    def __init__(self, obstacle: Obstacle, traits: tuple[Trait, ...] = ()) -> None:
+        super().__init__(obstacle.value, traits)
+        self.obstacle = obstacle
+        self.traits = traits
+
+
+def check_scores(prepared: Prepared, outcomes: Sequence[FloatArray], more: int = 0) -> None:
+    """Refuse comparisons that scores without control do not exist for.
+
+    Parameters
+    ----------
+    more : int
+        Numbers to be estimated besides models and traits.
+
+    Raises
+    ------
+    ObstructedError
+        There are none, or too few.
+    """
+    styled = prepared.styled
+    if not prepared.comparisons:
+        known = Obstacle.TEXTS if styled.without_texts else Obstacle.NOTHING
+        raise ObstructedError(known)
+    if not all(_joined(prepared.rows(outcome)) for outcome in outcomes):
+        raise ObstructedError(Obstacle.APART)
+    if prepared.prompts <= len(styled.models) - 1 + len(prepared.traits) + more:
+        raise ObstructedError(Obstacle.PROMPTS)
+
+
+def controlled_fit(prepared: Prepared, outcome: FloatArray) -> PairFit:
+    """Fit models and traits together.
+
+    Raises
+    ------
+    ObstructedError
+        A trait cannot be told from the models, or decides every comparison.
+    """
+    rows = prepared.rows(outcome)
+    if hidden := entangled(rows):
+        raise ObstructedError(Obstacle.ENTANGLED, tuple(prepared.traits[at] for at in hidden))
+    try:
+        return fit(rows)
+    except UnboundedError:
+        raise ObstructedError(Obstacle.UNBOUNDED, _deciding(prepared, rows)) from None
+
+
+def without_traits(rows: PairRows) -> PairRows:
+    """Return the same rows with no covariate."""
+    return replace(rows, covariates=rows.covariates[:, :0])
+
+
+def _joined(rows: PairRows) -> bool:
+    """Return whether there is a way from every model to every other along "did not lose all"."""
+    k = rows.k
+    not_lost: NDArray[np.bool_] = np.zeros((k, k), dtype=np.bool_)
+    won, lost = rows.outcome > 0, rows.outcome < 1
+    not_lost[rows.first[won], rows.second[won]] = True
+    not_lost[rows.second[lost], rows.first[lost]] = True
+    pieces, _ = connected_components(not_lost, directed=True, connection="strong")
+    return bool(pieces == 1)
+
+
+def _deciding(prepared: Prepared, rows: PairRows) -> tuple[Trait, ...]:
+    """Return the traits without any one of which there would be scores; all, if there is none."""
+    found: list[Trait] = []
+    for at, trait in enumerate(prepared.traits):
+        others = np.delete(rows.covariates, at, axis=1)
+        try:
+            fit(replace(rows, covariates=others))
+        except UnboundedError:
+            continue
+        found.append(trait)
+    return tuple(found) or prepared.traits

@@ -1,0 +1,1 @@
+"""Bradley-Terry scores with the style of replies held fixed."""

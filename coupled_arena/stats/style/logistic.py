@@ -121,8 +121,7 @@ def fit(rows: PairRows) -> PairFit:
 def gradient(rows: PairRows, residual: FloatArray) -> FloatArray:
     """Return the sum of z times a residual, shape (k + p,)."""
     won = np.bincount(rows.first, residual, rows.k) - np.bincount(rows.second, residual, rows.k)
-    found: FloatArray = np.concatenate([won, residual @ rows.covariates])
-    return found
+    return np.concatenate([won, residual @ rows.covariates]).astype(np.float64, copy=False)
 
 
 def information(rows: PairRows, weight: FloatArray) -> FloatArray:

@@ -104,7 +104,7 @@ def held(k: int, votes: int, per_prompt: int, spread: float, repeats: int) -> di
     for _ in range(repeats):
         drawn = board(rng, strength, votes, per_prompt)
         try:
-            scores = PairScores(fit(drawn))
+            scores = PairScores.of(fit(drawn))
         except UnboundedError:
             continue
         low, high = scores.score.interval(0.05)

@@ -295,7 +295,7 @@ def test_the_trait_that_decides_is_named(store):
     found, words = obstacles(store, Control.STYLE)
     assert found.obstructed.traits == (Trait.HEADERS,)
     assert "(headings)" in words[0]
-    assert found.prepared.constant == (Trait.BOLD, Trait.LISTS)
+    assert found.counted.constant == (Trait.BOLD, Trait.LISTS)
     assert read_style(store, Selection(), Control.LENGTH).controlled is not None
 
 
@@ -358,7 +358,7 @@ def test_a_judge_beside_people(styled):
     assert sides == pytest.approx([each.estimate[4] for each in fits])
     assert length.difference == pytest.approx(sides[0] - sides[1])
     assert length.low > 0  # the judge is swayed more, which is true of what was drawn
-    rates = [PairScores(each).values[4:8] for each in fits]
+    rates = [PairScores.of(each).values[4:8] for each in fits]
     assert [row.bias for row in found.models] == pytest.approx(rates[0] - rates[1])
     # Verdicts and votes have nothing in common but strength and style.
     assert found.plain_agreement.low > 0.5

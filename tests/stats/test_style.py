@@ -100,7 +100,7 @@ def test_another_route_to_every_number(p, per_cluster):
     assert found.estimate == pytest.approx(estimate, abs=1e-6)
     assert known.covariance == pytest.approx(covariance, abs=1e-6)
     assert known.degrees == pytest.approx(degrees, rel=1e-5)
-    scores = PairScores(found)
+    scores = PairScores.of(found)
     assert scores.score.value == pytest.approx(1000 + ELO * estimate[: rows.k], abs=1e-3)
     assert scores.score.error == pytest.approx(ELO * np.sqrt(np.diag(covariance))[: rows.k])
     low, high = scores.coefficient.interval(0.1)
@@ -125,7 +125,7 @@ def test_without_covariates_it_is_bradley_terry():
     for a, b, y in zip(rows.first, rows.second, rows.outcome, strict=True):
         counts[a, b, code[y]] += 1
     expected = bradley_terry(PairCounts(tuple("abcd"), counts), resamples=1).score
-    assert PairScores(fit(rows)).score.value == pytest.approx(expected, abs=1e-3)
+    assert PairScores.of(fit(rows)).score.value == pytest.approx(expected, abs=1e-3)
 
 
 def test_who_is_shown_first_does_not_matter():
@@ -137,20 +137,21 @@ def test_who_is_shown_first_does_not_matter():
         outcome=1 - rows.outcome,
         covariates=-rows.covariates,
     )
-    one, two = PairScores(fit(rows)), PairScores(fit(other))
+    one, two = PairScores.of(fit(rows)), PairScores.of(fit(other))
     assert two.values == pytest.approx(one.values)
     assert two.win_rate.error == pytest.approx(one.win_rate.error)
 
 
 def test_win_rates_and_their_errors():
-    scores = PairScores(fit(drawn()))
+    found = fit(drawn())
+    scores = PairScores.of(found)
     strength = scores.values[:4]
     rates, k = win_rates(strength), 4
     for m in range(k):
         against = [expit(strength[m] - strength[o]) for o in range(k) if o != m]
         assert rates[m] == pytest.approx(np.mean(against))
     slopes = optimize.approx_fprime(strength, win_rates, 1e-7)
-    covariance = sandwich([(scores.fit, np.eye(6))]).covariance[:4, :4]
+    covariance = sandwich([(found, np.eye(6))]).covariance[:4, :4]
     errors = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
     assert scores.win_rate.error == pytest.approx(errors, rel=1e-4)
     assert scores.win_rate.value.mean() == pytest.approx(0.5)
@@ -163,8 +164,8 @@ def test_win_rates_and_their_errors():
 
 @pytest.mark.parametrize("alpha", [0.05, 0.4])
 def test_ranks_are_those_that_no_pair_excludes(alpha):
-    scores = PairScores(fit(drawn(n=600)))
-    known = sandwich([(scores.fit, np.eye(6))])
+    fitted = fit(drawn(n=600))
+    scores, known = PairScores.of(fitted), sandwich([(fitted, np.eye(6))])
     found, k = scores.ranks(alpha), 4
     for m in range(k):
         better = worse = 0
@@ -242,8 +243,8 @@ def test_control_finds_the_true_order_where_length_hides_it():
     x = (longer[0] - longer[1]) / (longer[0] + longer[1])
     won = rng.random(len(a)) < expit(strength[a] - strength[b] + 3 * x)
     rows = PairRows(4, a, b, won.astype(float), x[:, None], np.arange(len(a)))
-    without = PairScores(fit(replace(rows, covariates=x[:, None][:, :0])))
-    control = PairScores(fit(rows))
+    without = PairScores.of(fit(replace(rows, covariates=x[:, None][:, :0])))
+    control = PairScores.of(fit(rows))
     assert without.ranks(0.05).rank.tolist() == [4, 3, 2, 1]
     assert control.ranks(0.05).rank.tolist() == [1, 2, 3, 4]
     low, high = control.score.interval(0.001)

@@ -23,7 +23,7 @@ from coupled_arena.analysis.style.result import (
     StyleBoard,
     TraitEffect,
 )
-from coupled_arena.analysis.style.rows import Obstacle, ObstructedError, Prepared
+from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.language import _
@@ -47,7 +47,6 @@ from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_use import JudgeUse
-from coupled_arena.store.queries.styled_rows import StyledRows
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings
 from coupled_arena.views.words.audit import audit_findings, audit_verdict
@@ -227,13 +226,8 @@ def _styles():
     held = Score(*(0.0,) * 4, 1, 1, 1, *(0.0,) * 4)
     nothing = np.zeros(0)
     for moved, prompts, without in ((0, 1, 0), (1, 2, 1), (2, 2, 2), (6, 500, 1200)):
-        styled = StyledRows(
-            *(COLOURS, nothing, nothing, np.arange(prompts), nothing, nothing, nothing, without)
-        )
-        empty = Prepared(styled, tuple(Trait), (), *(nothing,) * 3)
-        prepared = replace(
-            empty, styled=replace(styled, first=np.arange(prompts)), constant=tuple(Trait)[:2]
-        )
+        empty = Counted(COLOURS, 0, 0, without, tuple(Trait), (), nothing, nothing)
+        counted = replace(empty, comparisons=9, prompts=prompts, constant=tuple(Trait)[:2])
         for share in (clear, luck):
             effects = tuple(
                 TraitEffect(trait, *(0.0,) * 4, share, share, None, 1.0, 1.0) for trait in Trait
@@ -245,8 +239,8 @@ def _styles():
             yield from style_words(StyleBoard(None, 0.05, rows, effects))
         for found in (None, *map(ObstructedError, Obstacle)):
             named = found and ObstructedError(found.obstacle, tuple(Trait))
-            for each in (empty, prepared):
-                estimates = SimpleNamespace(obstructed=named, prepared=each, models=COLOURS)
+            for each in (empty, counted):
+                estimates = SimpleNamespace(obstructed=named, counted=each)
                 yield from style_warnings(SimpleNamespace(estimates=estimates))
 
 

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from coupled_arena.analysis.style.result import TraitEffect, trait_effects
 from coupled_arena.analysis.style.rows import (
+    Counted,
     ObstructedError,
     Prepared,
     check_scores,
@@ -26,7 +27,7 @@ from coupled_arena.stats.style.logistic import (
     fit,
     sandwich,
 )
-from coupled_arena.stats.style.scores import Measured, PairScores
+from coupled_arena.stats.style.scores import Measured, combinations, values
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.styled_rows import styled_rows
@@ -40,24 +41,24 @@ class Beside:
     then coefficients of the p traits.
     """
 
-    judge: PairScores
-    people: PairScores
+    k: int
+    judge: FloatArray
+    people: FloatArray
     known: Sandwich
 
     @classmethod
     def of(cls, judge: PairFit, people: PairFit) -> Beside:
         """Return both with their joint covariance: comparisons of one prompt move both."""
-        both = PairScores(judge), PairScores(people)
-        parts = [(each.fit, each.combinations[each.k :]) for each in both]
-        return cls(*both, sandwich(parts))
+        k = judge.rows.k
+        parts = [(each, combinations(each)[k:]) for each in (judge, people)]
+        return cls(k, *(values(each)[k:] for each in (judge, people)), sandwich(parts))
 
     def side(self, at: int, part: slice) -> Measured:
         """Return numbers of the judge (0) or of people (1)."""
-        scores = (self.judge, self.people)[at]
         q = len(self.known.degrees) // 2
         rows = np.arange(q)[part] + at * q
         error = np.sqrt(np.diag(self.known.covariance)[rows])
-        return Measured(scores.values[scores.k :][part], error, self.known.degrees[rows])
+        return Measured((self.judge, self.people)[at][part], error, self.known.degrees[rows])
 
     def difference(self, part: slice) -> Measured:
         """Return the judge's numbers less people's."""
@@ -88,7 +89,7 @@ class JudgeStyleEstimates:
     """
 
     control: Control
-    prepared: Prepared
+    counted: Counted
     plain: Beside | None
     controlled: Beside | None
     plain_agreement: Measured | None
@@ -161,7 +162,7 @@ def read_judge_style(store: Store, selection: Selection, control: Control) -> Ju
         styled = styled_rows(cursor, selection, control.traits, voted=True, judged=True)
     prepared = Prepared.of(styled, control.traits)
     sides = [styled.judge, styled.human]
-    nothing = JudgeStyleEstimates(control, prepared, *(None,) * 5)
+    nothing = JudgeStyleEstimates(control, prepared.counted, *(None,) * 5)
     try:
         check_scores(prepared, sides, more=1)
         held = Beside.of(*(controlled_fit(prepared, side) for side in sides))
@@ -205,15 +206,15 @@ def judge_style(estimates: JudgeStyleEstimates, alpha: float = 0.05) -> JudgeSty
     held, plain = estimates.controlled, estimates.plain
     if held is None or plain is None:
         return JudgeStyle(estimates, alpha, (), (), None, None)
-    k = held.judge.k
+    k = held.k
     traits, rates = slice(k, None), slice(k)
-    effects = [trait_effects(estimates.prepared, held.side(at, traits), alpha) for at in (0, 1)]
+    effects = [trait_effects(estimates.counted, held.side(at, traits), alpha) for at in (0, 1)]
     gap = held.difference(traits)
     ends = [gap.value, *gap.interval(alpha)]
     columns = [
         end for found in (held, plain) for end in _with_interval(found.difference(rates), alpha)
     ]
-    rows = zip(estimates.prepared.styled.models, *columns, strict=True)
+    rows = zip(estimates.counted.models, *columns, strict=True)
     return JudgeStyle(
         estimates,
         alpha,

@@ -7,6 +7,7 @@ from functools import partial
 
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.rows import (
+    Counted,
     ObstructedError,
     Prepared,
     check_scores,
@@ -29,7 +30,7 @@ class StyleEstimates:
     ----------
     by_judge : bool
         Whether verdicts count, and not people's votes.
-    prepared : Prepared
+    counted : Counted
     plain, controlled : PairScores or None
         Bradley-Terry scores of the same comparisons, without control and with it.
     obstructed : ObstructedError or None
@@ -41,7 +42,7 @@ class StyleEstimates:
     selection: Selection
     control: Control
     by_judge: bool
-    prepared: Prepared
+    counted: Counted
     plain: PairScores | None
     controlled: PairScores | None
     obstructed: ObstructedError | None
@@ -50,7 +51,7 @@ class StyleEstimates:
     @property
     def models(self) -> tuple[str, ...]:
         """The models that are compared."""
-        return self.prepared.styled.models
+        return self.counted.models
 
 
 def read_style(
@@ -67,16 +68,16 @@ def read_style(
     with store.cursor() as cursor:
         styled = styled_rows(cursor, selection, control.traits, voted=not by_judge, judged=by_judge)
     prepared = Prepared.of(styled, control.traits)
-    made = partial(StyleEstimates, selection, control, by_judge, prepared, version=version)
+    made = partial(StyleEstimates, selection, control, by_judge, prepared.counted, version=version)
     outcome = styled.judge if by_judge else styled.human
     try:
         check_scores(prepared, [outcome])
     except ObstructedError as error:
         return made(plain=None, controlled=None, obstructed=error)
     # Finite, for each model has a way to every other.
-    plain = PairScores(fit(without_traits(prepared.rows(outcome))))
+    plain = PairScores.of(fit(without_traits(prepared.rows(outcome))))
     try:
-        controlled = PairScores(controlled_fit(prepared, outcome))
+        controlled = PairScores.of(controlled_fit(prepared, outcome))
     except ObstructedError as error:
         return made(plain=plain, controlled=None, obstructed=error)
     return made(plain=plain, controlled=controlled, obstructed=None)

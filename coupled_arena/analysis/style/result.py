@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from coupled_arena.analysis.style.read import StyleEstimates, read_style
-from coupled_arena.analysis.style.rows import Prepared
+from coupled_arena.analysis.style.rows import Counted
 from coupled_arena.core.style import Control, Trait
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style.scores import Measured, PairScores
@@ -114,17 +114,17 @@ class StyleBoard:
     @property
     def comparisons(self) -> int:
         """Comparisons that count."""
-        return self.estimates.prepared.comparisons
+        return self.estimates.counted.comparisons
 
     @property
     def prompts(self) -> int:
         """Prompts that these are on."""
-        return self.estimates.prepared.prompts
+        return self.estimates.counted.prompts
 
     @property
     def without_texts(self) -> int:
         """Comparisons that do not count because nobody knows their replies."""
-        return self.estimates.prepared.styled.without_texts
+        return self.estimates.counted.without_texts
 
 
 def read_style_board(
@@ -158,11 +158,11 @@ def style_board(estimates: StyleEstimates, alpha: float = 0.05) -> StyleBoard:
     ]
     effects: tuple[TraitEffect, ...] = ()
     if estimates.controlled is not None:
-        effects = trait_effects(estimates.prepared, estimates.controlled.coefficient, alpha)
+        effects = trait_effects(estimates.counted, estimates.controlled.coefficient, alpha)
     return StyleBoard(estimates, alpha, tuple(sorted(rows, key=_place)), effects)
 
 
-def trait_effects(prepared: Prepared, measured: Measured, alpha: float) -> tuple[TraitEffect, ...]:
+def trait_effects(counted: Counted, measured: Measured, alpha: float) -> tuple[TraitEffect, ...]:
     """Return what each trait does, by its coefficient for a standard deviation."""
     low, high = measured.interval(alpha)
     return tuple(
@@ -176,9 +176,9 @@ def trait_effects(prepared: Prepared, measured: Measured, alpha: float) -> tuple
             twice=_share(bounds, _TWICE / spread),
             against_none=None if trait is Trait.LENGTH else _share(bounds, 1 / spread),
             spread=float(spread),
-            differing=float(prepared.differing[at]),
+            differing=float(counted.differing[at]),
         )
-        for at, (trait, spread) in enumerate(zip(prepared.traits, prepared.spread, strict=True))
+        for at, (trait, spread) in enumerate(zip(counted.traits, counted.spread, strict=True))
         for bounds in [np.array([measured.value[at], low[at], high[at]])]
     )
 

@@ -34,11 +34,16 @@ class Obstacle(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """Rows in units of standard deviations.
+class Counted:
+    """What there is to hold fixed, without the rows.
 
     Attributes
     ----------
+    models : tuple of str
+    comparisons, prompts : int
+        With the texts of both replies, and on how many prompts.
+    without_texts : int
+        Comparisons that do not count because nobody knows their replies.
     traits : tuple of Trait
         The p traits that are held fixed.
     constant : tuple of Trait
@@ -47,14 +52,29 @@ class Prepared:
         Root of the mean square of (a - b)/(a + b): it does not matter who was shown first.
     differing : ndarray of float64, shape (p,)
         Share of comparisons whose replies differ.
-    covariates : ndarray of float64, shape (n, p)
     """
 
-    styled: StyledRows
+    models: tuple[str, ...]
+    comparisons: int
+    prompts: int
+    without_texts: int
     traits: tuple[Trait, ...]
     constant: tuple[Trait, ...]
     spread: FloatArray
     differing: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows in units of standard deviations.
+
+    Attributes
+    ----------
+    covariates : ndarray of float64, shape (n, p)
+    """
+
+    styled: StyledRows
+    counted: Counted
     covariates: FloatArray
 
     @classmethod
@@ -64,14 +84,17 @@ class Prepared:
         differing = (found != 0).mean(axis=0) if len(found) else np.zeros(len(traits))
         there = differing > 0
         spread = np.sqrt((found[:, there] ** 2).mean(axis=0)) if len(found) else np.zeros(0)
-        return cls(
-            styled=styled,
+        counted = Counted(
+            models=styled.models,
+            comparisons=len(found),
+            prompts=len(np.unique(styled.prompt)),
+            without_texts=styled.without_texts,
             traits=tuple(trait for trait, known in zip(traits, there, strict=True) if known),
             constant=tuple(trait for trait, known in zip(traits, there, strict=True) if not known),
             spread=spread,
             differing=differing[there],
-            covariates=found[:, there] / spread,
         )
+        return cls(styled, counted, found[:, there] / spread)
 
     def rows(self, outcome: FloatArray) -> PairRows:
         """Return the rows with an outcome: 1, ½ or 0."""
@@ -80,16 +103,6 @@ class Prepared:
             len(styled.models),
             *(styled.first, styled.second, outcome, self.covariates, styled.prompt),
         )
-
-    @property
-    def comparisons(self) -> int:
-        """How many rows there are."""
-        return len(self.styled.first)
-
-    @property
-    def prompts(self) -> int:
-        """How many prompts they are on."""
-        return len(np.unique(self.styled.prompt))
 
 
 class ObstructedError(Exception):
@@ -121,13 +134,13 @@ def check_scores(prepared: Prepared, outcomes: Sequence[FloatArray], more: int =
     ObstructedError
         There are none, or too few.
     """
-    styled = prepared.styled
-    if not prepared.comparisons:
-        known = Obstacle.TEXTS if styled.without_texts else Obstacle.NOTHING
+    counted = prepared.counted
+    if not counted.comparisons:
+        known = Obstacle.TEXTS if counted.without_texts else Obstacle.NOTHING
         raise ObstructedError(known)
     if not all(_joined(prepared.rows(outcome)) for outcome in outcomes):
         raise ObstructedError(Obstacle.APART)
-    if prepared.prompts <= len(styled.models) - 1 + len(prepared.traits) + more:
+    if counted.prompts <= len(counted.models) - 1 + len(counted.traits) + more:
         raise ObstructedError(Obstacle.PROMPTS)
 
 
@@ -141,7 +154,8 @@ def controlled_fit(prepared: Prepared, outcome: FloatArray) -> PairFit:
     """
     rows = prepared.rows(outcome)
     if hidden := entangled(rows):
-        raise ObstructedError(Obstacle.ENTANGLED, tuple(prepared.traits[at] for at in hidden))
+        traits = tuple(prepared.counted.traits[at] for at in hidden)
+        raise ObstructedError(Obstacle.ENTANGLED, traits)
     try:
         return fit(rows)
     except UnboundedError:
@@ -167,11 +181,11 @@ def _joined(rows: PairRows) -> bool:
 def _deciding(prepared: Prepared, rows: PairRows) -> tuple[Trait, ...]:
     """Return the traits without any one of which there would be scores; all, if there is none."""
     found: list[Trait] = []
-    for at, trait in enumerate(prepared.traits):
+    for at, trait in enumerate(prepared.counted.traits):
         others = np.delete(rows.covariates, at, axis=1)
         try:
             fit(replace(rows, covariates=others))
         except UnboundedError:
             continue
         found.append(trait)
-    return tuple(found) or prepared.traits
+    return tuple(found) or prepared.counted.traits

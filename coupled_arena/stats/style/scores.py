@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.special import expit, logit
@@ -60,44 +59,30 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False)
 class PairScores:
-    """A fit, and what follows from it."""
+    """What follows from a fit: as small as the models are few, however many the rows were.
 
-    fit: PairFit
+    Attributes
+    ----------
+    k : int
+        How many models there are.
+    values : ndarray of float64, shape (2k + p,)
+        Strengths, win rates, coefficients.
+    known : Sandwich
+        What is known of these together.
+    """
 
-    @property
-    def k(self) -> int:
-        """How many models there are."""
-        return self.fit.rows.k
+    k: int
+    values: FloatArray
+    known: Sandwich
 
-    @property
-    def combinations(self) -> FloatArray:
-        """The numbers of `measured` as combinations of the estimate: the derivatives of each."""
-        k, p = self.k, self.fit.rows.p
-        found = np.zeros((2 * k + p, k + p))
-        found[:k, :k] = np.eye(k)
-        found[k : 2 * k, :k] = _slopes(self.fit.estimate[:k])
-        found[2 * k :, k:] = np.eye(p)
-        return found
-
-    @property
-    def values(self) -> FloatArray:
-        """Strengths, win rates, coefficients, shape (2k + p,)."""
-        strength = self.fit.estimate[: self.k]
-        return np.concatenate([strength, win_rates(strength), self.fit.estimate[self.k :]])
-
-    @cached_property
-    def _known(self) -> Sandwich:
-        return sandwich([(self.fit, self.combinations)])
-
-    @property
-    def clusters(self) -> int:
-        """Prompts that the comparisons are on."""
-        return self._known.clusters
+    @classmethod
+    def of(cls, fit: PairFit) -> PairScores:
+        """Return the scores of a fit."""
+        return cls(fit.rows.k, values(fit), sandwich([(fit, combinations(fit))]))
 
     def _measured(self, part: slice) -> Measured:
-        known = self._known
-        error = np.sqrt(np.diag(known.covariance)[part])
-        return Measured(self.values[part], error, known.degrees[part])
+        error = np.sqrt(np.diag(self.known.covariance)[part])
+        return Measured(self.values[part], error, self.known.degrees[part])
 
     @property
     def score(self) -> Measured:
@@ -127,7 +112,7 @@ class PairScores:
             `alpha` is not between 0 and 1.
         """
         k, value = self.k, self.values[: self.k]
-        covariance, degrees = self._known.covariance[:k, :k], self._known.degrees[:k]
+        covariance, degrees = self.known.covariance[:k, :k], self.known.degrees[:k]
         variance = np.diag(covariance)
         spread = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
         weaker = np.minimum(degrees[:, None], degrees)
@@ -141,6 +126,22 @@ class PairScores:
             low=1 + ahead.sum(axis=0, dtype=np.int64),
             high=k - ahead.sum(axis=1, dtype=np.int64),
         )
+
+
+def values(fit: PairFit) -> FloatArray:
+    """Return strengths, win rates and coefficients of a fit, shape (2k + p,)."""
+    strength, coefficients = np.split(fit.estimate, [fit.rows.k])
+    return np.concatenate([strength, win_rates(strength), coefficients])
+
+
+def combinations(fit: PairFit) -> FloatArray:
+    """Return the derivatives of `values` by the estimate, shape (2k + p, k + p)."""
+    k, p = fit.rows.k, fit.rows.p
+    found = np.zeros((2 * k + p, k + p))
+    found[:k, :k] = np.eye(k)
+    found[k : 2 * k, :k] = _slopes(fit.estimate[:k])
+    found[2 * k :, k:] = np.eye(p)
+    return found
 
 
 def win_rates(strength: FloatArray) -> FloatArray:

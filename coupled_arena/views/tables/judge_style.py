@@ -11,7 +11,7 @@ from coupled_arena.analysis.style.judge import JudgeStyle, StyleBias, TraitBesid
 from coupled_arena.core.style import Trait
 from coupled_arena.views.tables.style import NAMES
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
-from coupled_arena.views.words.style import obstacle_words, prepared_words
+from coupled_arena.views.words.style import counted_words, obstacle_words
 
 
 def judge_style_traits(found: JudgeStyle) -> Table[TraitBeside]:
@@ -123,11 +123,11 @@ JUDGE_STYLE_MODELS: tuple[Column[StyleBias], ...] = (
 
 def judge_style_answer(found: JudgeStyle) -> dict[str, Any]:
     """Return a judge's style control as JSON values."""
-    prepared = found.estimates.prepared
+    counted = found.estimates.counted
     return {
-        "comparisons": prepared.comparisons,
-        "prompts": prepared.prompts,
-        "without_texts": prepared.styled.without_texts,
+        "comparisons": counted.comparisons,
+        "prompts": counted.prompts,
+        "without_texts": counted.without_texts,
         "agreement": found.agreement and asdict(found.agreement),
         "plain_agreement": found.plain_agreement and asdict(found.plain_agreement),
         "traits": judge_style_traits(found).records(),
@@ -168,11 +168,10 @@ _MORE = {
 
 
 def _warnings(found: JudgeStyle) -> tuple[str, ...]:
-    prepared, obstructed = found.estimates.prepared, found.estimates.obstructed
-    models = len(prepared.styled.models)
+    counted, obstructed = found.estimates.counted, found.estimates.obstructed
     return (
-        *obstacle_words(obstructed, prepared, models, more=1),
-        *prepared_words(prepared),
+        *obstacle_words(obstructed, counted, more=1),
+        *counted_words(counted),
         *(() if obstructed or found.agreement else (_NO_AGREEMENT,)),
     )
 

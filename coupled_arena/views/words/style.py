@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coupled_arena.analysis.style.result import StyleBoard, TraitEffect
-from coupled_arena.analysis.style.rows import Obstacle, ObstructedError, Prepared
+from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.style import Trait
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
@@ -48,14 +48,12 @@ def style_warnings(board: StyleBoard) -> tuple[str, ...]:
     """Return what cannot be said with style held fixed, and what would help."""
     estimates = board.estimates
     return (
-        *obstacle_words(estimates.obstructed, estimates.prepared, len(estimates.models)),
-        *prepared_words(estimates.prepared),
+        *obstacle_words(estimates.obstructed, estimates.counted),
+        *counted_words(estimates.counted),
     )
 
 
-def obstacle_words(
-    found: ObstructedError | None, prepared: Prepared, models: int, more: int = 0
-) -> Iterator[str]:
+def obstacle_words(found: ObstructedError | None, counted: Counted, more: int = 0) -> Iterator[str]:
     """Say why there are no scores with style held fixed, if there are none.
 
     Parameters
@@ -67,15 +65,15 @@ def obstacle_words(
         return
     traits = traits_named(found.traits) if found.traits else ""
     if found.obstacle is Obstacle.PROMPTS:
-        least = models + len(prepared.traits) + more
+        least = len(counted.models) + len(counted.traits) + more
         said = ngettext(
             "{n} prompt is too few to hold style fixed between these models: it takes {least} or "
             "more.",
             "{n} prompts are too few to hold style fixed between these models: it takes {least} or "
             "more.",
-            prepared.prompts,
+            counted.prompts,
         )
-        yield said.format(n=prepared.prompts, least=least)
+        yield said.format(n=counted.prompts, least=least)
     else:
         yield _(_OBSTACLES[found.obstacle]).format(traits=traits)
 
@@ -101,28 +99,28 @@ _OBSTACLES = {
 }
 
 
-def prepared_words(prepared: Prepared) -> Iterator[str]:
+def counted_words(counted: Counted) -> Iterator[str]:
     """Say which comparisons do not count, and which traits there is nothing of to hold fixed."""
-    without = prepared.styled.without_texts
-    if without and prepared.comparisons:
+    without = counted.without_texts
+    if without and counted.comparisons:
         said = ngettext(
             "{n:,} comparison does not count with style held fixed, for want of the texts.",
             "{n:,} comparisons do not count with style held fixed, for want of the texts.",
             without,
         )
         yield said.format(n=without)
-    if not prepared.comparisons:
+    if not counted.comparisons:
         return
-    if prepared.constant:
+    if counted.constant:
         said = _("No two replies differ here in this, so there is nothing to hold fixed: {traits}.")
-        yield said.format(traits=traits_named(prepared.constant))
-    if prepared.prompts < FEW_PROMPTS:
+        yield said.format(traits=traits_named(counted.constant))
+    if counted.prompts < FEW_PROMPTS:
         said = ngettext(
             "All of it is on {n} prompt: others may say otherwise.",
             "All of it is on {n} prompts: others may say otherwise.",
-            prepared.prompts,
+            counted.prompts,
         )
-        yield said.format(n=prepared.prompts)
+        yield said.format(n=counted.prompts)
 
 
 def traits_named(traits: Sequence[Trait]) -> str:

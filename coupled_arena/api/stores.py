@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from coupled_arena.core.errors import ArenaError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +24,13 @@ class ArenaStore:
     Attributes
     ----------
     path : Path
+    excluded : {"leave-out", "include"}
+        Whether votes that somebody has excluded count all the same.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, excluded: Literal["leave-out", "include"] = "leave-out") -> None:
         self.path = path
+        self.excluded = excluded
 
     def battles(self) -> pd.DataFrame:
         """Return the battles: models, mode, seed, settings and prompts."""
@@ -36,8 +41,15 @@ class ArenaStore:
         return self._table("replies")
 
     def votes(self) -> pd.DataFrame:
-        """Return people's votes; `current` is false where a later vote supersedes one."""
+        """Return people's votes; `current` is false where a later vote supersedes one.
+
+        `excluded` is true where one does not count, because somebody has excluded it.
+        """
         return self._table("votes")
+
+    def exclusions(self) -> pd.DataFrame:
+        """Return which votes do not count, who decided that and why; also what was taken back."""
+        return self._table("exclusions")
 
     def rationales(self) -> pd.DataFrame:
         """Return why people voted as they did; `current` is false where a later one replaced it."""
@@ -97,7 +109,7 @@ class ArenaStore:
 
         store, _ = open_for_reading(self.path)
         with store:
-            yield store
+            yield store.with_excluded() if self.excluded == "include" else store
 
     def _table(self, name: str) -> pd.DataFrame:
         from coupled_arena.store.transfer.export import relation
@@ -109,20 +121,28 @@ class ArenaStore:
         return f"ArenaStore({str(self.path)!r})"
 
 
-def open(path: str | Path) -> ArenaStore:
+def open(
+    path: str | Path, *, excluded: Literal["leave-out", "include"] = "leave-out"
+) -> ArenaStore:
     """Open a database to analyse it; nothing in it is ever changed.
 
     Parameters
     ----------
     path : str or Path
         A database that the app, a batch run or an import has made.
+    excluded : {"leave-out", "include"}
+        Votes that `coupled-arena exclude` has excluded: left out, or counted all the same.
 
     Raises
     ------
     StoreError
         It cannot be read.
+    ArenaError
+        `excluded` is neither of these.
     """
-    store = ArenaStore(Path(path))
+    if excluded not in ("leave-out", "include"):
+        raise ArenaError(f"excluded is leave-out or include, not {excluded!r}.")
+    store = ArenaStore(Path(path), excluded)
     with store.reading():
         return store
 

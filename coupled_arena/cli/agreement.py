@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
+from coupled_arena.cli.shared import Config, Db, Excluded, Json, check_level, listed, reading, show
 from coupled_arena.core.settings import load_settings
 
 
@@ -18,6 +18,7 @@ def agreement(
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
     language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
+    excluded: Excluded = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -30,7 +31,7 @@ def agreement(
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.agreement import agreement_answer, agreement_text
 
-    with reading(settings) as store:
+    with reading(settings, excluded) as store:
         selection = Selection(
             mode=None if mode == "all" else Mode(mode),
             models=listed(models) if models else None,

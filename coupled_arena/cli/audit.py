@@ -13,6 +13,7 @@ from coupled_arena.cli.shared import (
     Config,
     Controls,
     Db,
+    Excluded,
     FlipsOption,
     Json,
     JudgeScores,
@@ -74,6 +75,7 @@ def audit(
     own: Annotated[
         str | None, typer.Option(help="Models that the judge is itself.  [default: by its name]")
     ] = None,
+    excluded: Excluded = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -96,6 +98,7 @@ def audit(
                 **{"--truth": truth != "votes", "--metric": metric, "--key-from": key_from},
                 **{"--judge-score": judge_score != "verdict", "--flips": flips != "tie"},
                 **{"--own": own, "--control": control != "none"},
+                **{"--excluded": excluded != "leave-out"},
             }
         )
         estimates = _of_table(table, judge, models, category)
@@ -112,6 +115,7 @@ def audit(
                 **{"key_from": key_from, "majority": majority},
                 **{"own": listed(own) if own else None, "control": control},
             },
+            excluded,
         )
     report = audited(estimates, alpha)
     show(audit_answer(report), as_json, lambda: audit_text(report))
@@ -131,7 +135,9 @@ def _of_table(
     return table_estimates(read_grades(table), str(table), judge, chosen, category)
 
 
-def _of_store(settings: Settings, selection: Selection, asked: Mapping[str, Any]) -> AuditEstimates:
+def _of_store(
+    settings: Settings, selection: Selection, asked: Mapping[str, Any], excluded: str
+) -> AuditEstimates:
     from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
     from coupled_arena.analysis.audit.read import Truth
     from coupled_arena.core.style import Control
@@ -142,7 +148,7 @@ def _of_store(settings: Settings, selection: Selection, asked: Mapping[str, Any]
         "truth": Truth(asked["truth"]),
         "control": Control(asked["control"]),
     }
-    with reading(settings) as store:
+    with reading(settings, excluded) as store:
         return read_chosen(store, selection, AuditChoice(**{**asked, **kinds}), only_judge)
 
 

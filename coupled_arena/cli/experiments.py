@@ -13,6 +13,7 @@ from coupled_arena.cli.shared import (
     Covariances,
     Cutoffs,
     Db,
+    Excluded,
     Json,
     Weightings,
     listed,
@@ -54,6 +55,7 @@ def resample(
     language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
     seed: Seed = 0,
     plots: Annotated[Path | None, typer.Option(help="Folder for figures.")] = None,
+    excluded: Excluded = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -75,7 +77,7 @@ def resample(
         language=language,
     )
     alphas, kept = numbers(alpha, float), None if human is None else numbers(human, int)
-    with reading(settings) as store:
+    with reading(settings, excluded) as store:
         name, counts = _judged(store, selection)
     with one_line():
         sizes = fitting_sizes(counts, balanced=balanced, total=total)

@@ -12,6 +12,7 @@ from coupled_arena.cli.shared import (
     Covariances,
     Cutoffs,
     Db,
+    Excluded,
     FlipsOption,
     Json,
     JudgeScores,
@@ -62,6 +63,7 @@ def leaderboard(
     bradley_terry: Annotated[
         bool, typer.Option("--bradley-terry", help="Add Bradley-Terry scores.")
     ] = False,
+    excluded: Excluded = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -82,7 +84,7 @@ def leaderboard(
     from coupled_arena.views.tables.bradley_terry import scores
     from coupled_arena.views.tables.leaderboard import board_answer, board_text
 
-    with reading(settings) as store:
+    with reading(settings, excluded) as store:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(store)
         judges = judges_of(store, judge)

@@ -17,6 +17,7 @@ from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.battles import battles
 from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import import_, import_scores
+from coupled_arena.cli.excluding import exclude, exclusions, include
 from coupled_arena.cli.experiments import resample
 from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
@@ -61,6 +62,9 @@ app.command()(coupling)
 app.command()(risk)
 app.command()(report)
 app.command()(restore)
+app.command()(exclude)
+app.command()(include)
+app.command()(exclusions)
 app.command()(resample)
 app.command()(simulate)
 app.command()(reproduce)

@@ -18,6 +18,10 @@ Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.d
 Voter = Annotated[
     str | None, typer.Option(help="Only this person's votes: an annotator's name, or a voter.")
 ]
+Excluded = Annotated[
+    Literal["leave-out", "include"],
+    typer.Option(help="Votes that `exclude` has excluded: left out, or counted all the same."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 # Spelled out rather than imported, which would cost every command the time to load scipy; a test
@@ -54,14 +58,14 @@ def check_level(alpha: float) -> None:
         raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
 
 
-def reading(settings: Settings) -> Any:
+def reading(settings: Settings, excluded: str = "leave-out") -> Any:
     """Open the database, or its newest snapshot while another process owns it."""
     from coupled_arena.store.transfer.snapshots import open_for_reading
 
     store, age = open_for_reading(settings.db)
     if age is not None:
         typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
-    return store
+    return store.with_excluded() if excluded == "include" else store
 
 
 def voter_of(settings: Settings, store: Any, voter: str | None) -> str | None:

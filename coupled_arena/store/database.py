@@ -17,7 +17,7 @@ from coupled_arena.core.records import Battle, Score, Vote
 from coupled_arena.store import migrations
 from coupled_arena.store.connection import connect
 from coupled_arena.store.files import reason
-from coupled_arena.store.tables import battles, scores, upkeep, votes
+from coupled_arena.store.tables import battles, exclusions, scores, upkeep, votes
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -34,11 +34,17 @@ class Store:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: Path | None, *, read_only: bool
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path | None,
+        *,
+        read_only: bool,
+        all_votes: bool = False,
     ) -> None:
         self.path = path
         self.read_only = read_only
         self._connection = connection
+        self.all_votes = all_votes  # also those that are excluded
         self._file = None if path is None or read_only else _identity(path)
         self._writing = threading.Lock()
         self.snapshotting = threading.Lock()  # two at once would write the same file
@@ -78,7 +84,14 @@ class Store:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
-        return self._connection.cursor()
+        cursor = self._connection.cursor()
+        if self.all_votes:
+            exclusions.count_all(cursor)
+        return cursor
+
+    def with_excluded(self) -> Store:
+        """Return the same database, to be read as if no votes were excluded."""
+        return Store(self._connection, self.path, read_only=True, all_votes=True)
 
     def check_file(self) -> None:
         """Make sure that what is written lands where it will be looked for.
@@ -175,20 +188,23 @@ class Store:
         with self.cursor() as cursor:
             return battles.of_experiment(cursor, experiment)
 
-    def version(self) -> tuple[int, int, int]:
-        """Return the last vote's number, the number of battles, the last verdict's number.
+    def version(self) -> tuple[int, int, int, int]:
+        """Return the last vote's number, how many battles, the last verdict's, how many exclusions.
+
+        Those that were taken back count twice.
 
         Whatever a leaderboard shows is unchanged as long as this is; it costs about 1 ms.
         """
-        last_vote, count, last_verdict = self._row(
+        last_vote, count, last_verdict, decided = self._row(
             """
             select
                 (select coalesce(max(seq), 0) from votes),
                 (select count(*) from battles),
-                (select coalesce(max(seq), 0) from verdicts)
+                (select coalesce(max(seq), 0) from verdicts),
+                (select count(*) from exclusions) + (select count(*) from inclusions)
             """
         )
-        return last_vote, count, last_verdict
+        return last_vote, count, last_verdict, decided
 
     def write(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         """Do a piece of work in one transaction, in turn with all other writes.

@@ -136,6 +136,8 @@ def _number(value: str | None) -> float | None:
 class BoardAddresses:
     """Where the numbers of a board lead: to the comparisons that each of them counts.
 
+    Nowhere, where excluded votes are among these: no list of battles counts them.
+
     Parameters
     ----------
     board : Leaderboard
@@ -145,7 +147,7 @@ class BoardAddresses:
 
     def __init__(self, board: Leaderboard, *, mine: bool = False) -> None:
         selection = board.estimates.selection
-        self._mine = mine
+        self._mine, self._nowhere = mine, board.estimates.all_votes
         self._judge, self._together = selection.judge, bool(selection.more_judges)
         self._base = _selected(selection)
         judged = board.source is BoardSource.JUDGE
@@ -177,16 +179,16 @@ class BoardAddresses:
             )
         return self._to(cells[column]) if column in cells else None
 
-    def model(self, model: str) -> str:
+    def model(self, model: str) -> str | None:
         """Return where a model's interval leads."""
         return self._to(replace(self._counted, model=model))
 
-    def pair(self, model: str, opponent: str) -> str:
+    def pair(self, model: str, opponent: str) -> str | None:
         """Return where a pair's cell leads."""
         return self._to(replace(self._counted, model=model, other=opponent))
 
-    def _to(self, wanted: BattleFilter) -> str:
-        return list_address(wanted, mine=self._mine)
+    def _to(self, wanted: BattleFilter) -> str | None:
+        return None if self._nowhere else list_address(wanted, mine=self._mine)
 
 
 def audit_addresses(audit: Audit) -> Callable[[ModelAudit, str], str | None]:

@@ -299,7 +299,7 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     assert code == 0
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
-        **{"scores": 0, "grades": 0, "rationales": 0},
+        **{"scores": 0, "grades": 0, "rationales": 0, "exclusions": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
     }
     assert err == ""
@@ -338,7 +338,7 @@ def test_a_bad_import_gets_one_clear_line(call, tmp_path, arguments, code, messa
         assert len(err.strip().splitlines()) == 1
     if db.exists():
         with Store.open(db) as store:
-            assert store.version() == (0, 0, 0)
+            assert store.version() == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
@@ -351,7 +351,7 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
     code, _, err = call("import", path, "--db", db)
     assert (code, err) == (1, "Error: Interrupted. Nothing was imported.\n")
     with Store.open(db) as store:
-        assert store.version() == (0, 0, 0)
+        assert store.version() == (0, 0, 0, 0)
 
 
 def test_import_prints_ten_rejected_lines(call, tmp_path):

@@ -24,7 +24,7 @@ from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import judges, rationales
+from coupled_arena.store.tables import exclusions, judges, rationales
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.hub import Published
@@ -109,6 +109,10 @@ def db(tmp_path_factory):
             ((vote, voter),) = cursor.execute("select vote, voter from votes limit 1").fetchall()
         why = Rationale("r", vote, (Criterion.STYLE,), "so")
         store.write(lambda cursor: rationales.give(cursor, why, voter))
+        decision = exclusions.Decision("mistaken", "keeper", EARLIEST)
+        rule = exclusions.Exclusion("x", voter, None, None, decision)
+        store.write(lambda cursor: exclusions.exclude(cursor, rule))
+        store.write(lambda cursor: exclusions.include(cursor, "x", decision))
         snapshot(store, snapshot_path(db))
     return db
 
@@ -265,6 +269,14 @@ def test_json_of_annotators(answer, tmp_path):
     db = tmp_path / "arena.duckdb"
     answer("annotators", "add", "Ann", "--db", db)
     check_keys("annotators json", [answer("annotators", "--db", db)])
+
+
+def test_json_of_exclusions(answer, db, tmp_path):
+    copy = tmp_path / "arena.duckdb"
+    copy.write_bytes(snapshot_path(db).read_bytes())
+    why = ("--reason", "rigged", "--by", "keeper", "--db", copy)
+    check_keys("exclude json", [answer("exclude", "--voter", "v1", *why)])
+    check_keys("exclusions json", [answer("exclusions", "--db", copy)])
 
 
 def test_json_of_a_restoration(answer, db, tmp_path):

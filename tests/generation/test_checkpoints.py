@@ -348,4 +348,4 @@ def test_the_command_line_says_so_and_stores_nothing(changed, call, tmp_path):
     assert err.splitlines()[-1].endswith("have vLLM serve it (docs/model-servers.md).")
     assert [line for line in err.splitlines() if "Loading" not in line] == err.splitlines()[-1:]
     with Store.open(db) as store:
-        assert store.version() == (0, 0, 0)
+        assert store.version() == (0, 0, 0, 0)

@@ -18,7 +18,7 @@ from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.snapshots import open_for_reading, snapshot, snapshot_path
 from tests.patience import until
 
-TABLES = ["battles", "replies", "votes", "rationales", "verdicts", "scores", "grades"]
+TABLES = ["battles", "replies", "votes", "rationales", "verdicts", "scores", "grades", "exclusions"]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
 
 READ = """
@@ -81,8 +81,9 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
     out = tmp_path / "deep" / "it's an export"
     written = export(filled, out, "jsonl")
     assert written == [out / f"{table}.jsonl" for table in TABLES]
-    battles, replies, votes, rationales, verdicts, scores, grades = map(read_jsonl, written)
-    assert scores == grades == []
+    read = dict(zip(TABLES, map(read_jsonl, written), strict=True))
+    battles, replies, votes, rationales, verdicts, *others = read.values()
+    assert others == [[], [], []]  # scores, grades, exclusions
     assert battles == [
         {
             "battle": "b1",
@@ -135,6 +136,7 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
         "voter": "ann",
         "source": "human",
         "early": False,
+        "excluded": False,
         "cast_at": "2026-03-01T02:03:04.567891Z",
         "models": ["alpha", "beta"],
     }
@@ -277,7 +279,8 @@ def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vo
         )
     told = [read_jsonl(path) for path in export(store, tmp_path, "jsonl", hidden="rounds")]
     everything = [read_jsonl(path) for path in export(store, tmp_path, "jsonl")]
-    ids = [{row["battle"] for row in rows} for rows in (*told, *everything)]
+    of_battles = (*told[:7], *everything[:7])  # the last file is about voters
+    ids = [{row["battle"] for row in rows} for rows in of_battles]
     blind = {"early", "silent"}
     assert ids[:7] == [{"shown", "batch"}] * 7
     assert ids[7:] == [{"shown", "batch"} | blind] * 2 + [
@@ -297,13 +300,13 @@ def test_a_snapshot_is_a_whole_store_for_another_process(tmp_path, python, new_b
         store.cast(new_vote(battle, voter="bob"))
         reader = python(READ, copy)
         pairs = [("alpha", "beta", "human", "first", 1)]
-        assert reader.communicate()[0] == f"{(1, 1, 0)} {pairs}\n"
+        assert reader.communicate()[0] == f"{(1, 1, 0, 0)} {pairs}\n"
         snapshot(store, copy)
-        assert python(READ, copy).stdout.readline().startswith("(2, 1, 0)")
+        assert python(READ, copy).stdout.readline().startswith("(2, 1, 0, 0)")
     with Store.open(copy) as restored:
         assert restored.battle(battle.id) == battle
         restored.cast(new_vote(battle, voter="eve"))
-        assert restored.version() == (3, 1, 0)
+        assert restored.version() == (3, 1, 0, 0)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
         [path.name, copy.name, copy.name.replace(".snapshot", ".snapshot-hour")]
     )

@@ -382,7 +382,7 @@ def test_the_order_of_the_models_is_heeded(store, lines, num):
     assert rows(store, "select first_place, second_place, outcome from verdicts") == [
         (1, 0, "first")
     ]
-    assert store.version() == (1, 1, 1)
+    assert store.version() == (1, 1, 1, 0)
 
 
 def test_a_judge_in_both_orders_on_one_num_gives_one_judgement(store, lines):
@@ -527,7 +527,7 @@ def test_a_second_opinion_under_one_name_is_rejected(store, lines):
     import_files(store, [one], judge="j")
     done = import_files(store, [two], judge="j")
     assert done.rejected == (Rejected(str(two), 1, "j has judged otherwise on this already"),)
-    assert store.version() == (1, 1, 1)
+    assert store.version() == (1, 1, 1, 0)
 
 
 def test_filters_leave_out_and_count(store, lines):
@@ -576,7 +576,7 @@ def test_what_is_no_data_fails_and_leaves_nothing(empty, lines, tmp_path, conten
         import_files(empty, [good, bad])
     assert len(str(failed.value).splitlines()) == 1
     assert str(bad) in str(failed.value)
-    assert empty.version() == (0, 0, 0)
+    assert empty.version() == (0, 0, 0, 0)
     assert rows(empty, "from models") == []
 
 

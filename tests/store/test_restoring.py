@@ -89,7 +89,7 @@ def test_a_database_may_be_begun_anew_once_its_snapshots_are_elsewhere(voted):
     for path in generations(voted):
         path.unlink()
     with open_for_writing(voted) as store:
-        assert store.version() == (0, 0, 0)
+        assert store.version() == (0, 0, 0, 0)
 
 
 def test_a_damaged_database_names_the_way_back(voted):

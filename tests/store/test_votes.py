@@ -239,4 +239,4 @@ def test_eight_threads_lose_nothing(tmp_path, new_battle, new_vote):
         # Numbers follow commits: whoever sees vote n sees all votes before it.
         assert all(last <= counted for last, counted in seen)
         assert sorted(rows(store, "select vote from votes")) == sorted((v.id,) for v in wanted)
-        assert store.version() == (64, 1, 0)
+        assert store.version() == (64, 1, 0, 0)

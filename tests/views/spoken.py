@@ -47,6 +47,7 @@ from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_use import JudgeUse
+from coupled_arena.store.tables.exclusions import Excluded
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings
 from coupled_arena.views.words.audit import audit_findings, audit_verdict
@@ -133,6 +134,9 @@ def _boards():
         changes = {"left_out": left_out, "reworded": left_out, "mixed": tuple(Mode)}
         estimates = replace(clear.estimates, method=method, **changes)
         yield from _said(replace(clear, missing=missing, estimates=estimates))
+    for votes, counted in product((1, 2), (False, True)):
+        left = replace(clear.estimates, excluded=Excluded(votes, 9), all_votes=counted)
+        yield from _said(replace(clear, estimates=left))
     yield from _empty_boards()
     yield from _uses()
 

@@ -37,6 +37,7 @@ from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 from coupled_arena.store.queries.rewordings import reworded
+from coupled_arena.store.tables.exclusions import Excluded, excluded
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
@@ -91,6 +92,10 @@ class BoardEstimates:
         How the selected judge is heard.
     reworded : int
         Questions of benchmarks that were put in several ways, which are counted together.
+    excluded : Excluded
+        How many of all votes of the store, whatever the selection, are excluded.
+    all_votes : bool
+        Whether these are counted all the same.
     """
 
     selection: Selection
@@ -107,6 +112,8 @@ class BoardEstimates:
     draws: int
     use: JudgeUse = field(default_factory=JudgeUse)
     reworded: int = 0
+    excluded: Excluded = field(default_factory=lambda: Excluded(0, 0))
+    all_votes: bool = False
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
     )
@@ -168,11 +175,10 @@ def read_estimates(
         voted = not modes_by_judge and bool(votes.comparisons.any())
         modes = modes_of(counts, voted=voted) if selection.mode is None else None
         if shared:
-            for source, made in estimates.items():
-                estimates[source] = _on_prompts(cursor, selection, source, made)
-            if modes is not None:
-                modes = modes_on_prompts(cursor, plain, modes, voted=voted)
-        use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
+            estimates = {s: _on_prompts(cursor, selection, s, e) for s, e in estimates.items()}
+            modes = modes and modes_on_prompts(cursor, plain, modes, voted=voted)
+        use, left = judge_use(cursor, selection), excluded(cursor)
+        several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return BoardEstimates(
         selection=selection,
@@ -189,6 +195,8 @@ def read_estimates(
         draws=draws,
         use=use,
         reworded=several,
+        excluded=left,
+        all_votes=store.all_votes,
     )
 
 

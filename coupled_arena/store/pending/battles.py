@@ -46,27 +46,25 @@ from waiting
 left join of_pair using (low, high)
 left join of_battle using (battle_no)
 where not list_contains($skipped::bigint[], battle_no)
-    and battle_no not in (
-        select battle_no from comparisons where judge_no = 0 and voter = $voter
-    )
+    and battle not in (select battle from votes where voter = $voter)
 order by coalesce(of_pair.n, 0), coalesce(of_battle.n, 0), hash(battle_no, $salt)
 limit 1
 """
 _PROGRESS = """
 select
     $battles,
-    count(distinct battle_no),
-    count(distinct battle_no) filter (voter = $voter and not identical),
-    count(distinct battle_no) filter (voter = $voter and identical)
-from comparisons
-where judge_no = 0 and human is not null and battle_no in (select battle_no from waiting)
+    count(distinct battle),
+    count(distinct battle) filter (voter = $voter and source = 'human'),
+    count(distinct battle) filter (voter = $voter and source <> 'human')
+from votes
+where battle in (select battle from waiting)
 """
 _SEED_IS_OPEN = """
 select count(*)
 from waiting
 where seed = (select any_value(seed) from waiting where battle = $battle)
     and battle <> $battle
-    and battle_no not in (select battle_no from comparisons where judge_no = 0 and voter = $voter)
+    and battle not in (select battle from votes where voter = $voter)
     and not list_contains($known::bigint[], battle_no)
 """
 # Equal noise, or none at all, makes equal texts of one model; others may say the same by chance.

@@ -119,7 +119,7 @@ def page(
         select
             battle, created_at at time zone 'UTC', mode, models,
             (select prompt from turns where turns.battle = listed.battle and turn = 0),
-            (select count(*) from current_votes as v where v.battle = listed.battle),
+            (select count(*) from counted_votes as v where v.battle = listed.battle),
             (select count(*) from verdicts where verdicts.battle = listed.battle),
             n,
             (

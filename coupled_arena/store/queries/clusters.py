@@ -106,8 +106,11 @@ class Prompts:
 
 def clusters_overlap(cursor: Cursor) -> bool:
     """Return whether any two comparisons share a prompt, so that they may depend on each other."""
-    (most,) = cursor.execute("select max(comparisons) from prompts").fetchall()[0]
-    return (most or 0) > 1
+    # What is excluded is not counted with its prompt, and may be read all the same.
+    ((most, excluded),) = cursor.execute(
+        "select max(comparisons), exists (from standing_exclusions) from prompts"
+    ).fetchall()
+    return (most or 0) > 1 or excluded
 
 
 def add_up(

@@ -161,7 +161,7 @@ def lengths(cursor: Cursor, selection: Selection) -> Lengths:
         union all
         select 'human', count(*) filter ((ranks[i] < ranks[j]) = longer_first), count(*)
         from pairs
-        join current_votes using (battle)
+        join counted_votes using (battle)
         where ranks[i] <> ranks[j]
         """,
         values,

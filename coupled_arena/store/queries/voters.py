@@ -96,6 +96,6 @@ def check_voter(store: Store, voter: str, called: str) -> None:
         They have not.
     """
     with store.cursor() as cursor:
-        query = "select 1 from comparisons where voter = ? limit 1"
+        query = "select 1 from votes where voter = ? limit 1"
         if cursor.execute(query, [voter]).fetchone() is None:
             raise StoreError(f"There are no votes by {called[:80]!r} here.")

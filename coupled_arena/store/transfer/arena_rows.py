@@ -28,7 +28,7 @@ ROWS = """
         source, early, models, ranks,
         i - 1 as place_a,
         j - 1 as place_b
-    from current_votes
+    from counted_votes
     join (
         select *, unnest(range(i + 1, len(models) + 1)) as j
         from (select *, unnest(range(1, len(models))) as i from visible)

@@ -49,6 +49,7 @@ KEYS = {
     "verdicts": Keys("verdict"),
     "scores": Keys("battle, turn, place, metric"),
     "grades": Keys("grade, battle, place"),
+    "exclusions": Keys("exclusion", "(taken_back_at is not null)::integer"),
 }
 # By when it was given; a chunk counts from its store's beginning, or from that of one before.
 _ORDER = {
@@ -56,6 +57,7 @@ _ORDER = {
     "rationales": "row_number() over (order by filename, seq)",
     "verdicts": "row_number() over (order by filename, seq)",
     "grades": "dense_rank() over (order by filename, seq)",
+    "exclusions": "row_number() over (order by filename, seq)",
 }
 
 

@@ -49,7 +49,8 @@ _QUERIES = {
             row_number() over (order by seq) as seq,
             vote, battle, voter, ranks, both_bad, source, early, cast_at,
             seq in (select seq from current_votes) as current,
-            models, revealed_at
+            models, revealed_at,
+            seq in (select seq from ruled_votes where excluded) as excluded
         from votes
         join visible using (battle)
         left join reveals using (battle, voter)
@@ -91,6 +92,16 @@ _QUERIES = {
         left join judges using (judge)
         where battle in (select battle from visible)
     """,
+    "exclusions": """
+        select
+            row_number() over (order by e.seq) as seq,
+            exclusion, voter, since, until, e.reason, e.made_by, e.made_at,
+            i.reason as taken_back_because,
+            i.made_by as taken_back_by,
+            i.made_at as taken_back_at
+        from exclusions as e
+        left join inclusions as i using (exclusion)
+    """,
 }
 _ORDER = {
     "battles": "created_at, battle",
@@ -100,6 +111,7 @@ _ORDER = {
     "verdicts": "seq",
     "scores": "battle, turn, place, metric",
     "grades": "seq, battle, place",
+    "exclusions": "seq",
     "arena": "tstamp, battle, judge, place_a, place_b",
 }
 _TIMES = {
@@ -108,6 +120,7 @@ _TIMES = {
     "rationales": ["given_at"],
     "verdicts": ["judged_at"],
     "grades": ["graded_at"],
+    "exclusions": ["since", "until", "made_at", "taken_back_at"],
 }
 _NESTED = {
     "battles": [
@@ -149,7 +162,8 @@ def export(
     Returns
     -------
     list of Path
-        ``battles``, ``replies``, ``votes``, ``rationales``, ``verdicts``, ``scores``, ``grades``;
+        ``battles``, ``replies``, ``votes``, ``rationales``, ``verdicts``, ``scores``, ``grades``,
+        ``exclusions``;
         or ``arena``, or ``flat``.
 
     Raises

@@ -94,6 +94,18 @@ from in_rationales as r
 left join votes as v on v.vote = r.vote
 where reason is not null
 """
+EXCLUSION = """
+select file, line, case
+    when voter is null and since is null and until is null then 'it has neither voter nor time'
+    when since >= until then 'it ends before it begins'
+    when (taken_back_at is null) <> (taken_back_by is null)
+        or (taken_back_at is null) <> (taken_back_because is null)
+        then 'who took it back, when and why belong together'
+end as reason
+-- Why the votes do not count is another reason.
+from (select * exclude (reason) from in_exclusions)
+where reason is not null
+"""
 VERDICT = """
 select file, line, case
     when models is null then 'there is no battle ' || v.battle

@@ -118,6 +118,19 @@ COLUMNS: dict[str, dict[str, str]] = {
         "prompt_hash": "text?",
         "sampling": "text?",
     },
+    "exclusions": {
+        "seq": "order?",
+        "exclusion": "name",
+        "voter": "text?",
+        "since": "moment?",
+        "until": "moment?",
+        "reason": "name",
+        "made_by": "name",
+        "made_at": "moment",
+        "taken_back_because": "name?",
+        "taken_back_by": "name?",
+        "taken_back_at": "moment?",
+    },
     "arena": {
         "vote": "name",
         "battle": "name",
@@ -150,6 +163,7 @@ _SIGNATURES = {
     "verdicts": {"verdict", "battle", "judge", "first_place", "second_place"},
     "scores": {"battle", "turn", "place", "metric", "score", "source"},
     "grades": {"grade", "battle", "place", "judge", "correct"},
+    "exclusions": {"exclusion", "voter", "since", "until", "made_by"},
     "arena": {"vote", "battle", "models", "ranks", "place_a", "place_b", "winner"},
 }
 

@@ -9,7 +9,16 @@ from pathlib import Path
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import export
 
-COVERED = ("battles", "replies", "votes", "rationales", "verdicts", "scores", "grades")
+COVERED = (
+    "battles",
+    "replies",
+    "votes",
+    "rationales",
+    "verdicts",
+    "scores",
+    "grades",
+    "exclusions",
+)
 """The tables whose rows are hashed, in this order."""
 
 
@@ -20,7 +29,7 @@ def fingerprint(store: Store) -> str:
     -------
     str
         64 hexadecimal digits: those of ``cat battles.jsonl replies.jsonl votes.jsonl
-        rationales.jsonl verdicts.jsonl scores.jsonl grades.jsonl | sha256sum``.
+        rationales.jsonl verdicts.jsonl scores.jsonl grades.jsonl exclusions.jsonl | sha256sum``.
     """
     hashed = hashlib.sha256()
     with tempfile.TemporaryDirectory(prefix="coupled-arena-") as folder:

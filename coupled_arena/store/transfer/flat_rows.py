@@ -21,7 +21,7 @@ _PAGE = 20_000  # votes
 _STANDING = """
 create or replace temp table standing as
 select seq
-from current_votes
+from counted_votes
 join battles using (battle)
 where battle in (select battle from battles where {visible})
 """

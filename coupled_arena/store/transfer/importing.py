@@ -37,7 +37,7 @@ class Imported:
     ----------
     rows : int
         Rows in the files, blank lines aside.
-    battles, votes, rationales, verdicts, scores, grades : int
+    battles, votes, rationales, verdicts, scores, grades, exclusions : int
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
@@ -51,6 +51,7 @@ class Imported:
     verdicts: int
     scores: int
     grades: int
+    exclusions: int
     filtered: int
     rejected: tuple[Rejected, ...]
 
@@ -133,6 +134,7 @@ def import_within(
         verdicts=verdicts + exported.verdicts,
         scores=exported.scores,
         grades=exported.grades,
+        exclusions=exported.exclusions,
         filtered=filtered,
         rejected=rejected_lines(cursor, paths),
     )

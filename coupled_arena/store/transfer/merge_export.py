@@ -29,6 +29,7 @@ class AddedRows:
     verdicts: int
     scores: int
     grades: int
+    exclusions: int
 
 
 _TABLES = (*COLUMNS, "turns", "judges", "metrics")
@@ -85,6 +86,23 @@ on conflict do nothing
 _TOLD_AFTER_VOTES = _REVEALS.format(table="in_votes", voter="voter", at="revealed_at")
 _TOLD_WITHOUT_VOTES = _REVEALS.format(table="in_battles", voter="told_to", at="told_at")
 
+_TAKEN_BACK = """
+insert into inclusions
+select exclusion, taken_back_because, taken_back_by, taken_back_at
+from in_exclusions
+where taken_back_at is not null
+qualify row_number() over (partition by exclusion order by file, line) = 1
+on conflict do nothing
+"""
+_DECIDED = """
+insert into moved
+select battle
+from current_votes
+left join (select vote, true as before from counted_before) using (vote)
+left join (select vote, true as after from counted_votes) using (vote)
+where before is distinct from after
+"""
+
 # One id, one content: that of the store, else that of the first row which has it.
 _CONTRADICTED = """
 select file, line, {called} || ' is known with other content' as reason
@@ -140,10 +158,11 @@ def add_missing(cursor: Cursor) -> AddedRows:
     grades, verdicts = _add_judged(cursor) if judged else (0, 0)
     votes = _add_votes(cursor) if _any(cursor, "in_votes") else 0
     rationales = _add_rationales(cursor) if _any(cursor, "in_rationales") else 0
+    exclusions = _add_exclusions(cursor) if _any(cursor, "in_exclusions") else 0
     if _any(cursor, "moved"):
         upkeep.enrol(cursor, _MOVED, {})
         upkeep.refresh(cursor, _MOVED, {})
-    return AddedRows(battles, votes, rationales, verdicts, scores, grades)
+    return AddedRows(battles, votes, rationales, verdicts, scores, grades, exclusions)
 
 
 def _any(cursor: Cursor, *tables: str) -> bool:
@@ -202,6 +221,16 @@ def _add_rationales(cursor: Cursor) -> int:
     _reject(cursor, export_checks.RATIONALE)
     _settle(cursor, merged_tables.RATIONALES)
     return _add(cursor, merged_tables.RATIONALES)
+
+
+def _add_exclusions(cursor: Cursor) -> int:
+    _reject(cursor, export_checks.EXCLUSION)
+    _settle(cursor, merged_tables.EXCLUSIONS)
+    cursor.execute("create or replace temp table counted_before as select vote from counted_votes")
+    added = _add(cursor, merged_tables.EXCLUSIONS)
+    cursor.execute(_TAKEN_BACK)
+    cursor.execute(_DECIDED)
+    return added
 
 
 def _settle(cursor: Cursor, table: MergedTable) -> None:

@@ -123,6 +123,13 @@ SCORES = MergedTable(
     "'the ' || metric || ' of turn ' || turn || ' and place ' || place || ' of battle ' || battle",
     "battle, turn, place, metric",
 )
+EXCLUSIONS = MergedTable(
+    "exclusions",
+    ["exclusion"],
+    ["voter", "since", "until", "reason", "made_by", "made_at"],
+    "'exclusion ' || exclusion",
+    _BY_NUMBER,
+)
 GRADES = MergedTable(
     "grades",
     ["grade"],

@@ -15,7 +15,7 @@ Cursor = duckdb.DuckDBPyConnection
 
 _TABLES = (
     *("battles", "turns", "replies", "votes", "reveals", "rationales"),
-    *("verdicts", "scores", "grades"),
+    *("verdicts", "scores", "grades", "exclusions", "inclusions"),
 )
 _KEYED = {"battles": "battle", "votes": "vote", "verdicts": "verdict"}
 

@@ -19,6 +19,7 @@ from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables.exclusions import excluded
 from coupled_arena.ui.parts.controls import (
     MODES,
     alpha_slider,
@@ -80,6 +81,7 @@ class BoardChoice:
     scope: Scope
     control: Control
     dark: bool
+    all_votes: bool = False  # also those that are excluded
 
     def counts_like(self, other: BoardChoice) -> bool:
         """Return whether the other choice counts the same comparisons in the same way."""
@@ -152,6 +154,12 @@ class BoardControls:
         with gr.Row():
             self.category = dropdown([(_("Any category"), "")], _("Category"), "board-category")
             self.language = dropdown([(_("Any language"), "")], _("Language"), "board-language")
+            self.all_votes = gr.Checkbox(
+                label=_("Excluded votes count, too"),
+                info=_("The board as if nobody's votes had been left out."),
+                visible=False,
+                elem_id="board-all-votes",
+            )
             self.mine = gr.Checkbox(
                 label=_("My votes only"),
                 info=_("A board of your own: only what you voted on."),
@@ -177,7 +185,7 @@ class BoardControls:
     def _discrete(self) -> list[Any]:
         return [
             *(self.mode, self.weighting, self.covariance, self.cutoff, self.sets, self.ties),
-            *(self.category, self.language, self.mine, self.control),
+            *(self.category, self.language, self.all_votes, self.mine, self.control),
         ]
 
     def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
@@ -205,12 +213,13 @@ class BoardControls:
             scope=Scope(values[self.sets]),
             control=Control(values[self.control]),
             dark=bool(values[self.dark]),
+            all_votes=bool(values[self.all_votes]),
         )
 
     @property
     def offered(self) -> list[Any]:
         """The components whose choices come from the store."""
-        return [self.judged, *self._judges, self.category, self.language]
+        return [self.judged, *self._judges, self.category, self.language, self.all_votes]
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
@@ -218,6 +227,7 @@ class BoardControls:
             judges = comparisons.judges(cursor)
             categories = comparisons.categories(cursor)
             languages = comparisons.languages(cursor)
+            left_out = excluded(cursor).votes > 0
         judge = values[self.judge] or (judges[0] if judges else None)
         return {
             self.judged: gr.Row(visible=bool(judges)),
@@ -225,4 +235,5 @@ class BoardControls:
             self.more_judges: gr.Dropdown(choices=judges, visible=len(judges) > 1),
             self.category: gr.Dropdown(choices=with_any(_("Any category"), categories)),
             self.language: gr.Dropdown(choices=with_any(_("Any language"), languages)),
+            self.all_votes: gr.Checkbox(visible=left_out),
         }

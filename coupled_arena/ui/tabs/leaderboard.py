@@ -43,6 +43,7 @@ class LeaderboardTab:
         self._live = live
         self._styles = styles
         self._style = StylePanel()
+        self._of_all = LiveEstimates(store.with_excluded())
         self._controls = BoardControls(store)
 
     def build(self) -> None:
@@ -111,7 +112,7 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            estimates = self._live.get(
+            estimates = (self._of_all if choice.all_votes else self._live).get(
                 choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
             )
             counted = _counted(estimates)
@@ -154,7 +155,7 @@ class LeaderboardTab:
             part: gr.Column(visible=there) for part in (self._opening, self._pictures)
         }
         if board.estimate is not None:
-            rows = [to.model(row.model) for row in board.standings]
+            rows = [at for row in board.standings if (at := to.model(row.model))]
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark), rows)
             changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark), rows)
         powered = (
@@ -201,7 +202,7 @@ def _counted(estimates: BoardEstimates) -> int:
     return hash(
         (
             *(votes.models, estimates.idle, estimates.mixed),
-            *(estimates.left_out, estimates.reworded),
+            *(estimates.left_out, estimates.reworded, estimates.excluded),
             *(array.tobytes() for array in arrays),
         )
     )

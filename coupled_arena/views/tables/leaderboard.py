@@ -174,21 +174,21 @@ def board_table(board: Leaderboard, address: Address[Standing] | None = None) ->
     return joined([standings(board).html(address=address), notes])
 
 
-def pair_table(board: Leaderboard, address: Callable[[str, str], str]) -> Markup:
+def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) -> Markup:
     """Return who beat whom as a folded table, each cell of which leads to its battles.
 
     Parameters
     ----------
     address : callable
-        Returns where a model against an opponent leads.
+        Returns where a model against an opponent leads, if anywhere.
     """
     names = [standing.model for standing in board.standings]
 
     def cell(model: str, opponent: str, pair: HeadToHead) -> Cell:
         if not pair.comparisons:
             return Cell(_DASH, None)
-        won = broken(f"{pair.wins}/{pair.comparisons}")
-        return Cell(link(address(model, opponent), won), pair.wins / pair.comparisons)
+        won, to = broken(f"{pair.wins}/{pair.comparisons}"), address(model, opponent)
+        return Cell(link(to, won) if to else won, pair.wins / pair.comparisons)
 
     rows = (
         [model, *(cell(model, *met) for met in zip(names, pairs, strict=True))]
@@ -221,6 +221,9 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
         "left_out": estimates.left_out,
+        "excluded": "include" if estimates.all_votes else "leave-out",
+        "excluded_votes": estimates.excluded.votes,
+        "excluded_share": estimates.excluded.share,
         "human_votes_saved": estimates.votes_saved,
         "alpha": board.alpha,
         "covariance": (estimate.kind if estimate else estimates.method.covariance).value,

@@ -38,6 +38,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         *_mixture(board.estimates.mixed),
         *pooled_words(board.estimates.reworded),
         *_left_out(board.estimates.left_out),
+        *_excluded(board.estimates),
         *_not_judged(board),
         *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
         *own,
@@ -229,6 +230,25 @@ def _left_out(comparisons: int) -> Iterator[str]:
             comparisons,
         )
         yield said.format(n=comparisons)
+
+
+def _excluded(estimates: BoardEstimates) -> Iterator[str]:
+    found = estimates.excluded
+    if not found.votes:
+        return
+    if estimates.all_votes:
+        said = ngettext(
+            "{n:,} of {of:,} votes ({share}) is excluded, and counted here all the same.",
+            "{n:,} of {of:,} votes ({share}) are excluded, and counted here all the same.",
+            found.votes,
+        )
+    else:
+        said = ngettext(
+            "{n:,} of {of:,} votes ({share}) is excluded and left out.",
+            "{n:,} of {of:,} votes ({share}) are excluded and left out.",
+            found.votes,
+        )
+    yield said.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
 
 
 def _not_judged(board: Leaderboard) -> Iterator[str]:

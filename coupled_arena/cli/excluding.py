@@ -1,0 +1,94 @@
+"""The commands that let votes count no more, take that back, and list what was decided."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Json, reading, show, voter_of
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
+
+Why = Annotated[str, typer.Option("--reason", help="Why: kept with the decision.")]
+Who = Annotated[str, typer.Option("--by", help="Who decides: kept with the decision.")]
+
+
+def exclude(
+    reason: Why,
+    by: Who,
+    voter: Annotated[
+        list[str] | None,
+        typer.Option(help="Whose votes: an annotator's name, or a voter; several: again."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Votes from this time on, such as 2026-11-23T14:00 (UTC).")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Votes before this time.")] = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Let votes count no more: a voter's, or all of some time; they are kept, and can come back.
+
+    A rule covers votes that are still to come, too. Whoever reads the boards is told the share.
+    """
+    settings = load_settings(config, db=db)
+    from coupled_arena.core.records import new_id
+    from coupled_arena.store.tables.exclusions import Decision, Exclusion
+    from coupled_arena.store.tables.exclusions import exclude as write
+    from coupled_arena.store.transfer.snapshots import open_for_writing
+
+    begin, end, made = _moment(since), _moment(until), Decision(reason, by, datetime.now(UTC))
+    with open_for_writing(settings.db, create=False) as store:
+        voters = [voter_of(settings, store, name) for name in voter or [None]]
+        rules = [Exclusion(new_id(), who, begin, end, made) for who in dict.fromkeys(voters)]
+        votes = store.write(lambda cursor: [write(cursor, rule) for rule in rules])
+    rows = [
+        {"exclusion": rule.id, "voter": rule.voter, "votes": n}
+        for rule, n in zip(rules, votes, strict=True)
+    ]
+    lines = [f"{n:,} votes are excluded: {rule.id}" for rule, n in zip(rules, votes, strict=True)]
+    show({"exclusions": rows}, as_json, lambda: "\n".join(lines))
+
+
+def include(
+    names: Annotated[list[str], typer.Argument(metavar="EXCLUSION", help="What to take back.")],
+    reason: Why,
+    by: Who,
+    config: Config = None,
+    db: Db = None,
+) -> None:
+    """Take exclusions back: their votes count again, unless another one covers them."""
+    settings = load_settings(config, db=db)
+    from coupled_arena.store.tables.exclusions import Decision
+    from coupled_arena.store.tables.exclusions import include as write
+    from coupled_arena.store.transfer.snapshots import open_for_writing
+
+    made, wanted = Decision(reason, by, datetime.now(UTC)), list(dict.fromkeys(names))
+    with open_for_writing(settings.db, create=False) as store:
+        store.write(lambda cursor: [write(cursor, name, made) for name in wanted])
+    typer.echo(f"Taken back: {', '.join(wanted)}", err=True)
+
+
+def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> None:
+    """List which votes do not count, who decided that and why; also what was taken back."""
+    settings = load_settings(config, db=db)
+    from coupled_arena.store.tables.exclusions import exclusions as read
+    from coupled_arena.views.tables.exclusions import exclusions_answer, exclusions_text
+
+    with reading(settings) as store, store.cursor() as cursor:
+        found = read(cursor)
+    show(exclusions_answer(found), as_json, lambda: exclusions_text(found))
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return a time; one that names no zone is UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ArenaError(f"{text!r} is no time: give one such as 2026-11-23T14:00.") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,189 @@
+"""Votes that are not to count: by which rule, why, and that it was taken back; on a given cursor.
+
+No vote is deleted or changed. What is excluded is left out of `comparisons`, from which all boards
+are counted; `count_all` makes a cursor on which nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import duckdb
+
+from coupled_arena.core.errors import StoreError
+from coupled_arena.store.tables import upkeep
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Who decided something about votes, when and why."""
+
+    reason: str
+    made_by: str
+    made_at: datetime
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A rule by which votes do not count.
+
+    Attributes
+    ----------
+    id : str
+    voter : str or None
+        Whose votes; None: anybody's.
+    since, until : datetime or None
+        When they were cast, `until` not included; None: no bound.
+    decision : Decision
+    taken_back : Decision or None
+        Set when the votes count again.
+    """
+
+    id: str
+    voter: str | None
+    since: datetime | None
+    until: datetime | None
+    decision: Decision
+    taken_back: Decision | None = None
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """How many of the votes that stand are left out."""
+
+    votes: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The fraction, 0 where there are no votes."""
+        return self.votes / self.of if self.of else 0.0
+
+
+_COVERED = """
+    ($voter::text is null or voter = $voter)
+    and cast_at >= coalesce($since::timestamptz, '-infinity'::timestamptz)
+    and cast_at < coalesce($until::timestamptz, 'infinity'::timestamptz)
+"""
+
+
+def exclude(cursor: Cursor, rule: Exclusion) -> int:
+    """Let votes count no more; return how many of those that stand the rule covers.
+
+    Raises
+    ------
+    StoreError
+        The rule names nothing, or covers no vote.
+    """
+    if rule.voter is None and rule.since is None and rule.until is None:
+        raise StoreError("An exclusion needs a voter or a time: nothing would count any more.")
+    if rule.since is not None and rule.until is not None and rule.since >= rule.until:
+        raise StoreError("An exclusion ends after it begins: --since must be before --until.")
+    _check(rule.decision)
+    covered = _bounds(rule)
+    query = f"select count(*) from current_votes where {_COVERED}"
+    votes = cursor.execute(query, covered).fetchall()[0][0]
+    if not votes:
+        raise StoreError("No vote is of this voter and time: nothing was excluded.")
+    cursor.execute(
+        """
+        insert into exclusions (exclusion, voter, since, until, reason, made_by, made_at)
+        values (?, ?, ?, ?, ?, ?, ?)
+        """,
+        [rule.id, *covered.values(), *_values(rule.decision)],
+    )
+    _refresh(cursor, covered)
+    return votes
+
+
+def include(cursor: Cursor, exclusion: str, decision: Decision) -> None:
+    """Take an exclusion back: its votes count again, unless another one covers them.
+
+    Raises
+    ------
+    StoreError
+        There is no such exclusion, or it was taken back before.
+    """
+    _check(decision)
+    found = {rule.id: rule for rule in exclusions(cursor)}.get(exclusion)
+    if found is None or found.taken_back is not None:
+        why = "was taken back before" if found else "is not known"
+        raise StoreError(f"The exclusion {exclusion!r} {why}. `exclusions` lists them all.")
+    cursor.execute("insert into inclusions values (?, ?, ?, ?)", [exclusion, *_values(decision)])
+    _refresh(cursor, _bounds(found))
+
+
+def exclusions(cursor: Cursor) -> list[Exclusion]:
+    """Return all exclusions, those that were taken back too, the first one first."""
+    # `at time zone` hands over plain timestamps: aware ones would need pytz.
+    rows = cursor.execute(
+        """
+        select
+            exclusion, voter, since at time zone 'UTC', until at time zone 'UTC',
+            e.reason, e.made_by, e.made_at at time zone 'UTC',
+            i.reason, i.made_by, i.made_at at time zone 'UTC'
+        from exclusions as e
+        left join inclusions as i using (exclusion)
+        order by e.seq
+        """
+    ).fetchall()
+    return [
+        Exclusion(
+            *(id, voter, _utc(since), _utc(until)),
+            Decision(why, by, at.replace(tzinfo=UTC)),
+            Decision(because, again_by, again.replace(tzinfo=UTC)) if again else None,
+        )
+        for id, voter, since, until, why, by, at, because, again_by, again in rows
+    ]
+
+
+def excluded(cursor: Cursor) -> Excluded:
+    """Count the votes of people that stand and are left out; takes no time where nothing is."""
+    if not cursor.execute("select 1 from standing_exclusions limit 1").fetchall():
+        return Excluded(0, 0)
+    query = "select count(*) filter (excluded), count(*) from ruled_votes where source = 'human'"
+    return Excluded(*cursor.execute(query).fetchall()[0])
+
+
+def count_all(cursor: Cursor) -> None:
+    """Let everything that this cursor reads count excluded votes, too."""
+    # In full, for the view has this name, too.
+    database = cursor.execute("select current_database()").fetchall()[0][0]
+    stored = '"' + database.replace('"', '""') + '".main.comparisons'
+    touched = "battle in (select battle from ruled_votes where excluded)"
+    cursor.execute(
+        f"""
+        create temp view comparisons as
+        from {stored}
+        where battle_no not in (select battle_no from battles where {touched})
+        union all
+        select * exclude (battle) from comparison_rows where {touched}
+        """
+    )
+    # Temporary views come before others of their names, in views that were made with those, too.
+    cursor.execute("create temp view counted_votes as from current_votes")
+
+
+def _bounds(rule: Exclusion) -> dict[str, object]:
+    return {"voter": rule.voter, "since": rule.since, "until": rule.until}
+
+
+def _refresh(cursor: Cursor, covered: dict[str, object]) -> None:
+    upkeep.refresh(cursor, f"battle in (select battle from votes where {_COVERED})", covered)
+
+
+def _check(decision: Decision) -> None:
+    if not decision.reason.strip() or not decision.made_by.strip():
+        raise StoreError("Say why, and who decides: neither may be empty.")
+
+
+def _values(decision: Decision) -> Sequence[object]:
+    return decision.reason, decision.made_by, decision.made_at
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=UTC)

@@ -56,8 +56,8 @@ def sweep_figure(
     )
     axes = Axes(_AXES[by], "Samples saved", share_y=True, y_range=y_range)
     figure = line_figure(lines, axes, head, points=True)
-    for at, (trace, swept) in enumerate(zip(figure.data, own.values(), strict=True)):
-        trace.update(error_y=_bars(swept, line_style(at)))
+    for at, swept in enumerate(own.values()):
+        figure.update_traces(error_y=_bars(swept, line_style(at)), selector=at)
     figure.update_xaxes(tickvals=values, ticktext=[f"{value:g}" for value in values])
     return figure.add_hline(y=0, line=_ZERO)
 

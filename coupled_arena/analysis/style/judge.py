@@ -51,7 +51,7 @@ class Beside:
         """Return both with their joint covariance: comparisons of one prompt move both."""
         k = judge.rows.k
         parts = [(each, combinations(each)[k:]) for each in (judge, people)]
-        return cls(k, *(values(each)[k:] for each in (judge, people)), sandwich(parts))
+        return cls(k, values(judge)[k:], values(people)[k:], sandwich(parts))
 
     def side(self, at: int, part: slice) -> Measured:
         """Return numbers of the judge (0) or of people (1)."""

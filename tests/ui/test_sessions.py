@@ -33,6 +33,13 @@ def test_no_event_takes_a_file_of_the_host(visitor):
             assert visitor.http.post(f"/gradio_api/{path}", json=event).status_code == 422
 
 
+def test_progress_that_is_hidden_is_hidden_on_nothing(visitor):
+    """A page copies the values of all that might show it, figures too, at each word it hears."""
+    hidden = [each for each in visitor.config["dependencies"] if each["show_progress"] == "hidden"]
+    assert len(hidden) > 20
+    assert [each["targets"] for each in hidden if each["show_progress_on"] != []] == []
+
+
 @pytest.fixture
 def served():
     """A small page that is served with such sessions, and its client."""

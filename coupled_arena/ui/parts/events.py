@@ -11,7 +11,10 @@ import gradio as gr
 from coupled_arena.core.errors import ArenaError, StoreLostError
 from coupled_arena.core.language import N_, _
 
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+# At each word from the server Gradio's page copies the values, whole figures, of all that might
+# show progress, hidden or not: much of what a leaderboard cost the browser that looked for votes.
+UNSHOWN: dict[str, Any] = {"show_progress": "hidden", "show_progress_on": []}
+QUIET: dict[str, Any] = {**UNSHOWN, "api_visibility": "private"}
 FREE: dict[str, Any] = {**QUIET, "concurrency_limit": None}  # the default runs one at a time
 
 _LOST = N_(  # visitors need no paths; the log has them

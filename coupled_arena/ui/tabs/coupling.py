@@ -26,7 +26,7 @@ from coupled_arena.store.queries import protocol_scores
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
-from coupled_arena.ui.parts.events import QUIET, user_errors
+from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
 from coupled_arena.views.addresses import coupling_addresses
@@ -116,7 +116,7 @@ class CouplingTab:
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        tabs.select(self._show, self._inputs, self._outputs, **_ONE, show_progress="hidden")
+        tabs.select(self._show, self._inputs, self._outputs, **UNSHOWN, **_ONE)
 
     def _build_calculator(self) -> None:
         gr.Markdown(_(_CALCULATOR))
@@ -133,7 +133,7 @@ class CouplingTab:
         self._needed = gr.HTML(elem_id="coupling-needed", apply_default_css=False)
 
     def _bind(self) -> None:
-        calm: dict[str, Any] = {**_ONE, "trigger_mode": "always_last", "show_progress": "hidden"}
+        calm: dict[str, Any] = {**UNSHOWN, **_ONE, "trigger_mode": "always_last"}
         chosen = [*(each.input for each in self._chosen), self._alpha.release]
         gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
         asked = [self._error.change, self._repetitions.change]

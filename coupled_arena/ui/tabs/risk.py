@@ -25,7 +25,7 @@ from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.ui.parts.choices import COPULAS, PAIRINGS, REPLIES_HERE, SCORES_FILE
 from coupled_arena.ui.parts.computing import telling, told
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, translated
-from coupled_arena.ui.parts.events import QUIET, user_errors
+from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
 from coupled_arena.ui.parts.score_limits import MOST_METRICS, check_size
@@ -91,7 +91,7 @@ class RiskTab:
             telling(self._read_stored, self._said, _computing),
             {self._said, self._dark, *self._stored.inputs},
             **opened,
-            show_progress="hidden",
+            **UNSHOWN,
             **_ONE,
         )
         gr.on(
@@ -103,7 +103,7 @@ class RiskTab:
             {self._said, self._scores, self._behind, self._dark, *self._controls},
             self._outputs,
             trigger_mode="always_last",
-            show_progress="hidden",
+            **UNSHOWN,
             **_ONE,
         )
 
@@ -112,7 +112,7 @@ class RiskTab:
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         self._stored.offer_when_shown(tabs, _(_TITLE))
         inputs = {self._scores, self._dark, *self._stored.inputs}
-        tabs.select(self._show, inputs, self._opened_outputs, show_progress="hidden", **_ONE)
+        tabs.select(self._show, inputs, self._opened_outputs, **UNSHOWN, **_ONE)
 
     def _build_sources(self) -> None:
         title = _("Which replies, or scores from a file")

@@ -33,11 +33,15 @@ APPS = ["installation", "judging/real_server", "ui/front_door", "ui/annotation",
 APPS += ["ui/presses", "ui/analysis_tabs", "ui/durability", "ui/live_judge", "ui/benchmark_tabs"]
 APPS += ["ui/model_server", "ui/report", "ui/backup", "ui/lost_database"]
 APPS += ["ui/blindness", "ui/browser", "ui/texts", "ui/typing", "ui/reload", "ui/crowd"]
-DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "api/models"]
+DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "cli/protocols", "api/models"]
 DEMO += ["generation/failures", "generation/fingerprint", "generation/quantized"]
+# Side by side, for the browser and the app that most of them visit end with their folder.
+LONG_PAGES = ["ui/whole_page", "ui/battles", "ui/accessibility", "ui/engine_process"]
+LONG_PAGES += ["ui/flow", "ui/judged", "ui/meant_votes", "ui/sorting"]
 FIRST = [
-    *(*APPS, *DEMO, "quality", "tasks/sandbox", "cli/judge", "store/backup", "store/importing"),
-    *("store/round_trip", "judge_runs/bulk", "generation/remote", "analysis/audit"),
+    *(*APPS, *DEMO, "quality", *LONG_PAGES, "cli/ranking_paper", "tasks/sandbox", "cli/judge"),
+    *("store/backup", "store/importing", "store/round_trip", "judge_runs/bulk"),
+    *("generation/remote", "analysis/audit"),
 ]
 
 

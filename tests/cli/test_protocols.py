@@ -34,10 +34,10 @@ def stored(db):
 def benchmark(call, demo_loaded, tmp_path):
     """Run the command on some rows; the battles of the store, and their scores by place."""
 
-    def run(task, rows, *more):
+    def run(task, rows, *more, seeds=1):
         data, db = tmp_path / "rows.jsonl", tmp_path / "arena.duckdb"
         data.write_text("\n".join(map(json.dumps, rows)))
-        words = ["--task", task, "--data", data, *MODELS, "--seeds", 2, "--seed", 3, "--db", db]
+        words = ["--task", task, "--data", data, *MODELS, "--seeds", seeds, "--seed", 3, "--db", db]
         code, out, err = call("benchmark", *words, "--json", *more)
         assert code == 0, err
         return (json.loads(out), *stored(db))
@@ -56,7 +56,7 @@ def test_words_of_ones_own_are_asked_scored_and_replayed(benchmark, call, demo_m
     words = ["--system", f"@{tmp_path / 'system.txt'}", "--answer-prefix", BEGUN]
     words += ["--question", "Compute {problem} {x}", "--max-new-tokens", 6]
     answer, battles, marks = benchmark("gsm8k", SUMS, *words)
-    assert (answer["battles"], len(battles), len(marks)) == (8, 8, 16)
+    assert (answer["battles"], len(battles), len(marks)) == (4, 4, 8)
     assert {battle.mode for battle in battles} == {Mode.COUPLED, Mode.INDEPENDENT}
     own = {item.problem: item for item in Gsm8k().read(tmp_path / "rows.jsonl")}
     for battle in battles:
@@ -81,7 +81,7 @@ def test_programs_go_on_from_their_stub(benchmark, call, tmp_path):
     words = ["--max-new-tokens", 24, "--temperature", 0.2]
     _, battles, marks = benchmark("humaneval", [PROBLEM], *words)
     (item,) = HumanEval().read(tmp_path / "rows.jsonl")
-    assert len(marks) == 8
+    assert len(marks) == 4
     for battle in battles:
         (prompt,) = battle.prompts
         assert (prompt.system, prompt.prefix) == ("", item.prompt.prefix)
@@ -95,8 +95,8 @@ def test_programs_go_on_from_their_stub(benchmark, call, tmp_path):
     # The same model and noise, asked without the stub: another answer, and scored all the same.
     words += ["--answer-prefix", "Sure:\n```python", "--system", "You write Python."]
     _, battles, marks = benchmark("humaneval", [PROBLEM], *words)
-    assert len(battles) == 8
-    assert len(marks) == 16
+    assert len(battles) == 4
+    assert len(marks) == 8
     assert len({battle.prompts[0].prefix for battle in battles}) == 2
 
 
@@ -110,18 +110,21 @@ def test_prompts_for_pairwise_are_asked_in_other_words_too(benchmark, call, tmp_
     replayed(call, tmp_path / "arena.duckdb", battles)
 
 
+TWO = ITEMS[1:]
 GRID = ["--temperature", "0.2,1", "--top-p", "0.5,1"]
+BRIEF = ["--max-new-tokens", 3]  # the answers to these questions are words of one token
 
 
 def test_a_sweep_is_one_run_and_each_sampling_a_row_of_its_own(benchmark, call, tmp_path):
-    begun, battles, _ = benchmark("quiz", ITEMS, *GRID[:2], "--top-p", 1)
-    assert (begun["battles"], len(battles)) == (24, 24)
-    answer, battles, marks = benchmark("quiz", ITEMS, *GRID)  # the rest of a larger plan
-    assert (answer["battles"], answer["skipped"], len(battles)) == (24, 24, 48)
+    begun, battles, _ = benchmark("quiz", TWO, *GRID[:2], "--top-p", 1, *BRIEF, seeds=2)
+    assert (begun["battles"], len(battles)) == (16, 16)
+    # The rest of a larger plan.
+    answer, battles, marks = benchmark("quiz", TWO, *GRID, *BRIEF, seeds=2)
+    assert (answer["battles"], answer["skipped"], len(battles)) == (16, 16, 32)
     drawn = {(b.sampling.temperature, b.sampling.top_p) for b in battles}
     assert drawn == {(0.2, 0.5), (0.2, 1), (1, 0.5), (1, 1)}
     # One question and repetition has one seed under all samplings and both protocols.
-    assert len({battle.seed for battle in battles}) == len(ITEMS) * 2
+    assert len({battle.seed for battle in battles}) == len(TWO) * 2
     of = {battle.id: battle for battle in battles}
     for row in answer["scores"]:
         mine = [
@@ -131,7 +134,7 @@ def test_a_sweep_is_one_run_and_each_sampling_a_row_of_its_own(benchmark, call, 
             and (of[id].sampling.temperature, of[id].sampling.top_p)
             == (row["temperature"], row["top_p"])
         ]
-        assert (row["answers"], row["mean"]) == (6, pytest.approx(sum(mine) / 6))
+        assert (row["answers"], row["mean"]) == (4, pytest.approx(sum(mine) / 4))
     assert len(answer["scores"]) == 4 * 2 * 2
     db = tmp_path / "arena.duckdb"
     replayed(call, db, battles[::6])
@@ -155,15 +158,15 @@ def test_a_sweep_is_one_run_and_each_sampling_a_row_of_its_own(benchmark, call, 
 
 
 def test_inverse_transform_is_stored_replayed_and_told_apart(benchmark, call, tmp_path):
-    benchmark("quiz", ITEMS)
-    answer, battles, _ = benchmark("quiz", ITEMS, "--sampler", "inverse")
+    benchmark("quiz", ITEMS, *BRIEF, seeds=2)
+    answer, battles, _ = benchmark("quiz", ITEMS, "--sampler", "inverse", *BRIEF, seeds=2)
     assert (answer["battles"], len(battles)) == (12, 24)
     assert {row["sampler"] for row in answer["scores"]} == {"inverse"}
     inverse = [battle for battle in battles if battle.sampling.coupling == "inverse"]
     gumbel = [battle for battle in battles if battle.sampling.coupling == "token"]
     assert (len(inverse), len(gumbel)) == (12, 12)
     db = tmp_path / "arena.duckdb"
-    replayed(call, db, inverse)
+    replayed(call, db, [battle for battle in inverse if battle.repetition == 0])
     code, out, err = call("coupling", "--db", db)
     assert (code, out) == (1, "")
     assert "inverse sampler" in err
@@ -179,9 +182,9 @@ def test_inverse_transform_is_stored_replayed_and_told_apart(benchmark, call, tm
 
 
 def test_other_words_in_one_database_are_not_mixed(benchmark, call, tmp_path):
-    benchmark("quiz", ITEMS)
-    answer, _, _ = benchmark("quiz", ITEMS, "--system", "Be brief.")
-    assert {row["answers"] for row in answer["scores"]} == {6}  # of these words only
+    benchmark("quiz", ITEMS, *BRIEF)
+    answer, _, _ = benchmark("quiz", ITEMS, "--system", "Be brief.", *BRIEF)
+    assert {row["answers"] for row in answer["scores"]} == {3}  # of these words only
     code, out, err = call("coupling", "--db", tmp_path / "arena.duckdb")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "3 questions of quiz were put in different words" in err

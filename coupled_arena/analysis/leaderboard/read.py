@@ -165,8 +165,7 @@ def read_estimates(
     judge_alone = judge_alone and len(selection.judges) < 2 and selection == plain
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
-        stored = comparisons.count(cursor, plain)
-        counts = stored.of(stored.compared)
+        counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
         judged, scored = _judged(counts), _judged(_said(cursor, selection, counts))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
@@ -177,8 +176,8 @@ def read_estimates(
         if shared:
             estimates = {s: _on_prompts(cursor, selection, s, e) for s, e in estimates.items()}
             modes = modes and modes_on_prompts(cursor, plain, modes, voted=voted)
-        use, left = judge_use(cursor, selection), excluded(cursor)
-        several = reworded(cursor, selection, compared=True)
+        use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
+        left = excluded(cursor)
         cursor.execute("commit")
     return BoardEstimates(
         selection=selection,

@@ -29,6 +29,7 @@ from coupled_arena.views.tables import (
     soft,
     style,
     sweep,
+    voters,
 )
 from coupled_arena.views.tables.table import Column
 
@@ -49,6 +50,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "plan": audit.PLAN,
     "agreement": agreement.AGREEMENT,
     "exclusions": exclusions.EXCLUSIONS,
+    "voters": voters.VOTERS,
     "battles behind a number": battles.FOUND_BATTLES,
     "coupling: pairs": coupling.PAIRS,
     "coupling: prompts of a pair": coupling.PROMPTS,

@@ -31,6 +31,7 @@ from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.cli.simulating import simulate
+from coupled_arena.cli.voters import voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install
@@ -62,6 +63,7 @@ app.command()(coupling)
 app.command()(risk)
 app.command()(report)
 app.command()(restore)
+app.command()(voters)
 app.command()(exclude)
 app.command()(include)
 app.command()(exclusions)

@@ -214,6 +214,7 @@ COMMANDS = {
     "leaderboard": ["--judge", "ann", "--bradley-terry", "--control", "style"],
     "audit": ["--judge", "ann", "--own", "able", "--control", "length"],
     "agreement": [],
+    "voters": [],
     "annotators add": ["Ann"],
     "battles": ["?tab=battles&source=people", "--limit", "2"],
     "plan": ["able", "--judge", "ann"],

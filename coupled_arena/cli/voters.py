@@ -1,0 +1,34 @@
+"""The command that holds each voter against the others."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from coupled_arena.cli.shared import Config, Db, Excluded, Json, check_level, reading, show
+from coupled_arena.core.settings import load_settings
+
+
+def voters(
+    alpha: Annotated[
+        float, typer.Option(help="Probability that any honest voter is named, over all of them.")
+    ] = 0.05,
+    tolerance: Annotated[
+        float,
+        typer.Option(min=0, help="How much more often than others an honest one may say the same."),
+    ] = 0.25,
+    excluded: Excluded = "leave-out",
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Say who votes how much, how fast, and too unlike the others; nobody is excluded by it."""
+    settings = load_settings(config, db=db)
+    check_level(alpha)
+    from coupled_arena.analysis.voters import read_voters
+    from coupled_arena.views.tables.voters import voters_answer, voters_text
+
+    with reading(settings, excluded) as store:
+        found = read_voters(store, alpha, tolerance)
+    show(voters_answer(found), as_json, lambda: voters_text(found))

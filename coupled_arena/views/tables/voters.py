@@ -1,0 +1,69 @@
+"""Who votes how, as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coupled_arena.analysis.voters import VoterReport, VoterRow
+from coupled_arena.core.language import N_
+from coupled_arena.views.tables.table import Column, Table, table_of
+
+_MOST = 20  # rows in a terminal
+
+VOTERS: tuple[Column[VoterRow], ...] = (
+    Column("voter", str, "Hash of the voter's cookie, or a name", heading=N_("Voter")),
+    Column("votes", int, "Votes on two different models and texts", heading=N_("Votes")),
+    Column("share", float, "Of all such votes", heading=N_("Share"), text=".1%"),
+    Column("most_in_a_minute", int, "Most votes within 60 seconds", heading=N_("Most in a minute")),
+    Column(
+        "log_e_value",
+        float,
+        "Natural logarithm of the evidence, now, that they do not vote as the others",
+    ),
+    Column(
+        "peak_log_e_value",
+        float,
+        "The most that it ever was",
+        heading=N_("Log of the e-value"),
+        text=".1f",
+    ),
+    Column(
+        "suspect",
+        bool,
+        "Whether it ever was enough",
+        heading=N_("Unlike the others"),
+        text=lambda row: row.bet if row.suspect else "",
+    ),
+    Column("bet", str, "Which bet on their votes has won most"),
+)
+
+
+def voters_table(found: VoterReport) -> Table[VoterRow]:
+    """Return a row for each voter, the most evidence first."""
+    return table_of(VOTERS, found.rows)
+
+
+def voters_answer(found: VoterReport) -> dict[str, Any]:
+    """Return the report as JSON values."""
+    return {
+        "voters": voters_table(found).records(),
+        "suspects": sum(row.suspect for row in found.rows),
+        "votes": found.votes,
+        "alpha": found.alpha,
+        "tolerance": found.tolerance,
+    }
+
+
+def voters_text(found: VoterReport) -> str:
+    """Return the report for a terminal: the voters with the most evidence."""
+    if not found.rows:
+        return "No votes yet."
+    suspects = sum(row.suspect for row in found.rows)
+    head = (
+        f"{len(found.rows):,} voters, {found.votes:,} votes: {suspects:,} too unlike the others "
+        f"(error level {found.alpha:g} over all voters, tolerance {found.tolerance:g})."
+    )
+    lines = [head, table_of(VOTERS, found.rows[:_MOST]).text()]
+    if (more := len(found.rows) - _MOST) > 0:
+        lines.append(f"and {more:,} more; --json lists them all.")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Voters on the command line: who is unlike the others, how fast, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from coupled_arena.core.records import Source
+from coupled_arena.store.database import Store
+from tests.batches import at_once
+from tests.store.conftest import make_battle, make_vote
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    """Nine honest voters, and eve, who is for beta whenever it is there, within one minute."""
+    db, rng = tmp_path_factory.mktemp("voters") / "arena.duckdb", np.random.default_rng(4)
+    with Store.open(db) as store, at_once(store) as batch:
+        for n in range(720):
+            eve = n >= 360 and n % 12 == 0
+            models = [("alpha", "beta"), ("beta", "alpha")][n % 5 % 2]
+            battle = make_battle(*models, "gamma", replies=(), prompts=())
+            batch.add_battle(battle)
+            ahead = models.index("beta") if eve else rng.integers(3)
+            ranks = [(1, 2, 2), (2, 1, 2), (1, 1, 1)][ahead]
+            moment = NOON + timedelta(seconds=n / 12) if eve else NOON + timedelta(minutes=n)
+            voter = "eve" if eve else f"honest {n % 9}"
+            batch.cast(make_vote(battle, *ranks, voter=voter, cast_at=moment))
+        same = make_battle("alpha", "beta")
+        batch.add_battle(same)
+        batch.cast(make_vote(same, 1, 1, voter="nobody", source=Source.IDENTICAL))
+    return db
+
+
+def test_who_is_unlike_the_others(call, db):
+    code, out, err = call("voters", "--db", db, "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    first = answer["voters"][0]
+    assert (first["voter"], first["votes"], first["bet"]) == ("eve", 30, "for beta")
+    assert first["share"] == pytest.approx(30 / 720)
+    assert (first["most_in_a_minute"], first["suspect"], answer["suspects"]) == (30, True, 1)
+    assert {row["most_in_a_minute"] for row in answer["voters"][1:]} == {1}
+    assert sum(row["votes"] for row in answer["voters"]) == answer["votes"] == 720
+    text = call("voters", "--db", db)[1]
+    assert "10 voters, 720 votes: 1 too unlike the others" in text
+    assert "for beta" in text
+
+
+def test_what_is_excluded_is_left_out(call, db, tmp_path):
+    copy = tmp_path / "arena.duckdb"
+    copy.write_bytes(db.read_bytes())
+    why = ("--reason", "for beta", "--by", "keeper")
+    assert call("exclude", "--voter", "eve", *why, "--db", copy)[0] == 0
+    assert json.loads(call("voters", "--db", copy, "--json")[1])["suspects"] == 0
+    both = call("voters", "--db", copy, "--json", "--excluded", "include")[1]
+    assert both == call("voters", "--db", db, "--json")[1]
+
+
+def test_without_votes(call, tmp_path):
+    db = tmp_path / "empty.duckdb"
+    Store.open(db).close()
+    assert call("voters", "--db", db)[1] == "No votes yet.\n"
+    code, _, err = call("voters", "--db", db, "--alpha", "2")
+    assert (code, err.count("\n")) == (1, 1)

@@ -1,0 +1,124 @@
+"""Capital against voters: exact means, another route, the level, and who is found."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from coupled_arena.stats.voters import TOLERANCE, Votes, capitals
+
+LAW = np.array([0.5, 0.3, 0.2])
+
+
+def of_one_pair(voter, outcome):
+    zeros = np.zeros(len(voter), dtype=np.int64)
+    return Votes(np.array(voter), zeros, zeros + 1, np.array(outcome))
+
+
+@pytest.mark.parametrize("law", [LAW, np.array([0.9, 0.1, 0.0]), np.full(3, 1 / 3)])
+def test_the_mean_capital_is_at_most_one_whatever_the_law(law):
+    """All that seven votes can say, weighed by how likely it is."""
+    voter = [1, 1, 0, 1, 1, 0, 1]
+    mean = [0.0, 0.0]
+    for said in product(range(3), repeat=len(voter)):
+        likely = math.prod(law[list(said)])
+        mean += likely * np.exp(capitals(of_one_pair(voter, said), 2, 0.0).now)
+    assert (np.array(mean) <= 1 + 1e-12).all()
+    assert mean[0] < 1  # some bet was made
+
+
+def test_a_tolerated_voter_has_no_more():
+    """Each outcome of the voter's own 1.25 times as likely as with the others, or less."""
+    own, voter = np.array([0.625, 0.25, 0.125]), [1, 1, 0, 1, 1, 0]
+    mean = 0.0
+    for said in product(range(3), repeat=len(voter)):
+        laws = [own if who == 0 else LAW for who in voter]
+        likely = math.prod(law[x] for law, x in zip(laws, said, strict=True))
+        mean += likely * math.exp(capitals(of_one_pair(voter, said), 2, 0.25).now[0])
+    assert mean <= 1 + 1e-12
+
+
+def by_hand(votes, models, who, tolerance):
+    """Return the capital against a voter after each of their votes, from the definition."""
+    shares, bets = (0.3, 0.8), 1 + 2 * models
+    capital = {
+        (share, bet): (1 / 3 if bet == 0 else 1 / 3 / models) / 2
+        for share, bet in product(shares, range(bets))
+    }
+    used, path = {}, []
+    for n in np.flatnonzero(votes.voter == who):
+        pair = votes.first[n], votes.second[n]
+        others = [
+            votes.outcome[i]
+            for i in range(n)
+            if votes.voter[i] != who and (votes.first[i], votes.second[i]) == pair
+        ]
+        begin = used.get(pair, 0) or min(len(others) // 2, 200)
+        used[pair] = end = min(begin + 20, len(others))
+        block = others[begin:end]
+        counts = [others[:begin].count(x) + 0.5 for x in range(3)]
+        b = [count / sum(counts) for count in counts]
+        for share, bet in capital if block else ():
+            against, model = divmod(bet - 1, models)
+            if bet == 0:
+                wanted = [b[1], b[0], b[2]]
+            elif model in pair:
+                place = pair.index(model)
+                wanted = [float(x == (1 - place if against else place)) for x in range(3)]
+            else:
+                continue
+            a = [share * w + (1 - share) * x for w, x in zip(wanted, b, strict=True)]
+            c = [(x + len(block) * y) / (1 + len(block)) for x, y in zip(a, b, strict=True)]
+            factor = a[votes.outcome[n]] / c[votes.outcome[n]] / (1 + tolerance)
+            capital[share, bet] *= factor * math.prod(b[x] / c[x] for x in block)
+        path.append(sum(capital.values()))
+    return path
+
+
+def random_votes(rng, n, voters, models):
+    first = rng.integers(models - 1, size=n)
+    second = np.array([rng.integers(one + 1, models) for one in first])
+    return Votes(rng.integers(voters, size=n), first, second, rng.choice(3, size=n, p=LAW))
+
+
+def test_another_route():
+    rng = np.random.default_rng(5)
+    votes = random_votes(rng, 400, 5, 3)
+    found = capitals(votes, 3, 0.1)
+    for who in range(5):
+        path = by_hand(votes, 3, who, 0.1)
+        assert found.now[who] == pytest.approx(math.log(path[-1]), abs=1e-9)
+        assert found.peak[who] == pytest.approx(max(0.0, math.log(max(path))), abs=1e-9)
+
+
+def test_the_level_holds_at_all_looks_together():
+    """A hundred boards of forty honest voters each: at 20% any of a board is named in 20 or fewer.
+
+    With as many as 0.999 of that binomial law; without tolerance, which is where it is tightest.
+    """
+    rng, boards = np.random.default_rng(11), 100
+    wrong = 0
+    for _ in range(boards):
+        wrong += capitals(random_votes(rng, 800, 40, 3), 3, 0.0).suspects(0.2).any()
+    assert wrong <= binom.ppf(0.999, boards, 0.2)
+
+
+def test_who_always_votes_for_one_model_is_found_and_nobody_else():
+    rng = np.random.default_rng(3)
+    honest = random_votes(rng, 6000, 100, 4)
+    rigged = 60
+    first = rng.integers(3, size=rigged)
+    at = np.sort(rng.integers(3000, 6000, size=rigged))
+    votes = Votes(
+        np.insert(honest.voter, at, 100 + np.arange(rigged) % 2),
+        np.insert(honest.first, at, first),
+        np.insert(honest.second, at, np.full(rigged, 3)),
+        np.insert(honest.outcome, at, np.ones(rigged, dtype=np.int64)),
+    )
+    found = capitals(votes, 4, TOLERANCE)
+    assert np.flatnonzero(found.suspects(0.05)).tolist() == [100, 101]
+    assert found.bet[100:].tolist() == [4, 4]  # for the last model

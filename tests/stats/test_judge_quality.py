@@ -135,6 +135,23 @@ def test_intervals_of_brier_scores_keep_their_promise():
     assert held / runs == pytest.approx(0.95, abs=3 * binomial_error(0.95, runs))
 
 
+def test_what_bins_move_by_is_what_resampled_prompts_say():
+    """A plain bootstrap of 1,000 prompts: its .95 quantile is the law's, give or take chance."""
+    likely, said, prompts = drawn(np.random.default_rng(10), 3_000)
+    found = calibration(likely, said, prompts)
+    predicted, happened = likely[:, :2].ravel(), said[:, :2].ravel()
+    edges = np.quantile(predicted, np.arange(1, BINS) / BINS, method="lower")
+    place = np.searchsorted(edges, predicted, side="right")
+    rng, resamples, below = np.random.default_rng(11), 2_000, 0
+    apart = np.bincount(place, predicted - happened, BINS) / len(predicted)
+    for _ in range(resamples):
+        times = np.bincount(rng.integers(0, 1_000, 1_000), minlength=1_000)
+        each = np.repeat(times[prompts], 2)
+        again = np.bincount(place, each * (predicted - happened), BINS) / each.sum()
+        below += np.abs(again - apart).sum() <= np.quantile(found.moves, 0.95)
+    assert below / resamples == pytest.approx(0.95, abs=3 * binomial_error(0.95, resamples))
+
+
 @pytest.mark.parametrize("sharper", [1.0, 0.5])
 @pytest.mark.parametrize("n", [20, 200])
 def test_intervals_of_calibration_errors_hold_at_least_as_often(sharper, n):

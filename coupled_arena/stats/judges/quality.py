@@ -9,7 +9,8 @@ with Student's t of G - 1 degrees of freedom for G prompts. Calibration follows 
 expected error in bins, and [2]_ for the score, whose interval is made likewise. Percentiles of a
 bootstrap would not hold for the error: chance alone makes it positive, and resampling adds to that.
 Its interval is the error give or take the sum of what all bins move by, which bounds by how much
-the sum of their distances can differ, at the quantile of that sum in a bootstrap over prompts.
+the sum of their distances can differ, at the quantile of that sum by Student's joint law of the
+bins, with the covariance of sums over prompts.
 
 References
 ----------
@@ -29,7 +30,7 @@ from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import critical_value
 
 BINS = 10
-_RESAMPLES, _SEED = 500, 1950
+_DRAWS, _SEED = 10_000, 1950
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,9 @@ class Calibration:
         Mean squared distance of the three probabilities from what was said: 0 to 2.
     brier_error : float
         Standard error of `brier`; NaN with one prompt alone.
-    moves : ndarray of float64, shape (resamples,)
-        Of resampled prompts, with these bins: by how much the differences of predicted and observed
-        change in all bins together.
+    moves : ndarray of float64, shape (draws,)
+        Drawn: by how much the differences of predicted and observed of other prompts, in these
+        bins, are off in all bins together; NaN with one prompt alone.
     """
 
     comparisons: int
@@ -156,22 +157,16 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
     size = len(places)
     groups, group = np.unique(prompts, return_inverse=True)
     distance = ((likely - said) ** 2).sum(axis=1)
-
-    def measured(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        each = np.repeat(weights, 2)
-        sums = np.stack(
-            [
-                np.bincount(place, each * values, size).astype(np.float64)
-                for values in (np.ones_like(predicted), predicted, happened)
-            ]
-        ).astype(np.float64, copy=False)
-        return sums, (sums[1] - sums[2]) / sums[0].sum()
-
-    sums, apart = measured(np.ones(len(likely)))
-    rng, even = np.random.default_rng(_SEED), np.full(len(groups), 1 / len(groups))
-    drawn = rng.multinomial(len(groups), even, _RESAMPLES)
-    again = np.array([measured(times[group].astype(np.float64))[1] for times in drawn])
-    found = tuple(CalibrationBin(float(p / n), float(o / n), round(float(n))) for n, p, o in sums.T)
+    # By prompt and bin, so that what prompts move the bins by is one product.
+    cells = np.repeat(group, 2) * size + place
+    n, p, o = (
+        np.bincount(cells, values, len(groups) * size).reshape(len(groups), size)
+        for values in (np.ones_like(predicted), predicted, happened)
+    )
+    apart = (p - o).sum(axis=0) / len(predicted)
+    influence = (p - o - np.outer(n.sum(axis=1), apart)) / len(predicted)
+    sums = np.stack([n.sum(axis=0), p.sum(axis=0), o.sum(axis=0)], axis=1)
+    found = tuple(CalibrationBin(float(p / n), float(o / n), round(float(n))) for n, p, o in sums)
     return Calibration(
         comparisons=len(likely),
         prompts=len(groups),
@@ -179,5 +174,17 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
         error=float(np.abs(apart).sum()),
         brier=float(distance.mean()),
         brier_error=_error(np.bincount(group), np.bincount(group, distance)),
-        moves=np.abs(again - apart).sum(axis=1),
+        moves=_moves(influence),
     )
+
+
+def _moves(influence: FloatArray) -> FloatArray:
+    """Draw what all bins move by together, by what each prompt adds to each bin's difference."""
+    prompts, bins = influence.shape
+    if prompts < 2:
+        return np.full(_DRAWS, np.nan)
+    values, vectors = np.linalg.eigh(influence.T @ influence * prompts / (prompts - 1))
+    root = vectors * np.sqrt(np.clip(values, 0, None))
+    rng = np.random.default_rng(_SEED)
+    known = np.sqrt(rng.chisquare(prompts - 1, (_DRAWS, 1)) / (prompts - 1))
+    return np.abs(rng.standard_normal((_DRAWS, bins)) / known @ root.T).sum(axis=1)

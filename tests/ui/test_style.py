@@ -14,7 +14,7 @@ from tests.ui.test_browser import open_tab
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("style")
     with Store.open(folder / "arena.duckdb") as store:
-        fill_styled(store, TERSE, 400)
+        fill_styled(store, TERSE, 3_000)
     with serving(folder, EQUAL_MODELS) as running:
         yield running
 
@@ -32,12 +32,12 @@ def hold(page, what):
 
 
 def test_with_length_held_fixed_the_terse_models_are_ahead(board):
-    order = "#board-style-models tbody tr td:first-child"
+    order = "#board-style-models tbody tr th"
     assert board.locator("#board-style").count() == 0
     hold(board, "Length")
     board.wait_for_selector(order)
     assert board.locator(order).all_inner_texts()[0] == "amber"
-    assert board.locator("#board tbody tr td:first-child").all_inner_texts()[0] == "dusk"
+    assert board.locator("#board tbody tr th").all_inner_texts()[0] == "dusk"
     board.locator("#board-style-words").get_by_text("a reply twice as long wins").wait_for()
     board.wait_for_selector("#board-style-effects .js-plotly-plot .main-svg")
     hold(board, "Length and Markdown")

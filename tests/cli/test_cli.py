@@ -256,7 +256,7 @@ def test_export_writes_what_is_stored(call, generated, tmp_path, format):
         "export", "--out", tmp_path, "--format", format, "--db", generated, "--json"
     )
     assert code == 0
-    assert len(json.loads(out)["files"]) == 7
+    assert len(json.loads(out)["files"]) == 8
     battles = duckdb.sql(f"select battle from '{tmp_path}/battles.{format}' order by 1").fetchall()
     assert [battle for (battle,) in battles] == battle_ids(generated)
 

@@ -82,8 +82,6 @@ class Doors:
         number = said.get("fn_index")
         if type(number) is not int or number not in self._events:
             return "There is no such event."
-        if not isinstance(said.get("event_data"), dict | None):
-            return "What happened is a JSON object."
         return "" if uploads_alone else "A file is uploaded before it is named."
 
 

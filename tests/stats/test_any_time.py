@@ -11,8 +11,9 @@ from scipy.stats import beta
 
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking import any_time
+from coupled_arena.stats.ranking.distances import Distances
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, rank_sets
+from coupled_arena.stats.ranking.rank_sets import Cutoff, rank_sets
 from coupled_arena.stats.simulation.coverage import SimulationPlan, estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
@@ -83,7 +84,7 @@ def test_a_judge_or_shared_prompts_leave_two_models_to_the_normal_law():
     powered = estimate(JudgedCounts(("a", "b"), votes, verdicts))
     assert powered.power_tuning > 0
     assert apart(powered)
-    distance = Separation(powered)._distance
+    distance = Distances.of(powered).estimated
     assert any_time.distance(powered, distance, 0.05).tolist() == distance.tolist()
 
 

@@ -8,10 +8,16 @@ from operator import attrgetter
 from typing import Any
 
 from coupled_arena.analysis.style.judge import JudgeStyle, StyleBias, TraitBeside
+from coupled_arena.core.language import N_
 from coupled_arena.core.style import Trait
 from coupled_arena.views.tables.style import NAMES
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.style import counted_words, obstacle_words
+
+_TWICE = {
+    "judge": N_("Twice as much wins:\njudge"),
+    "people": N_("Twice as much wins:\npeople"),
+}
 
 
 def judge_style_traits(found: JudgeStyle) -> Table[TraitBeside]:
@@ -41,7 +47,7 @@ def _side(side: str, whose: str) -> tuple[Column[TraitBeside], ...]:
             float,
             "How often the reply with twice as much wins between equally strong models",
             attrgetter(f"{side}.twice.rate"),
-            f"Twice as much wins:\n{side}",
+            _TWICE[side],
             ".1%",
         ),
         Column(
@@ -71,7 +77,7 @@ JUDGE_STYLE_TRAITS: tuple[Column[TraitBeside], ...] = (
         "difference",
         float,
         "The judge's coefficient less people's",
-        heading="Difference of log-odds",
+        heading=N_("Difference of log-odds"),
         text="+.3f",
     ),
     Column(
@@ -85,12 +91,12 @@ JUDGE_STYLE_TRAITS: tuple[Column[TraitBeside], ...] = (
     Column("high", float, "Upper bound of the difference"),
 )
 JUDGE_STYLE_MODELS: tuple[Column[StyleBias], ...] = (
-    Column("model", str, "Name of the model", heading="Model"),
+    Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
         "bias",
         float,
         "Win rate at equal style by the judge less that by people; ties are half a win",
-        heading="Bias at equal style",
+        heading=N_("Bias at equal style"),
         text="+.1%",
     ),
     Column(
@@ -106,7 +112,7 @@ JUDGE_STYLE_MODELS: tuple[Column[StyleBias], ...] = (
         "plain_bias",
         float,
         "The same of Bradley-Terry scores without control, by the same comparisons",
-        heading="Bias without control",
+        heading=N_("Bias without control"),
         text="+.1%",
     ),
     Column(

@@ -165,7 +165,7 @@ def test_a_file_that_is_cut_off_leaves_nothing(source, whole):
     with Store.in_memory() as copy:
         with pytest.raises(StoreError, match=r"votes\.parquet cannot be read"):
             import_files(copy, files)
-        assert copy.version() == (0, 0, 0)
+        assert copy.version() == (0, 0, 0, 0)
         done = import_files(copy, [whole / "battles.jsonl", lines])
         assert [(row.line, row.reason) for row in done.rejected] == [(2, "not valid JSON")]
 

@@ -72,7 +72,7 @@ def test_a_battle_is_written_once(store, new_battle):
     assert store.add_battle(battle) is False
     assert store.add_battle(replace(battle, prompts=battle.prompts[:1])) is False
     assert store.battle(battle.id) == battle
-    assert store.version() == (0, 1, 0)
+    assert store.version() == (0, 1, 0, 0)
 
 
 def test_a_follow_up_adds_its_turn_only(store, new_battle):
@@ -106,7 +106,7 @@ def test_a_battle_that_fails_midway_leaves_nothing(store, new_battle):
     astray = Reply(0, 5, "no such place", (), battle.replies[0].finish)
     with pytest.raises(IndexError):
         store.add_battle(replace(battle, replies=(*battle.replies, astray)))
-    assert store.version() == (0, 0, 0)
+    assert store.version() == (0, 0, 0, 0)
     with pytest.raises(BattleError):
         store.battle(battle.id)
     assert store.add_battle(battle) is True
@@ -168,7 +168,7 @@ def test_the_version_moves_with_battles_votes_and_verdicts(store, new_battle, ne
             [battle.id],
         )
     seen.append(store.version())
-    assert seen == [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 1, 1)]
+    assert seen == [(0, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0), (1, 1, 1, 0)]
 
 
 def test_a_closed_store_gives_its_file_back(tmp_path, new_battle):
@@ -181,7 +181,7 @@ def test_a_closed_store_gives_its_file_back(tmp_path, new_battle):
         assert store.battle(battle.id) == battle
         with pytest.raises(StoreError, match="opened for reading only"):
             store.add_battle(new_battle())
-        assert store.version() == (0, 1, 0)
+        assert store.version() == (0, 1, 0, 0)
 
 
 def test_what_cannot_be_opened_says_what_to_do(tmp_path):
@@ -254,7 +254,7 @@ def test_a_file_in_use_names_its_owner(tmp_path, python):
     owner.communicate()
     for read_only in (False, True):
         with Store.open(path, read_only) as store:
-            assert store.version() == (0, 0, 0)
+            assert store.version() == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("read_only", [False, True])

@@ -171,7 +171,8 @@ def read_audit_estimates(
         variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
         if judged.models and clusters.clusters_overlap(cursor):
             means, variances = _on_prompts(cursor, selection, means, bias_and_rho)
-        sways = judge_biases.orders(cursor, selection), judge_biases.lengths(cursor, selection)
+        orders = judge_biases.orders(cursor, selection)
+        lengths = judge_biases.lengths(cursor, selection)
         use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
         likely = judge_quality.probabilities(cursor, selection)
         several = reworded(cursor, selection, compared=True)
@@ -189,8 +190,8 @@ def read_audit_estimates(
         bias_variance=variances[0],
         rho_variance=variances[1],
         silent=silent,
-        orders=sways[0],
-        lengths=sways[1],
+        orders=orders,
+        lengths=lengths,
         mixed=_mixed(counts),
         version=version,
         use=use,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ _FOLDERS = (
 )
 _EVENTS = frozenset({"/gradio_api/queue/join", "/gradio_api/run/predict", "/gradio_api/cancel"})
 _WRITTEN = _EVENTS | {"/gradio_api/reset", "/gradio_api/upload"}
-_LARGEST = 1 << 22  # bytes of an event: the longest question has a hundredth of it
+_LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
+_MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 
 
 class Doors:
@@ -74,7 +76,7 @@ class Doors:
         """Return what is wrong with an event, empty if nothing is."""
         try:
             said: Any = json.loads(body)
-            uploads_alone = _names_uploads_alone(said)
+            files = list(islice(_files(said), _MOST_FILES + 1))
         except (ValueError, RecursionError):
             return "An event is JSON, and not as deep."
         if not isinstance(said, dict):
@@ -82,22 +84,24 @@ class Doors:
         number = said.get("fn_index")
         if type(number) is not int or number not in self._events:
             return "There is no such event."
-        return "" if uploads_alone else "A file is uploaded before it is named."
+        if len(files) > _MOST_FILES:
+            return f"An event names at most {_MOST_FILES} files."
+        return "" if all(map(_was_uploaded, files)) else "A file is uploaded before it is named."
 
 
-def _names_uploads_alone(said: object) -> bool:
-    """Return whether whatever looks like Gradio's name of a file is one that was uploaded."""
+def _files(said: object) -> Iterator[str]:
+    """Yield whatever looks like Gradio's name of a file."""
     if isinstance(said, list):
-        return all(map(_names_uploads_alone, said))
-    if not isinstance(said, dict):
-        return True
-    return _was_uploaded(said.get("path")) and all(map(_names_uploads_alone, said.values()))
+        for each in said:
+            yield from _files(each)
+    elif isinstance(said, dict):
+        if isinstance(name := said.get("path"), str):
+            yield name
+        for each in said.values():
+            yield from _files(each)
 
 
-def _was_uploaded(name: object) -> bool:
-    """Return whether an uploaded file has this name; what is none is no harm."""
-    if not isinstance(name, str):
-        return True
+def _was_uploaded(name: str) -> bool:
     try:
         path = Path(name).resolve()
         return path.is_file() and path.is_relative_to(Path(get_upload_folder()).resolve())
@@ -107,15 +111,15 @@ def _was_uploaded(name: object) -> bool:
 
 async def _body(headers: Headers, receive: Receive) -> bytes | None:
     """Return what was sent; None if it is too much."""
-    parts: list[bytes] = []
-    size = int(length) if (length := headers.get("content-length", "")).isdecimal() else 0
-    more = True
-    while more and size <= _LARGEST:
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length) > _LARGEST:
+        return None
+    body, more = bytearray(), True
+    while more and len(body) <= _LARGEST:
         message = await receive()
-        parts.append(message.get("body", b""))
-        size = sum(map(len, parts))
+        body += message.get("body", b"")
         more = message.get("more_body", False)
-    return None if size > _LARGEST else b"".join(parts)
+    return None if len(body) > _LARGEST else bytes(body)
 
 
 def _again(body: bytes, receive: Receive) -> Callable[[], Any]:

@@ -40,10 +40,10 @@ class LeaderboardTab:
 
     def __init__(self, store: Store, live: LiveEstimates, styles: LiveStyle) -> None:
         self._store = store
-        self._live = live
-        self._styles = styles
+        whole = store.with_excluded()
+        self._standing = live, styles
+        self._whole = LiveEstimates(whole), LiveStyle(whole)
         self._style = StylePanel()
-        self._of_all = LiveEstimates(store.with_excluded())
         self._controls = BoardControls(store)
 
     def build(self) -> None:
@@ -112,7 +112,8 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            estimates = (self._of_all if choice.all_votes else self._live).get(
+            live, styles = self._whole if choice.all_votes else self._standing
+            estimates = live.get(
                 choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
             )
             counted = _counted(estimates)
@@ -131,7 +132,7 @@ class LeaderboardTab:
                 self._said: said(board_verdict(board)),
                 self._table: board_table(board, to.standing),
             }
-            drawing = self._drawn(self._styled(board, choice), choice, to)
+            drawing = self._drawn(_styled(board, choice, styles), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
                 drawing |= self._drawn_of_counts(board, choice, to)
             figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
@@ -140,13 +141,6 @@ class LeaderboardTab:
                 if figures[plot.elem_id] == before.get(plot.elem_id):
                     drawing[plot] = gr.skip()
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
-
-    def _styled(self, board: Leaderboard, choice: BoardChoice) -> Leaderboard:
-        if choice.control is Control.NONE:
-            return board
-        by_judge = choice.source is BoardSource.JUDGE
-        found = self._styles.get(choice.selection, choice.control, by_judge=by_judge)
-        return replace(board, style=style_board(found, choice.alpha))
 
     def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""
@@ -185,6 +179,14 @@ class LeaderboardTab:
             changed[self._mode_models] = drawn(mode_figure(board, dark=choice.dark))
             changed[self._mode_pairs] = drawn(mode_pairs_figure(board, dark=choice.dark))
         return changed
+
+
+def _styled(board: Leaderboard, choice: BoardChoice, styles: LiveStyle) -> Leaderboard:
+    if choice.control is Control.NONE:
+        return board
+    by_judge = choice.source is BoardSource.JUDGE
+    found = styles.get(choice.selection, choice.control, by_judge=by_judge)
+    return replace(board, style=style_board(found, choice.alpha))
 
 
 def _timer_for_tab(event: gr.SelectData) -> gr.Timer:

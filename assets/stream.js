@@ -3,7 +3,8 @@
 // long as a posted event has not ended. And the client opens a stream for an event whose end came
 // before the answer to its posting, which would stay open for nothing: it is closed here. Of an
 // event whose posting is answered just then it learns once it knows that its stream has ended: it
-// would open no other.
+// would open no other. And it hangs up at the server's last message, which it is given once nothing
+// comes after it: if the server had not been done, it would have forgotten the next event, too.
 (() => {
   const send = window.fetch.bind(window);
   const posted = new Set(); // ids of events whose end has not come
@@ -26,13 +27,15 @@
 
   const parsed = (message) => JSON.parse(message.replace(/^data: /, ""));
 
-  const closes = (message) => {
+  const closes = async (message, next) => {
     if (message === null) return false;
     if (message.includes('"process_completed"')) {
       const { msg, event_id } = parsed(message);
       if (msg === "process_completed" && !posted.delete(event_id)) ended.add(event_id);
     }
-    return message.includes('"close_stream"') && parsed(message).msg === "close_stream";
+    if (!message.includes('"close_stream"') || parsed(message).msg !== "close_stream") return false;
+    while (await next() !== null); // until the server is done with it, too
+    return true;
   };
 
   // Returns a function that returns the next message of a response, or null at its end.
@@ -56,13 +59,13 @@
     let next = messagesOf(response);
     const pull = async (controller) => {
       let message = await next();
-      let closing = closes(message);
+      let closing = await closes(message, next);
       while (closing && posted.size) {
         const again = await send(request.clone());
         if (!again.ok) { posted.clear(); break; } // the server knows nothing of them any more
         next = messagesOf(again);
         message = await next();
-        closing = closes(message);
+        closing = await closes(message, next);
       }
       // Of a stream that ends without a word the client would wait for ever, and open no other.
       if (closing || message === null) end(request);

@@ -216,3 +216,43 @@ def test_the_next_posting_is_answered_once_the_end_of_the_stream_is_known(app, v
     assert page.evaluate(AT_ONCE, ["/gradio_api/queue", event]) is False
     page.evaluate("window.looks()")
     page.wait_for_function("window.answered")
+
+
+# A server that has said that its stream is over, and is not done with it until it may.
+LINGERS = """
+const say = (controller, said) => {
+  controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(said)}\\n\\n`));
+};
+window.fetch = async (path) => {
+  if (String(path).endsWith("/join")) return new Response('{"event_id": "one"}');
+  return new Response(new ReadableStream({
+    start(controller) {
+      say(controller, { msg: "process_completed", event_id: "one" });
+      say(controller, { msg: "close_stream", event_id: null });
+      window.done = () => controller.close();
+    },
+  }));
+};
+"""
+HANGS_UP = """
+async () => {
+  await fetch("/queue/join");
+  const reader = (await fetch("/queue/data")).body.getReader();
+  const read = async () => new TextDecoder().decode((await reader.read()).value);
+  const first = await read();
+  window.last = null;
+  read().then((message) => { window.last = message; });
+  return first;
+}
+"""
+
+
+def test_a_stream_ends_for_the_page_once_the_server_is_done_with_it(app, visit):
+    page = visit(f"{app.url}/healthz")
+    page.add_script_tag(content=LINGERS)
+    page.add_script_tag(path=REPOSITORY / "assets" / "stream.js")
+    assert '"process_completed"' in page.evaluate(HANGS_UP)
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.last") is None
+    page.evaluate("window.done()")
+    page.wait_for_function("window.last && window.last.includes('close_stream')")

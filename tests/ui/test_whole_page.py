@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from coupled_arena.store.database import Store
 from tests.analysis import test_coupling
-from tests.judging.scripted import KEY, scripted, verdict
+from tests.judging.scripted import KEY, completion, scripted
 from tests.patience import until
 from tests.small_models import NAMES, SMALL_MODELS
 from tests.ui import test_audit
@@ -24,6 +25,7 @@ from tests.ui.test_waiting import loading, status
 CODE = ["script", "style", "noscript", "code"]
 STORED = [".question", ".answer .text", ".found a", "#library", ".raw", "#files td", ".filename"]
 STORED += [".battles details dl"]  # versions, as battles keep them
+SAID = json.dumps({"verdict": "A"})
 SAME = {
     *("Alpha", "Benchmark", "Format", "Nonce", "Portfolio", "Sampling"),  # words of German, too
     *("CSV", "Parquet", "PNG", "SVG", ".csv"),
@@ -32,6 +34,7 @@ SAME = {
     *("length", "portfolio", "refusal", "repetition"),  # names of metrics as they are stored
     *("Clear", "Click to upload or drop files", "Close", "Empty value", "Error"),  # Gradio's own
     *("Remove this file", "Reset to default value", "common.complete", "processing |"),
+    SAID,  # as the judge wrote it
 }
 CONFIG = """
 snapshot_seconds = 0.2
@@ -103,7 +106,7 @@ def stored(tmp_path_factory):
 def arenas(stored, tmp_path_factory):
     """The addresses of two arenas, by their languages."""
     with ExitStack() as opened:
-        judge = opened.enter_context(scripted(lambda _: verdict("A")))
+        judge = opened.enter_context(scripted(lambda _: completion(SAID)))
         addresses = {}
         for language in ("de", "en"):
             folder = tmp_path_factory.mktemp(language)

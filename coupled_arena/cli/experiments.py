@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -78,7 +79,7 @@ def resample(
     )
     alphas, kept = numbers(alpha, float), None if human is None else numbers(human, int)
     with reading(settings, excluded) as store:
-        name, counts = _judged(store, selection)
+        name, counts, warnings = _judged(store, selection)
     with one_line():
         sizes = fitting_sizes(counts, balanced=balanced, total=total)
         plan = resampling.ResamplingPlan(
@@ -95,6 +96,7 @@ def resample(
     bar = Bar()
     with one_line():
         result = resampling.resample(counts, plan, bar)
+    result = replace(result, warnings=(*warnings, *result.warnings))
     answer = resampling_answer(result, name)
     if plots:
         answer["plots"] = _draw_plots(result, plots)
@@ -108,15 +110,15 @@ def _mode(name: str) -> Any:
     return None if name == "all" else Mode(name)
 
 
-def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts]:
-    """Return the judge's name and the comparisons with votes and its verdicts."""
-    from dataclasses import replace
-
+def _judged(store: Any, selection: Selection) -> tuple[str, JudgedCounts, tuple[str, ...]]:
+    """Return the judge's name, the comparisons with votes and its verdicts, and what warns."""
     from coupled_arena.analysis.leaderboard.read import read_estimates
+    from coupled_arena.analysis.rewordings import pooled_words
 
     judge = selection.judge or only_judge(store)
-    judged = read_estimates(store, replace(selection, judge=judge)).judged
-    return judge, judged if selection.models else judged.with_both
+    read = read_estimates(store, replace(selection, judge=judge))
+    counts = read.judged if selection.models else read.judged.with_both
+    return judge, counts, tuple(pooled_words(read.reworded))
 
 
 def _draw_plots(result: Resampling, folder: Path) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from coupled_arena.analysis.audit.keys import read_key_estimates
+from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
 from coupled_arena.analysis.audit.read import read_audit_estimates
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.analysis.coupling.read import read_protocol_scores
@@ -22,10 +25,12 @@ from coupled_arena.views.papers.judge import answers_worth, votes_worth
 from coupled_arena.views.papers.protocol_makers import win_rates
 from coupled_arena.views.words.audit import audit_warnings
 from coupled_arena.views.words.leaderboard import board_warnings
+from coupled_arena.views.words.plan import plan_words
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
 TOLD = "2 questions of a benchmark were put in different words"
+ANN, ANN_OR_BOB = PlanGoal("ann"), PlanGoal("ann", "bob", lead=0.1)
 RUNS = {
     "system": {"system": "Be brief."},
     "question": {"text": "Now then: {}"},
@@ -53,7 +58,7 @@ def fill(store, changed):
         for at, battle in enumerate(battles):
             marks = [Score(0, place, "quiz", float((at + place) % 3 > 0), "9") for place in (0, 1)]
             batch.add_battle(battle, marks)
-            batch.cast(make_vote(battle, 1, 1 + at % 2))
+            batch.cast(make_vote(battle, 1, 2 - (at in (0, 3, 4, 5, 6, 9, 14))))
             met = Matchup(battle.id, 0, 1, ("",), ("",), ("",))
             batch.verdicts.append(met.answered("gpt", Outcome.FIRST, "…"))
 
@@ -72,6 +77,8 @@ def said(store):
     return {
         "board": board_warnings(leaderboard(read_estimates(store))),
         "audit": audit_warnings(audit(read_audit_estimates(store, gpt))),
+        "plan of an interval": plan_words(plan_interval(read_audit_estimates(store, gpt), ANN)),
+        "plan of a place": plan_words(plan_separation(read_estimates(store, gpt), ANN_OR_BOB)),
         "key": audit_warnings(audit(read_key_estimates(store, Selection(judge="ann")))),
         "risk": read_stored_scores(store, metrics=["quiz"]).notes,
         "paper on judges, answers": answers_worth(source).notes,
@@ -84,6 +91,18 @@ def test_what_counts_together_is_told(run):
     store, mixed = run
     for name, notes in said(store).items():
         assert any(note.startswith(TOLD) for note in notes) == mixed, name
+
+
+@pytest.mark.parametrize("run", ["question", "nothing"])
+def test_what_is_drawn_again_and_again_is_told(run, call, tmp_path):
+    with Store.open(tmp_path / "arena.duckdb") as store:
+        fill(store, RUNS[run])
+    command = ("resample", "--db", store.path, "--total", 12, "--human", 6, "--repeats", 2)
+    code, out, _ = call(*command, "--json")
+    assert code == 0
+    warned = any(note.startswith(TOLD) for note in json.loads(out)["warnings"])
+    assert warned == (run != "nothing")
+    assert (TOLD in call(*command)[1]) == warned
 
 
 def test_protocols_are_not_compared_over_wordings(run):

@@ -90,6 +90,8 @@ class VotePlan:
         How many standard deviations an interval goes to each side, or a difference must exceed.
     board_models : int or None
         Models that the leaderboard compares at once; None of an interval.
+    reworded : int
+        Questions of benchmarks that were put in several ways, all of which count.
     """
 
     question: PlanGoal
@@ -100,6 +102,7 @@ class VotePlan:
     lead: float | None
     critical_value: float
     board_models: int | None = None
+    reworded: int = 0
 
     @property
     def cutoff(self) -> Cutoff | None:
@@ -147,7 +150,7 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
     weights = contrast(k, place)
     with _one_line():
         goal = variance_for_width(question.width, question.alpha)
-        return _plan(
+        made = _plan(
             question,
             estimates.selection,
             _Grounds(
@@ -160,6 +163,7 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
             goal,
             float(critical_value(question.alpha)),
         )
+    return replace(made, reworded=estimates.reworded)
 
 
 def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
@@ -198,7 +202,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
             verdicts=_touching(board.judged.verdicts, of_all),
         )
         made = _plan(question, selection, grounds, goal, critical)
-    return replace(made, lead=lead, board_models=len(human.models))
+    return replace(made, lead=lead, board_models=len(human.models), reworded=board.reworded)
 
 
 def _goal(

@@ -9,10 +9,10 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.stats.ranking.strata import Weighting
@@ -134,13 +134,13 @@ class ExperimentsTab:
         if not (judge and untouched):
             return [gr.skip()] * 4
         try:
-            fitting = fitting_sizes(self._judged(judge))
+            fitting = fitting_sizes(self._read(judge).judged.with_both)
         except ValueError:  # said when it is run
             return [gr.skip()] * 4
         return [str(fitting.human), fitting.total, fitting.balanced, fitting]
 
-    def _judged(self, judge: str) -> JudgedCounts:
-        return self._live.get(Selection(judge=judge)).judged.with_both
+    def _read(self, judge: str) -> BoardEstimates:
+        return self._live.get(Selection(judge=judge))
 
     def _stop(self, request: gr.Request) -> None:
         if event := self._stops.get(request.session_hash or ""):
@@ -163,7 +163,7 @@ class ExperimentsTab:
                 raise ArenaError(
                     _("There are no verdicts here: let a judge judge, or import some.")
                 )
-            judged = self._judged(judge)
+            read = self._read(judge)
             weighting, covariance, cutoff = _PAPERS if papers else _OURS
 
             def track(numbers: range) -> Iterator[int]:
@@ -184,11 +184,12 @@ class ExperimentsTab:
                     covariance=covariance,
                     cutoff=cutoff,
                 )
-                result = resample(judged, plan, track)
+                result = resample(read.judged.with_both, plan, track)
             except ValueError as error:
                 raise ArenaError(str(error)) from error
             sentence = said(resampling_verdict(result, judge))
-            return [_words(result), sentence, *_figures(result, dark=dark)]
+            words = [_words(result), *pooled_words(read.reworded), *result.warnings]
+            return [" ".join(words), sentence, *_figures(result, dark=dark)]
 
     @contextmanager
     def _stoppable(self, session: str) -> Iterator[threading.Event]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from coupled_arena.analysis.audit.plan import VotePlan
+from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.views.markup import joined, paragraph
@@ -30,19 +31,20 @@ def _plan(plan: VotePlan) -> Iterator[str]:
         "votes": votes_counted(plan.votes_there),
         "verdicts": verdicts_counted(plan.verdicts_there),
     }
-    if not plan.votes_to_cast_alone:
+    if plan.votes_to_cast_alone:
+        yield _(
+            "There are {votes} and {verdicts}. Still needed: {alone} without the judge; with it "
+            "{votes_more} and {verdicts_more}."
+        ).format(
+            **there,
+            alone=votes_counted(plan.votes_to_cast_alone),
+            votes_more=votes_counted(plan.votes_to_cast),
+            verdicts_more=verdicts_counted(plan.verdicts_to_buy),
+        )
+        yield from _cost(plan)
+    else:
         yield _("There are {votes} and {verdicts}: enough without the judge.").format(**there)
-        return
-    yield _(
-        "There are {votes} and {verdicts}. Still needed: {alone} without the judge; with it "
-        "{votes_more} and {verdicts_more}."
-    ).format(
-        **there,
-        alone=votes_counted(plan.votes_to_cast_alone),
-        votes_more=votes_counted(plan.votes_to_cast),
-        verdicts_more=verdicts_counted(plan.verdicts_to_buy),
-    )
-    yield from _cost(plan)
+    yield from pooled_words(plan.reworded)
 
 
 def _needed(plan: VotePlan) -> str:

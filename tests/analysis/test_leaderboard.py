@@ -191,6 +191,8 @@ def test_modes_are_kept_apart_and_their_mixture_is_said(store):
     assert both.human_votes == 12
     assert board_warnings(both) == (
         "This board mixes battles of different modes: coupled, independent.",
+        "Without 3 comparisons of 12 (25.00%), those that matter most, A would be first in place "
+        "of B.",
     )
     assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None
 

@@ -125,6 +125,11 @@ class BoardEstimates:
         return self._separations[source]
 
     @property
+    def asked(self) -> PairCounts:
+        """Comparisons that a person decided."""
+        return PairCounts(self.votes.models, self.votes.counts - self.identical.counts)
+
+    @property
     def votes_saved(self) -> float | None:
         """Human comparisons that would have to be added for the judge's gain in variance."""
         human = self.by_source.get(BoardSource.HUMAN)

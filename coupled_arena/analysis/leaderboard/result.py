@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from coupled_arena.analysis.leaderboard.pairs import (
     HeadToHead,
@@ -21,8 +22,8 @@ from coupled_arena.analysis.style.result import StyleBoard, style_board
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.style import Control
-from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import Estimate
+from coupled_arena.stats.ranking.fragility import Fragility, fragility
 from coupled_arena.stats.ranking.rank_sets import Cutoff, RankSets, Scope, intervals
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -150,6 +151,14 @@ class Leaderboard:
         """The mode that is counted; None: all."""
         return self.estimates.selection.mode
 
+    @cached_property
+    def fragility(self) -> Fragility | None:
+        """The fewest votes found that hold the first place; None of other sources than people."""
+        if self.source is not BoardSource.HUMAN or self.estimate is None:
+            return None
+        votes, asked = self.estimates.votes, self.estimates.asked
+        return fragility(votes, asked, self.estimate.weighting, self.estimate.ties)
+
     @property
     def human_votes(self) -> int:
         """Comparisons that a person decided, each counted once."""
@@ -249,8 +258,7 @@ def leaderboard(
 def _standings(
     estimates: BoardEstimates, source: BoardSource, ranks: RankSets | None
 ) -> tuple[Standing, ...]:
-    votes, identical = estimates.votes, estimates.identical
-    asked = PairCounts(votes.models, votes.counts - identical.counts)
+    votes, identical, asked = estimates.votes, estimates.identical, estimates.asked
     verdicts = estimates.judged.verdicts.comparisons.sum(axis=1)
     placed = {} if ranks is None else _placed(estimates.by_source[source], ranks)
     rows = [

@@ -13,6 +13,7 @@ from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry
+from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
 from coupled_arena.views.tables.bradley_terry import bradley_terry_table
 from coupled_arena.views.tables.modes import modes_answer
@@ -224,6 +225,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "excluded": "include" if estimates.all_votes else "leave-out",
         "excluded_votes": estimates.excluded.votes,
         "excluded_share": estimates.excluded.share,
+        "fragility": _fragility(board.fragility),
         "human_votes_saved": estimates.votes_saved,
         "alpha": board.alpha,
         "covariance": (estimate.kind if estimate else estimates.method.covariance).value,
@@ -244,6 +246,13 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
             "warnings": list(found.warnings),
         }
     return answer
+
+
+def _fragility(found: Fragility | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    names = ("first", "rival", "removed", "comparisons", "share")
+    return {name: getattr(found, name) for name in names}
 
 
 def _weights(board: Leaderboard) -> list[float]:

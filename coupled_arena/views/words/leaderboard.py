@@ -19,6 +19,7 @@ from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.views.markup import bold, joined, listed, paragraph
+from coupled_arena.views.words.fragility import fragility_words
 from coupled_arena.views.words.judge_use import use_words
 from coupled_arena.views.words.names import level, modes_named, named
 
@@ -39,6 +40,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         *pooled_words(board.estimates.reworded),
         *_left_out(board.estimates.left_out),
         *_excluded(board.estimates),
+        *fragility_words(board.fragility),
         *_not_judged(board),
         *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
         *own,

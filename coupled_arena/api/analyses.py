@@ -202,7 +202,6 @@ def coupling(
     error: float | None = None,
     repetitions: int = 1,
     alpha: float = 0.05,
-    seed: int = 0,
 ) -> Result[Coupling]:
     """Say how many samples coupled generation saves, for every pair of models.
 
@@ -222,8 +221,6 @@ def coupling(
         to each.
     alpha : float
         Error level.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------
@@ -247,7 +244,7 @@ def coupling(
             read = read_protocol_scores(opened, metric, names, category, drawn)
     else:
         read = _of_frame(scores, seeds, names, category, {metric, *asdict(drawn).values()})
-    found = result.coupling(read, alpha, seed)
+    found = result.coupling(read, alpha)
     pairs = tables.coupling_pairs(found)
     if error is not None:
         pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
@@ -260,7 +257,6 @@ def coupling(
         "error": error,
         "repetitions": repetitions,
         "alpha": alpha,
-        "seed": seed,
     }
     answer = tables.coupling_answer(found, pairs)
     return Result("Savings by coupling", found, settings, {"pairs": pairs}, answer)

@@ -62,7 +62,7 @@ def coupling(
         typer.Option("--published", help="The paper's own gain too, which is biased upwards."),
     ] = False,
     alpha: Annotated[float, typer.Option(help="Error level, not the confidence.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of --published.")] = 0,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -85,7 +85,7 @@ def coupling(
                 "out with --by-sampling."
             )
         with reading(load_settings(config, db=db)) as store:
-            _show_sweep(store, (metric, chosen, category, drawn), alpha, seed, as_json)
+            _show_sweep(store, (metric, chosen, category, drawn), alpha, as_json)
         return
     if scores:
         if db or metric or by_sampling or drawn != Drawn():
@@ -102,7 +102,7 @@ def coupling(
         write_score_table(read.table, out)
         typer.echo(f"{out} holds {2 * read.table.coupled[..., 0].size:,} rows.", err=True)
         return
-    found = result.coupling(read, alpha, seed, parts)
+    found = result.coupling(read, alpha, parts)
     pairs = tables.coupling_pairs(found)
     if error is not None:
         pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
@@ -143,13 +143,11 @@ def _of_store(
     return scores, read_categories(store, scores) if by_category else None
 
 
-def _show_sweep(
-    store: Any, choice: tuple[Any, ...], alpha: float, seed: int, as_json: bool
-) -> None:
+def _show_sweep(store: Any, choice: tuple[Any, ...], alpha: float, as_json: bool) -> None:
     from coupled_arena.analysis.coupling.sweep import read_sweep
     from coupled_arena.views.tables.sweep import sweep_answer, sweep_text
 
-    found = read_sweep(store, *choice, alpha=alpha, seed=seed)
+    found = read_sweep(store, *choice, alpha=alpha)
     show(sweep_answer(found), as_json, lambda: sweep_text(found))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from coupled_arena.stats.coupling.error_curves import error_curves
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
@@ -64,7 +65,8 @@ def test_golden_values():
             "se_diff_cluster_indep": pair.difference_error_independent,
         }
         assert values == pytest.approx({name: wanted[name] for name in values}, abs=DIGITS)
-        # A quantile at .025 of 2,000 draws has a standard error of .06 sd; four of two such ones.
+        # These come from a bootstrap: a quantile at .025 of 2,000 draws has a standard error of .06
+        # sd, of which four, and twice, as ours would come from one, too.
         low, high = wanted["savings_pooled_ci95"]
         slack = 4 * 2**0.5 * 0.06 * (high - low) / (2 * 1.96)
         assert pair.savings_low == pytest.approx(low, abs=slack)
@@ -95,14 +97,13 @@ def drawn(rng, prompts, seeds, shared, spread=0.5):
 def test_savings_and_their_interval_for_known_covariance(shared):
     """Unit variances: savings are 1 - 2(1 - c)/2 = c."""
     repeats, rng = 300, np.random.default_rng(1)
-    found = [compare_scores(drawn(rng, 80, 4, shared), 0.1, draws=500)[0] for _ in range(repeats)]
+    found = [compare_scores(drawn(rng, 80, 4, shared), 0.1)[0] for _ in range(repeats)]
     savings = np.array([pair.savings for pair in found])
     # The ratio of two variance estimates of 320 samples is biased by 2/n of itself.
     error = savings.std() / repeats**0.5
     assert savings.mean() == pytest.approx(shared, abs=4 * error + 2 / 320)
     covered = np.mean([pair.savings_low <= shared <= pair.savings_high for pair in found])
-    # Percentile intervals of 80 prompts fall short by a term of order 1/80.
-    assert covered >= 0.9 - 3 * (0.9 * 0.1 / repeats) ** 0.5 - 1 / 80
+    assert covered == pytest.approx(0.9, abs=3 * (0.9 * 0.1 / repeats) ** 0.5)
     assert np.mean([pair.mean_covariance for pair in found]) == pytest.approx(shared, abs=0.02)
 
 
@@ -120,6 +121,48 @@ def test_error_curves_are_the_theory_of_sampling_without_replacement():
         assert (np.abs(mean - expected) <= 4 * error + 1e-12).all()
     assert (curves.low <= curves.mean).all()
     assert (curves.mean <= curves.high).all()
+
+
+def test_the_interval_is_student_s_of_the_logarithm_of_the_ratio():
+    table = drawn(np.random.default_rng(2), 12, 3, 0.5)
+    (pair,) = compare_scores(table, 0.2)
+    one, two = (
+        np.array([[a - b for a, b in prompt] for prompt in scores])
+        for scores in (table.coupled, table.independent)
+    )
+    # By leaving prompts out of linear sums: the infinitesimal jackknife, prompt by prompt.
+    step = 1e-6
+    moves = []
+    for at in range(12):
+        weights = np.ones(12)
+        weights[at] += step
+        logs = [
+            np.log(
+                np.average(
+                    (d - np.average(d.mean(1), weights=weights)).var(1)
+                    + (d.mean(1) - np.average(d.mean(1), weights=weights)) ** 2,
+                    weights=weights,
+                )
+            )
+            for d in (one, two)
+        ]
+        moves.append(logs[0] - logs[1])
+    base = np.log(one.var() / two.var())
+    error = np.sqrt(12 / 11 * np.sum(((np.array(moves) - base) / step) ** 2))
+    half = scipy.stats.t(11).ppf(0.9) * error
+    ratio = 1 - pair.savings
+    assert pair.savings_low == pytest.approx(1 - ratio * np.exp(half), rel=1e-4)
+    assert pair.savings_high == pytest.approx(1 - ratio * np.exp(-half), rel=1e-4)
+
+
+def test_models_that_never_differ_with_one_luck_may_differ_elsewhere():
+    """Of 20 prompts on none: by binomial law a share of .168 would have shown with .975."""
+    independent = np.zeros((20, 3, 2))
+    independent[:10, 0, 0] = 1
+    (pair,) = compare_scores(ScoreTable(("a", "b"), np.ones((20, 3, 2)), independent))
+    share = scipy.stats.binomtest(0, 20).proportion_ci(0.95).high
+    assert (pair.savings, pair.savings_high) == (1, 1)
+    assert pair.savings_low == pytest.approx(1 - share / (1 / 6 * 5 / 6))
 
 
 def test_scores_that_never_vary_have_no_savings():

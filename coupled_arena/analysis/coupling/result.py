@@ -29,8 +29,6 @@ class Coupling:
     scores : StoredScores
     alpha : float
         Error level of the intervals.
-    seed : int
-        Of what is drawn at random.
     pairs : tuple of PairSavings
         Of every pair of models, in the order of the scores.
     by_category : mapping of str to tuple of PairSavings, or None
@@ -40,7 +38,6 @@ class Coupling:
 
     scores: StoredScores
     alpha: float
-    seed: int
     pairs: tuple[PairSavings, ...]
     by_category: Mapping[str, tuple[PairSavings, ...]] | None = None
 
@@ -63,7 +60,6 @@ class Coupling:
 def coupling(
     scores: StoredScores,
     alpha: float = 0.05,
-    seed: int = 0,
     parts: Mapping[str, ScoreTable | None] | None = None,
 ) -> Coupling:
     """Compare the protocols on every pair of models.
@@ -81,11 +77,11 @@ def coupling(
     by_category = None
     if parts is not None:
         by_category = {
-            name: () if part is None else compare_scores(part, alpha, seed=seed)
+            name: () if part is None else compare_scores(part, alpha)
             for name, part in parts.items()
         }
-    pairs = compare_scores(scores.table, alpha, seed=seed)
-    return Coupling(scores, alpha, seed, pairs, by_category)
+    pairs = compare_scores(scores.table, alpha)
+    return Coupling(scores, alpha, pairs, by_category)
 
 
 def prompts_needed(

@@ -31,8 +31,6 @@ class Sweep:
     metric : str
     alpha : float
         Error level of the intervals.
-    seed : int
-        Of the bootstrap.
     rows : tuple of SweptPair
         By sampling, and within each in the order of the models.
     left_out : int
@@ -43,7 +41,6 @@ class Sweep:
 
     metric: str
     alpha: float
-    seed: int
     rows: tuple[SweptPair, ...]
     left_out: int
     too_few: tuple[Drawn, ...]
@@ -57,7 +54,6 @@ def read_sweep(
     drawn: Drawn = ANYHOW,
     *,
     alpha: float = 0.05,
-    seed: int = 0,
 ) -> Sweep:
     """Compare the protocols on every pair of models, under each sampling by itself.
 
@@ -81,7 +77,7 @@ def read_sweep(
         except TooFewScoresError:
             too_few.append(each)
             continue
-        pairs = compare_scores(found.table, alpha, seed=seed)
+        pairs = compare_scores(found.table, alpha)
         rows += [SweptPair(each, pair) for pair in pairs]
         left_out += found.left_out
     if not rows:
@@ -89,4 +85,4 @@ def read_sweep(
             f"No sampling has {name} scores of two models on two prompts, twice or more under each "
             "protocol. Let the benchmark run on, or ask for less."
         )
-    return Sweep(name, alpha, seed, tuple(rows), left_out, tuple(too_few))
+    return Sweep(name, alpha, tuple(rows), left_out, tuple(too_few))

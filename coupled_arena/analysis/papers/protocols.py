@@ -156,7 +156,7 @@ def _panels(source: PaperSource, table: ScoreTable, subject: str | None) -> tupl
         curves = published_curves(table, chosen.seed, repeats, sizes, source.track)
     except ValueError as error:
         raise ScoreError(str(error)) from error
-    pairs = compare_scores(table, _alpha(source), seed=chosen.seed)
+    pairs = compare_scores(table, _alpha(source))
     return tuple(
         PairPanels(
             subject=subject,

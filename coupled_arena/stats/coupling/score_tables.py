@@ -24,15 +24,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.intervals import check_alpha
-
-DRAWS = 2_000
-"""Bootstrap samples behind an interval: its bounds are then off by about a twentieth of it."""
-
 
 _LARGEST = 1e150  # whose square is a number
 
@@ -111,8 +107,8 @@ class PairSavings:
         and its standard error: zero but for chance.
     savings, savings_low, savings_high : float
         1 - coupled/independent pooled variance: the share of samples that coupling saves for the
-        same error, with a bootstrap interval over prompts. NaN where the independent difference
-        never varies.
+        same error, with an interval from what each prompt adds to both variances (Student's law,
+        of the logarithm of their ratio). NaN where the independent difference never varies.
     savings_within : float
         Likewise from the mean variances within prompts: for a fixed set of prompts.
     """
@@ -177,17 +173,13 @@ class PairSavings:
         return needed[0], needed[1]
 
 
-def compare_scores(
-    table: ScoreTable, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0
-) -> tuple[PairSavings, ...]:
+def compare_scores(table: ScoreTable, alpha: float = 0.05) -> tuple[PairSavings, ...]:
     """Compare the protocols on every pair of models, in the table's order.
 
     Parameters
     ----------
     alpha : float
         The intervals of `PairSavings.savings` cover with probability 1 - alpha.
-    draws : int
-        Bootstrap samples; the same prompts are drawn for every pair.
 
     Raises
     ------
@@ -195,13 +187,10 @@ def compare_scores(
         `alpha` is not between 0 and 1.
     """
     check_alpha(alpha)
-    weights = _resampled_prompts(len(table.coupled), draws, seed)
-    return tuple(
-        _compare(table, i, j, weights, alpha) for i, j in combinations(range(len(table.models)), 2)
-    )
+    return tuple(_compare(table, i, j, alpha) for i, j in combinations(range(len(table.models)), 2))
 
 
-def _compare(table: ScoreTable, i: int, j: int, weights: FloatArray, alpha: float) -> PairSavings:
+def _compare(table: ScoreTable, i: int, j: int, alpha: float) -> PairSavings:
     coupled, independent = (
         scores[..., i] - scores[..., j] for scores in (table.coupled, table.independent)
     )
@@ -210,9 +199,7 @@ def _compare(table: ScoreTable, i: int, j: int, weights: FloatArray, alpha: floa
     within_coupled, within_independent = (d.var(axis=1, ddof=1) for d in (coupled, independent))
     gap = within_independent - within_coupled - 2 * covariances
     pooled_coupled, pooled_independent = (float(d.var(ddof=1)) for d in (coupled, independent))
-    drawn = _savings(_pooled(coupled, weights), _pooled(independent, weights))
-    drawn = drawn[np.isfinite(drawn)]
-    low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2]) if drawn.size else (np.nan, np.nan)
+    low, high = _interval(coupled, independent, alpha)
     return PairSavings(
         model_a=table.models[i],
         model_b=table.models[j],
@@ -233,8 +220,8 @@ def _compare(table: ScoreTable, i: int, j: int, weights: FloatArray, alpha: floa
         identity_gap=float(gap.mean()),
         identity_gap_error=_error(gap),
         savings=float(_savings(np.array(pooled_coupled), np.array(pooled_independent))),
-        savings_low=float(low),
-        savings_high=float(high),
+        savings_low=low,
+        savings_high=high,
         savings_within=float(_savings(within_coupled.mean(), within_independent.mean())),
     )
 
@@ -254,19 +241,22 @@ def _error(by_prompt: FloatArray) -> float:
     return float(by_prompt.std(ddof=1) / len(by_prompt) ** 0.5)
 
 
-def _resampled_prompts(prompts: int, draws: int, seed: int) -> FloatArray:
-    """Return how often each prompt is in each bootstrap sample, shape (draws, prompts)."""
-    rng = np.random.default_rng(seed)
-    even = np.full(prompts, 1 / prompts)
-    return rng.multinomial(prompts, even, size=draws).astype(np.float64)
-
-
-def _pooled(difference: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the pooled variance of each bootstrap sample, shape (draws,)."""
-    centred = difference - difference.mean()  # so that the squares lose no digits
-    n = difference.size
-    sums, squares = weights @ centred.sum(axis=1), weights @ (centred**2).sum(axis=1)
-    return (squares - sums**2 / n) / (n - 1)
+def _interval(coupled: FloatArray, independent: FloatArray, alpha: float) -> tuple[float, float]:
+    """Return the bounds of the savings, from differences of shape (prompts, repetitions)."""
+    prompts = len(coupled)
+    # From the first on, so that differences that are all the same are nothing but zeros.
+    moved = [d - d[0, 0] for d in (coupled, independent)]
+    one, two = (((d - d.mean()) ** 2).mean(axis=1) for d in moved)
+    if not two.any():
+        return np.nan, np.nan
+    if not one.any():
+        # So many prompts could differ, by as much as without coupling, and none would be here.
+        share = 1 - (alpha / 2) ** (1 / prompts)
+        return float(1 - share * np.abs(independent).max() ** 2 / two.mean()), 1.0
+    ratio = coupled.var(ddof=1) / independent.var(ddof=1)
+    moves = one / one.mean() - two / two.mean()  # of its logarithm, by prompt
+    half = stdtrit(prompts - 1, 1 - alpha / 2) * _error(moves)
+    return float(1 - ratio * np.exp(half)), float(1 - ratio * np.exp(-half))
 
 
 def _savings(coupled: FloatArray, independent: FloatArray) -> FloatArray:

@@ -73,8 +73,8 @@ AUDIT = {
 COUPLING = {
     "savings": N_(
         "The share of samples that coupling makes needless for the same error of the difference: "
-        "one less the ratio of its variances, coupled over independent. The interval comes from a "
-        "bootstrap over prompts, for answers to one prompt are alike."
+        "one less the ratio of its variances, coupled over independent. The interval goes by "
+        "prompts, for answers to one prompt are alike."
     ),
     "curve": N_(
         "Random parts of the answers miss the difference that all of them give. The lower line "

@@ -35,7 +35,6 @@ def savings_by_sampling(source: PaperSource) -> Made:
         chosen.models,
         chosen.category,
         alpha=chosen.alpha[0] if chosen.alpha else _ALPHA,
-        seed=chosen.seed,
     )
     figures = dict(_figures(found))
     if not figures:

@@ -235,7 +235,7 @@ def _with_savings(found: MetricReport, store: Store, wanted: ReportSettings) -> 
         return replace(found, why_not=str(error))
     return replace(
         found,
-        savings=coupling(stored, wanted.alpha, SEED),
+        savings=coupling(stored, wanted.alpha),
         curves=curves_of(stored.table, SUB_SAMPLINGS, SEED),
     )
 

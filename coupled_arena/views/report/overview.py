@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.version import VERSION
-from coupled_arena.stats.coupling import score_tables
 from coupled_arena.stats.ranking import rank_sets
 from coupled_arena.store.queries.inventory import Inventory, ModelRecord
 from coupled_arena.store.transfer.fingerprint import COVERED
@@ -88,8 +87,7 @@ def _settings(report: Report) -> Iterator[tuple[str, object]]:
     for each in report.audits[:1]:
         yield "Ties in audits", f"as {each.estimates.ties}es"
     if any(each.savings for each in report.metrics):
-        draws = f"{score_tables.DRAWS:,} bootstrap samples of prompts"
-        yield "Intervals of savings", f"{draws}, seed {SEED}"
+        yield "Intervals of savings", "by what each prompt adds to both variances"
         yield "Curves of errors", f"{SUB_SAMPLINGS:,} sub-samplings, seed {SEED}"
     for ranked in [each.risk for each in report.metrics if each.risk][:1]:
         chosen = ranked.settings

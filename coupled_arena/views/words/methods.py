@@ -29,8 +29,8 @@ COUPLING = N_(
     "Both models answer each prompt several times, with the same luck and each with its own. With "
     "the same luck their scores rise and fall together (covariance), so that their difference "
     "varies less, and fewer answers do. What is saved is one less the ratio of the two variances. "
-    "Answers to one prompt are alike, so whole prompts are drawn again and again for the interval "
-    "(cluster bootstrap), which misses one time in twenty (error level alpha 0.05)."
+    "Answers to one prompt are alike, so the interval goes by what each prompt adds to both "
+    "variances; it misses one time in twenty (error level alpha 0.05)."
 )
 RISK = N_(
     "A model fails less badly than another where its worst replies are better on average, however "

@@ -256,7 +256,9 @@ def _interval(coupled: FloatArray, independent: FloatArray, alpha: float) -> tup
     ratio = coupled.var(ddof=1) / independent.var(ddof=1)
     moves = one / one.mean() - two / two.mean()  # of its logarithm, by prompt
     half = stdtrit(prompts - 1, 1 - alpha / 2) * _error(moves)
-    return float(1 - ratio * np.exp(half)), float(1 - ratio * np.exp(-half))
+    # Two models with laws of their own at most double the variance: (a + b)² <= 2 (a² + b²).
+    low = max(1 - ratio * np.exp(half), min(-1.0, 1 - ratio))
+    return float(low), float(1 - ratio * np.exp(-half))
 
 
 def _savings(coupled: FloatArray, independent: FloatArray) -> FloatArray:

@@ -26,6 +26,7 @@ from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Covariance, estimate
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
 from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Cursor, Selection
 from tests.stats.reference import Rows, powered, rank_sets_chi2
@@ -58,11 +59,14 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
             seconds(lambda a=a: leaderboard(estimates, alpha=a))
             for a in (0.01, 0.02, 0.1, 0.2, 0.3)
         ]
+        with store.cursor() as cursor:
+            checked = seconds(lambda: [each for each in examine(cursor) if each.wrong])
     print(
         f"board of {votes:,} votes, {per_prompt} a prompt: {statistics.median(taken):.3f} s "
         f"({min(taken):.3f} to {max(taken):.3f}); another alpha: {statistics.median(again):.3f} s"
     )
     print(f"a battle is stored in {added:.3f} s, a vote in {cast:.3f} s")
+    print(f"all that `doctor` checks: {checked:.1f} s")
 
 
 def show(store: Store) -> None:

@@ -17,6 +17,7 @@ from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.battles import battles
 from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import import_, import_scores
+from coupled_arena.cli.doctor import doctor
 from coupled_arena.cli.excluding import exclude, exclusions, include
 from coupled_arena.cli.experiments import resample
 from coupled_arena.cli.exporting import export
@@ -63,6 +64,7 @@ app.command()(coupling)
 app.command()(risk)
 app.command()(report)
 app.command()(restore)
+app.command()(doctor)
 app.command()(voters)
 app.command()(exclude)
 app.command()(include)

@@ -23,9 +23,9 @@ def _steps() -> Iterator[str]:
 
 
 MIGRATIONS: tuple[str, ...] = tuple(_steps())
-# What the first steps come to where there is nothing yet to bring along.
-_SQUASHED = 4
-_AT_ONCE = (_FOLDER / f"1-{_SQUASHED}.sql").read_text(encoding="utf-8")
+SQUASHED = 4
+"""How many of the first steps are one where there is nothing yet to bring along."""
+_AT_ONCE = (_FOLDER / f"1-{SQUASHED}.sql").read_text(encoding="utf-8")
 
 
 _OTHERS = """
@@ -76,8 +76,8 @@ def migrate(connection: duckdb.DuckDBPyConnection, migrations: Sequence[str] = M
     """
     done = check(connection, len(migrations))
     pending = list(enumerate(migrations, start=1))[done:]
-    if not done and tuple(migrations[:_SQUASHED]) == MIGRATIONS[:_SQUASHED]:
-        pending[:_SQUASHED] = [(_SQUASHED, _AT_ONCE)]
+    if not done and tuple(migrations[:SQUASHED]) == MIGRATIONS[:SQUASHED]:
+        pending[:SQUASHED] = [(SQUASHED, _AT_ONCE)]
     at_once = 1 if done else len(pending)
     while pending:
         _apply(connection, pending[:at_once])

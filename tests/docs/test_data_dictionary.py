@@ -50,6 +50,7 @@ from coupled_arena.views.tables.table import Column
 from tests.analysis.test_grading import fill
 from tests.batches import at_once
 from tests.dictionary import RESULTS
+from tests.store import whole
 from tests.store.conftest import make_vote
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"
@@ -284,6 +285,13 @@ def test_json_of_a_restoration(answer, db, tmp_path):
     path = tmp_path / "arena.duckdb"
     snapshot_path(path).write_bytes(snapshot_path(db).read_bytes())
     check_keys("restore json", [answer("restore", "--db", path)])
+
+
+def test_json_of_a_doctor(answer, tmp_path):
+    path = tmp_path / "arena.duckdb"
+    with Store.open(path) as store:
+        whole.fill(store)
+    check_keys("doctor json", [answer("doctor", path)])
 
 
 @pytest.mark.parametrize(

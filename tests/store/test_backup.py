@@ -15,8 +15,8 @@ from huggingface_hub import constants
 from hypothesis import given, settings
 
 from coupled_arena.core.errors import BackupError, StoreError
+from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.integrity import faults
 from coupled_arena.store.tables import votes
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupDataset, BackupFolder

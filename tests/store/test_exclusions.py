@@ -15,8 +15,8 @@ from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Origin, Outcome, Source, new_id
 from coupled_arena.core.verdicts import Verdict
+from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.integrity import faults
 from coupled_arena.store.pending.battles import Backlog
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection

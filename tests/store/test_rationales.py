@@ -18,8 +18,8 @@ from coupled_arena.core.rationales import (
     check_criteria,
 )
 from coupled_arena.core.records import Source, new_id
+from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.integrity import faults
 from coupled_arena.store.tables import pending_votes, rationales
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import place_of

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
+from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.integrity import faults
 from coupled_arena.store.transfer.restoring import restore
 from coupled_arena.store.transfer.row_counts import count_rows
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread

@@ -23,8 +23,10 @@ CHUNKS, MANIFEST = "chunks", "chunk.json"
 class Place(Protocol):
     """Where chunks go, and come from."""
 
-    def fetch(self, folder: Path) -> Path:
+    def fetch(self, folder: Path, *, make: bool = True) -> Path:
         """Return a folder with all chunks, which may be below the one that is given.
+
+        Where there is no data set yet, one is made unless it is only to be looked at.
 
         Raises
         ------
@@ -55,7 +57,7 @@ class BackupFolder:
     def __str__(self) -> str:
         return str(self._folder)
 
-    def fetch(self, folder: Path) -> Path:  # noqa: ARG002 (they are here)
+    def fetch(self, folder: Path, *, make: bool = True) -> Path:  # noqa: ARG002 (they are here)
         """See `Place`."""
         self._check()
         return self._folder / CHUNKS
@@ -93,10 +95,11 @@ class BackupDataset:
     def __str__(self) -> str:
         return f"hub data set {self._name}"
 
-    def fetch(self, folder: Path) -> Path:
+    def fetch(self, folder: Path, *, make: bool = True) -> Path:
         """See `Place`."""
         try:
-            self._hub.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
+            if make:
+                self._hub.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             if not self._hub.dataset_info(self._name).private:
                 _log.warning("The %s is public: it tells who is who in every battle.", self)
             self._hub.snapshot_download(

@@ -1,0 +1,1 @@
+"""What must hold in every store, and what to do where it does not."""

@@ -23,6 +23,7 @@ from coupled_arena.cli.shared import (
     show,
 )
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.files import reason
 from coupled_arena.core.settings import load_settings
 from coupled_arena.views.tables.experiments import resampling_answer, resampling_text
 
@@ -127,4 +128,4 @@ def _draw_plots(result: Resampling, folder: Path) -> list[str]:
     try:
         return [str(path) for path in write_figures(result, folder)]
     except OSError as error:
-        raise ArenaError(f"{folder} cannot be written: {error.strerror}.") from error
+        raise ArenaError(f"{folder} cannot be written: {reason(error)}.") from error

@@ -34,6 +34,7 @@ from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.cli.simulating import simulate
 from coupled_arena.cli.voters import voters
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.files import reason
 from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install
 from coupled_arena.core.settings import load_settings
@@ -114,4 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _command()(args=arguments, prog_name="coupled-arena")
     except ArenaError as error:
         typer.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"Error: {where}{reason(error)}.", err=True)
         sys.exit(1)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.files import ending
 
 
 def _read_plan(context: typer.Context, path: Path | None) -> None:
@@ -16,7 +17,7 @@ def _read_plan(context: typer.Context, path: Path | None) -> None:
     if path is None:
         return
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(ending(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SettingsError(f"The plan {path} cannot be read: {error}.") from error
     named = {key.replace("-", "_"): value for key, value in values.items()}

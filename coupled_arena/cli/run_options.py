@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.files import ending
 from coupled_arena.core.records import Sampler, Sampling
 from coupled_arena.core.settings import Settings, load_settings
 
@@ -69,7 +70,7 @@ def text_of(value: str | None) -> str | None:
     path = Path(value[1:])
     try:
         # An editor ends the last line, which is no part of what was meant.
-        return path.read_text(encoding="utf-8").removesuffix("\n")
+        return ending(path).read_text(encoding="utf-8").removesuffix("\n")
     except (OSError, ValueError) as error:
         raise SettingsError(f"The text {path} cannot be read: {error}.") from error
 

@@ -23,6 +23,7 @@ from pydantic import (
 from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.files import ending, reason
 from coupled_arena.core.records import Sampling, Swap
 
 _SITE = r"^(\*|https?://[\w.*-]+(:\d+)?)$"
@@ -207,10 +208,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         The file is missing or not TOML.
     """
     try:
-        with path.open("rb") as stream:
+        with ending(path).open("rb") as stream:
             return tomllib.load(stream)
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
+        raise SettingsError(f"{path} cannot be read: {reason(error)}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}.") from error
 

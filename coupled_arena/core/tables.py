@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.files import ending, reason
 from coupled_arena.core.language import _
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def read_rows(
         text = _("{file} cannot be read: {why}.")
         if path.suffix == ".csv":
             text = _("{file} cannot be read as a CSV file: {why}.")
-        raise error(text.format(file=called, why=_reason(fault))) from fault
+        raise error(text.format(file=called, why=reason(fault))) from fault
 
 
 def read_frame(path: Path, error: type[ArenaError], *, name: str | None = None) -> pd.DataFrame:
@@ -165,6 +166,7 @@ def _ending(path: Path) -> str:
 
 
 def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    path = ending(path)
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
@@ -224,10 +226,3 @@ _FORMS: dict[str, tuple[str, Callable[[Path], _Numbered]]] = {
     ".json": ("row", _json_array),
     ".parquet": ("row", _parquet),
 }
-
-
-def _reason(error: Exception) -> str:
-    """Return why a file cannot be read, on one line."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -28,6 +28,7 @@ from transformers.models.auto.tokenization_auto import AutoTokenizer
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
+from coupled_arena.core.files import reason
 from coupled_arena.generation.checkpoint_files import NO_CODE, no_model
 from coupled_arena.generation.checkpoints import find_checkpoint, load_network
 
@@ -113,7 +114,7 @@ def _scratch(cache: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix="unfinished-", dir=cache))
     except OSError as error:
         raise ModelError(
-            f"The model cache {cache} cannot be written ({error.strerror}); "
+            f"The model cache {cache} cannot be written ({reason(error)}); "
             "set COUPLED_ARENA_CACHE to a folder that can."
         ) from error
     try:

@@ -16,7 +16,7 @@ import secrets
 import threading
 import unicodedata
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store.files import reason
+from coupled_arena.core.files import ending, reason
 
 _log = logging.getLogger(__name__)
 _LONGEST = 80  # characters of a name
@@ -101,7 +101,7 @@ def read_annotators(path: Path) -> tuple[Annotator, ...]:
         The file cannot be read.
     """
     try:
-        found = _ROWS.validate_json(path.read_bytes())
+        found = _ROWS.validate_json(ending(path).read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
@@ -215,6 +215,8 @@ def _write(path: Path, rows: tuple[Annotator, ...]) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {reason(error)}.") from error
 
 

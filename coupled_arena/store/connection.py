@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
+from coupled_arena.core.files import ending, reason
 from coupled_arena.store import migrations
-from coupled_arena.store.files import reason
 
 # Extensions would be fetched from the network; the ones used here are built in.
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -44,22 +44,34 @@ def connect(path: Path | None, *, read_only: bool = False) -> duckdb.DuckDBPyCon
     """
     if path is None:
         return _connect(":memory:", read_only=False)
-    _check_kind(path)
+    there = _check_kind(path)
     try:
         return _connect(str(path), read_only=read_only)
     except duckdb.Error as error:
+        if not there and path.is_file() and not path.stat().st_size:
+            path.unlink()  # begun on a disk that is full
         raise _explain(path, error) from error
 
 
-def _check_kind(path: Path) -> None:
-    """Refuse a file of another kind: DuckDB takes some for tables, and writes into memory."""
+def _check_kind(path: Path) -> bool:
+    """Refuse a file of another kind: DuckDB takes some for tables, and writes into memory.
+
+    Returns whether there is a file.
+    """
+    try:
+        ending(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {reason(error)}.") from error
     try:
         with path.open("rb") as file:
             head = file.read(12)
+    except FileNotFoundError:
+        return False
     except OSError:
-        return  # DuckDB says why, or makes the file
+        return True  # DuckDB says why
     if head and head[8:12] != b"DUCK":
         raise StoreError(f"{path} cannot be opened: {_ADVICE['not a valid DuckDB database']}")
+    return True
 
 
 def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:

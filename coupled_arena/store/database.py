@@ -13,17 +13,17 @@ from typing import Self, TypeVar
 import duckdb
 
 from coupled_arena.core.errors import StoreError, StoreLostError
+from coupled_arena.core.files import reason
 from coupled_arena.core.records import Battle, Score, Vote
 from coupled_arena.store import migrations
 from coupled_arena.store.connection import connect
-from coupled_arena.store.files import reason
 from coupled_arena.store.tables import battles, exclusions, scores, upkeep, votes
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-_WRITE_ERRORS = (duckdb.OperationalError, duckdb.ConstraintException, duckdb.FatalException)
+_FILE_ERRORS = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
 
 
 class Store:
@@ -81,6 +81,8 @@ class Store:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+        if self.path and isinstance(error, duckdb.Error) and _is_of_the_file(error):
+            raise StoreError(_damage(self.path, "read", error)) from error
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
@@ -229,8 +231,10 @@ class Store:
         with self._writing, self.cursor() as cursor:
             try:
                 return _retry(cursor, checked)
-            except _WRITE_ERRORS as error:
-                raise StoreError(f"{self.path} cannot be written: {reason(error)}") from error
+            except duckdb.Error as error:
+                if not isinstance(error, duckdb.ConstraintException) and not _is_of_the_file(error):
+                    raise
+                raise StoreError(_damage(self.path, "written", error)) from error
 
     def _row(self, query: str) -> tuple[int, ...]:
         with self.cursor() as cursor:
@@ -244,6 +248,23 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _is_of_the_file(error: duckdb.Error) -> bool:
+    """Tell whether an error is of what is on disk, and not of a query."""
+    # That a block's sum is wrong has no type of its own.
+    return isinstance(error, _FILE_ERRORS) or type(error) is duckdb.Error
+
+
+def _damage(path: Path | None, done: str, error: duckdb.Error) -> str:
+    """Return that a database cannot be read or written, and what to do."""
+    why = reason(error)
+    if "orrupt" in why or "Could not read" in why:
+        why += (
+            f". `coupled-arena doctor --db {path}` says what is whole, `coupled-arena restore` "
+            "brings a snapshot back"
+        )
+    return f"{path} cannot be {done}: {why.removesuffix('.')}."
 
 
 def _retry(cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:

@@ -1,4 +1,4 @@
-"""Files in SQL, and what went wrong with one."""
+"""Files in SQL."""
 
 from __future__ import annotations
 
@@ -6,10 +6,3 @@ from __future__ import annotations
 def quoted(text: str) -> str:
     """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def reason(error: Exception) -> str:
-    """Return why a file could not be used, on one line."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return next(iter(str(error).splitlines()), type(error).__name__)

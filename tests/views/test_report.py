@@ -273,7 +273,7 @@ class TestErrors:
         monkeypatch.setattr(Path, "write_text", full)
         code, _, err = call("report", "--db", empty, "--out", tmp_path)
         assert code == 1
-        assert "No space left on device. Choose another folder." in err
+        assert "the disk is full: make room, and do it again. Choose another folder." in err
         assert (tmp_path / "report.html").read_text() == "old"
         assert len(list(tmp_path.iterdir())) == 1
 

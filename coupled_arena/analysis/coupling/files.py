@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, text_of
 from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_score
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.files import reason
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -287,4 +288,4 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise ScoreError(f"{path} cannot be written: {error.strerror}.") from error
+        raise ScoreError(f"{path} cannot be written: {reason(error)}.") from error

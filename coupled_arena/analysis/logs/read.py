@@ -21,6 +21,8 @@ _Known = dict[tuple[str, ...], tuple[str, str]]
 
 def format_of(path: Path) -> LogFormat | None:
     """Return which tool has written a file; None where it is no log."""
+    if not path.is_file():
+        return None
     return next((each for each in FORMATS if each.recognise(path)), None)
 
 

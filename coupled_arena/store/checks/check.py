@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from coupled_arena.store.files import reason
+from coupled_arena.core.files import reason
 
 Cursor = duckdb.DuckDBPyConnection
 

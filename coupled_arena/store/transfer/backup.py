@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import ArenaError, BackupError, StoreError
+from coupled_arena.core.files import reason
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import reason
 from coupled_arena.store.transfer import backup_chunks
 from coupled_arena.store.transfer.backup_places import Place
 from coupled_arena.store.transfer.importing import import_within

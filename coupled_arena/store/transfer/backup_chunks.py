@@ -13,7 +13,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store.files import quoted, reason
+from coupled_arena.core.files import reason
+from coupled_arena.store.files import quoted
 from coupled_arena.store.migrations import rollback
 from coupled_arena.store.transfer.backup_places import MANIFEST
 from coupled_arena.store.transfer.export import rows_of

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from coupled_arena.core.errors import BackupError, StoreError
-from coupled_arena.store.files import reason
+from coupled_arena.core.files import reason
 
 _log = logging.getLogger(__name__)
 CHUNKS, MANIFEST = "chunks", "chunk.json"

@@ -9,8 +9,9 @@ from typing import Literal
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.files import reason
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import quoted, reason
+from coupled_arena.store.files import quoted
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
 from coupled_arena.store.transfer import arena_rows, flat
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.files import ending, reason
 from coupled_arena.core.tables import exact_path
-from coupled_arena.store.files import quoted, reason
+from coupled_arena.store.files import quoted
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -161,7 +162,7 @@ def count(cursor: Cursor) -> int:
 
 def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str, bool]:
     """Return the query that reads a file, and whether it may leave lines unread."""
-    with path.open("rb") as file:
+    with ending(path).open("rb") as file:
         head = file.read(_HEAD)
     text = head.decode("utf-8-sig", errors="replace")
     file_name = quoted(exact_path(path))

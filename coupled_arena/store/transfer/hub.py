@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store.files import reason
+from coupled_arena.core.files import reason
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 

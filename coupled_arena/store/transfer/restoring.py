@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
+from coupled_arena.core.files import reason
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import reason
 from coupled_arena.store.transfer.snapshots import (
     generations,
     lacks,

@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import ArenaError, StoreLostError
+from coupled_arena.core.files import reason
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import reason
 from coupled_arena.store.tables import rationales
 from coupled_arena.store.transfer.snapshots import snapshot
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
+from coupled_arena.core.files import reason
 from coupled_arena.store.connection import CONFIG
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import quoted, reason
+from coupled_arena.store.files import quoted
 from coupled_arena.store.transfer.row_counts import RowCounts, count_rows, goes_on_from
 
 _OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it

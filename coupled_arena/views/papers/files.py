@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.files import reason
 from coupled_arena.views.figures.images import write_pictures
 from coupled_arena.views.papers.item import PUBLISHED, BesidePublished, Item, Made, Paper
 from coupled_arena.views.tables.table import Table, table_of
@@ -98,7 +99,7 @@ def write(
         path = stem.with_suffix(".json")
         path.write_text(json.dumps(answer, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise ArenaError(f"{folder} cannot be written: {error.strerror}.") from error
+        raise ArenaError(f"{folder} cannot be written: {reason(error)}.") from error
     return Written(answer, _text(answer, made, stated), (*files, path))
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.files import reason
 from coupled_arena.core.settings import resource
 from coupled_arena.views.report.collect import Report
 from coupled_arena.views.report.overview import basis, summary
@@ -90,4 +91,4 @@ def _asset(name: str) -> str:
 
 
 def _refused(out: Path, error: OSError) -> StoreError:
-    return StoreError(f"Nothing can be written to {out}: {error.strerror}. Choose another folder.")
+    return StoreError(f"Nothing can be written to {out}: {reason(error)}. Choose another folder.")

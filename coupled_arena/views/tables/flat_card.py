@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.files import reason
 from coupled_arena.core.version import VERSION
-from coupled_arena.store.files import reason
 from coupled_arena.store.transfer.flat import FILES, FlatFormat
 from coupled_arena.store.transfer.flat_rows import FlatCounts
 from coupled_arena.views.tables.flat import columns_of

@@ -1,0 +1,34 @@
+"""Files that end: what is read whole must not be a pipe or a device."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from pathlib import Path
+
+FULL = "the disk is full: make room, and do it again"
+
+
+def ending(path: Path) -> Path:
+    """Return the path of a file that ends; what is not there, whoever opens it will tell.
+
+    Raises
+    ------
+    OSError
+        It is a pipe or a device, which need never end.
+    """
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return path
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        raise OSError(errno.ESPIPE, "it is a pipe or a device: give a file", str(path))
+    return path
+
+
+def reason(error: Exception) -> str:
+    """Return why a file could not be used, on one line."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if "No space left on device" in text or "disk is full" in text.lower():
+        return FULL
+    return next(iter(text.strip().splitlines()), type(error).__name__)

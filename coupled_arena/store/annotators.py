@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import ending, reason
+from coupled_arena.core.formulas import as_text
 
 _log = logging.getLogger(__name__)
 _LONGEST = 80  # characters of a name
@@ -130,7 +131,8 @@ def write_names(path: Path, out: Path) -> Path:
     target = out / "annotators.csv"
     try:
         with target.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([("voter", "name"), *rows])
+            cells = (map(as_text, row) for row in [("voter", "name"), *rows])
+            csv.writer(file, lineterminator="\n").writerows(cells)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {reason(error)}.") from error
     return target

@@ -45,6 +45,8 @@ ODD = [
     "\x85",
     "\u2028",
     "a,b",
+    "=1+1",
+    "'-2",
     "é🎲",
 ]
 UNICODE = st.characters(exclude_categories=["Cs"])

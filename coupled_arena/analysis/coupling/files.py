@@ -17,6 +17,7 @@ from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, te
 from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_score
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import reason
+from coupled_arena.core.formulas import as_text
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -278,7 +279,7 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
     try:
         with partial.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow([_NOISE, *table.models])
+            writer.writerow([_NOISE, *map(as_text, table.models)])
             for protocol, scores in zip(
                 _PROTOCOLS, (table.coupled, table.independent), strict=True
             ):

@@ -10,6 +10,7 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
+from coupled_arena.core.formulas import FORMULA
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
@@ -151,10 +152,12 @@ def export(
     out : Path
         Folder; created if missing. Files of the same names are replaced, each at once.
     format : {"parquet", "jsonl", "csv", "arena", "flat", "flat-csv"}
-        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. ``arena`` are rows
-        as of Chatbot Arena, one for each pair that a current vote compares. All of these can be
-        imported, see `importing.import_files`; ``arena`` alone does not hold everything. ``flat``
-        and ``flat-csv`` are such pairs as one table for other programs, in Parquet or CSV.
+        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv, where a text that
+        begins like a formula has an apostrophe before it, which an import takes away. ``arena``
+        are rows as of Chatbot Arena, one for each pair that a current vote compares. All of
+        these can be imported, see `importing.import_files`; ``arena`` alone does not hold
+        everything. ``flat`` and ``flat-csv`` are such pairs as one table for other programs, in
+        Parquet or CSV.
     hidden : {"nothing", "rounds", "stored"}
         What to leave out. ``rounds``: battles of the battle tab that nobody has been shown the
         names of. ``stored``: also all other battles, which anybody may be asked to vote on, and
@@ -228,8 +231,22 @@ def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hi
         for table in _tables(format):
             target = quoted(str(folder / _file_name(table, format)))
             query = _select(table, format, hidden=hidden)
+            if format == "csv":
+                query = f"{_without_formulas(cursor, query)} order by {_ORDER[table]}"
             cursor.execute(f"copy ({query}) to {target} ({_OPTIONS[format]})")
         cursor.execute("commit")
+
+
+def _without_formulas(cursor: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Return the query with an apostrophe before texts that are formulas to a spreadsheet."""
+    columns = cursor.execute(f"describe {query}").fetchall()
+    formula, apostrophe = quoted(FORMULA), quoted("'")
+    replaced = ", ".join(
+        f"if(regexp_matches({name}, {formula}), {apostrophe} || {name}, {name}) as {name}"
+        for name, kind, *_ in columns
+        if kind == "VARCHAR"
+    )
+    return f"select * replace ({replaced}) from ({query})"
 
 
 def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:

@@ -15,6 +15,7 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import ending, reason
+from coupled_arena.core.formulas import ESCAPED
 from coupled_arena.core.tables import exact_path
 from coupled_arena.store.files import quoted
 
@@ -39,11 +40,15 @@ _TABLE = """
         to_json(t)::varchar as row,
         len(concat_ws('', *columns(*))) - len(replace(concat_ws('', *columns(*)), chr(10), ''))
             as breaks
-    from read_csv(
+    from (
+        select {cells} from read_csv(
         {path}, columns = {{{columns}}}, delim = ',', quote = '"', escape = '"',
         header = true, {options}
+        )
     ) as t
 """
+# The program's own files have an apostrophe before what a spreadsheet would take for a formula.
+_CELLS = f"regexp_replace(columns(*), {quoted(ESCAPED)}, '\\1')"
 _OPTIONS = (
     "auto_detect = false, strict_mode = {strict}, allow_quoted_nulls = {quoted}, "
     "ignore_errors = true, "
@@ -180,7 +185,8 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
         return _LINES.format(path=file_name, options=options), True
     named = ", ".join(f"{quoted(name)}: 'varchar'" for name in _header(lines[0]))
     options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
-    return _TABLE.format(path=file_name, columns=named, options=options), True
+    cells = _CELLS if ours else "*"
+    return _TABLE.format(path=file_name, cells=cells, columns=named, options=options), True
 
 
 def _header(line: str) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.formulas import FORMULA
 from coupled_arena.core.records import Mode, Origin, Source
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.transfer import flat_rows
@@ -58,9 +59,6 @@ COLUMNS = tuple(_DTYPES)
 
 # These tell it from the files of others, and from those that can be imported.
 _SIGNATURE = {"vote", "battle", "turns", "counted", "place_a", "place_b", "tokens_a", "tokens_b"}
-
-# A cell that begins so is a formula to a spreadsheet, whatever a reader of CSV takes it for.
-_FORMULA = "^[=+\\-@\t\r\n]"
 
 
 def judge_columns(judge: str) -> tuple[str, ...]:
@@ -165,7 +163,7 @@ def _plain(page: Any) -> Any:
             columns.append(compute.strftime(column, format="%Y-%m-%dT%H:%M:%SZ"))
         elif pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
             text = column.cast(pa.string())
-            harmful = compute.match_substring_regex(text, _FORMULA)
+            harmful = compute.match_substring_regex(text, FORMULA)
             quoted = compute.binary_join_element_wise("'", text, "")
             columns.append(compute.if_else(harmful, quoted, text))
         else:

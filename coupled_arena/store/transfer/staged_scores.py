@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.store.transfer.export_tables import recognise
 from coupled_arena.store.transfer.file_rows import count, load
 
 Cursor = duckdb.DuckDBPyConnection
@@ -81,7 +82,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str]) -> int:
     StoreError
         It cannot be read.
     """
-    load(cursor, path)
+    load(cursor, path, exact=recognise)
     metrics = _metric_columns(cursor, path, wanted)
     values = {"file": file, "metrics": metrics, "wanted": list(wanted) or None}
     cursor.execute(_READ, values)

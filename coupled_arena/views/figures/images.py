@@ -20,6 +20,14 @@ _SCALE = 2  # of pixels in a PNG, so that print is sharp
 _log = logging.getLogger(__name__)
 
 
+# All of the page's scripts are Plotly's, in which data are JSON without `<` and `>`.
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src '
+    "'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+    "form-action 'none'\">"
+)
+
+
 def write_page(figure: go.Figure, path: Path) -> Path:
     """Write a figure as a page that needs no network.
 
@@ -28,7 +36,8 @@ def write_page(figure: go.Figure, path: Path) -> Path:
     OSError
         It cannot be written.
     """
-    figure.write_html(path, include_plotlyjs=True, config={"displaylogo": False})
+    page = figure.to_html(include_plotlyjs=True, config={"displaylogo": False})
+    path.write_text(page.replace("<head>", f"<head>{_POLICY}", 1), encoding="utf-8")
     return path
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from markupsafe import Markup
 
+from coupled_arena.core.formulas import as_text
 from coupled_arena.core.language import N_, _
 from coupled_arena.views.markup import Cell, bold, broken, link, table
 from coupled_arena.views.values import plain
@@ -155,11 +156,13 @@ class Table(Generic[Row]):
         )
 
     def csv(self) -> str:
-        """Return the rows as CSV; what is unknown is empty."""
+        """Return the rows as CSV; what is unknown is empty, and no text a formula."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.name for column in self.columns])
-        writer.writerows([[column.of(row) for column in self.columns] for row in self.rows])
+        writer.writerows(
+            [[as_text(column.of(row)) for column in self.columns] for row in self.rows]
+        )
         return text.getvalue()
 
     def to_csv(self, path: Path | str) -> None:

@@ -1,0 +1,64 @@
+"""No CSV file has a cell that a spreadsheet runs; what an import reads is what was there."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+
+from coupled_arena.core.formulas import ESCAPED, as_text
+from coupled_arena.core.records import Prompt
+from coupled_arena.store.annotators import add_annotators, annotators_path, write_names
+from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.importing import import_files
+from coupled_arena.views.tables.table import Column, table_of
+from tests.store.conftest import make_battle, make_vote
+
+TEXTS = ("=1+1", "+1", "-1", "@a", "\tx", "\rx", "\nx", "'=1", "''@", "'", "'a", "", "a=1", " =1")
+HARMFUL = tuple("=+-@\t\r\n")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_it_comes_back(text):
+    written = as_text(text)
+    assert not written.startswith(HARMFUL)
+    assert re.sub(ESCAPED, r"\1", written) == text
+
+
+def test_numbers_are_left_alone():
+    assert [as_text(value) for value in (-1.5, -2, None)] == [-1.5, -2, None]
+
+
+def cells(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return [cell for row in list(csv.reader(file))[1:] for cell in row]
+
+
+def test_exports_and_back(tmp_path):
+    with Store.in_memory() as store:
+        for text in TEXTS:
+            model = text or "none"
+            asked = Prompt(text, model, text, text, text, text)
+            battle = make_battle(model, "other", prompts=(asked,))
+            store.add_battle(battle)
+            store.cast(make_vote(battle, voter=model))
+        files = export(store, tmp_path, "csv")
+        for file in (*files, *export(store, tmp_path, "flat-csv")):
+            wrong = [cell for cell in cells(file) if cell.startswith(HARMFUL)]
+            assert wrong == [], file.name
+        with Store.in_memory() as copy:
+            assert import_files(copy, files).rejected == ()
+            assert fingerprint(copy) == fingerprint(store)
+
+
+def test_results_and_names(tmp_path):
+    rows = [{"name": text, "number": -1.0} for text in TEXTS]
+    path = tmp_path / "table.csv"
+    table_of((Column("name", str, ""), Column("number", float, "")), rows).to_csv(path)
+    assert {cell for cell in cells(path) if cell.startswith(HARMFUL)} == {"-1.0"}
+    db = tmp_path / "arena.duckdb"
+    add_annotators(annotators_path(db), ["=cmd", "Ann"])
+    assert "'=cmd" in cells(write_names(annotators_path(db), tmp_path))

@@ -6,6 +6,9 @@ import errno
 import stat
 from pathlib import Path
 
+LONGEST_LINE = 16 << 20
+"""Characters of a line, which is one row: conversations of a hundred turns have a tenth."""
+
 FULL = "the disk is full: make room, and do it again"
 
 

@@ -12,13 +12,14 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.files import ending, reason
+from coupled_arena.core.files import LONGEST_LINE, ending, reason
 from coupled_arena.core.language import _
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
 """What the names of tables end with, besides ``.gz``."""
 
+_LONGEST_ARRAY = 256 << 20  # characters: it is read whole
+_MOST_COLUMNS = 10_000
 _Numbered = Iterator[tuple[int, Any]]
 
 
@@ -122,9 +125,9 @@ def first_object(path: Path) -> dict[str, Any]:
     """
     try:
         with _text(path) as stream:
-            line = next((line for line in stream if line.strip()), "")
+            line = next((line for _, line in _lines(stream) if line.strip()), "")
             values = json.loads(line)
-    except (OSError, EOFError, ValueError, RecursionError):
+    except (OSError, EOFError, ValueError, RecursionError, _LineError):
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -174,10 +177,22 @@ def _text(path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="")
 
 
+def _lines(stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, in bounded memory."""
+    for number in count(1):
+        line = stream.readline(LONGEST_LINE)
+        if len(line) == LONGEST_LINE:
+            text = _("{place} is longer than {n} million characters: write a row a line.")
+            raise _LineError(number, text, n=LONGEST_LINE >> 20)
+        if not line:
+            return
+        yield number, line
+
+
 def _csv(path: Path, *, header: bool = True) -> _Numbered:
     columns: list[str] = []
     with _text(path) as stream:
-        table = csv.reader(stream, strict=True)
+        table = csv.reader((line for _, line in _lines(stream)), strict=True)
         begin = 1  # a field may hold line breaks
         for cells in table:
             here, begin = begin, table.line_num + 1
@@ -187,6 +202,9 @@ def _csv(path: Path, *, header: bool = True) -> _Numbered:
                 yield here, dict(enumerate(cells))
             elif not columns:
                 columns = [cell.strip() for cell in cells]
+                if len(columns) > _MOST_COLUMNS:
+                    text = _("{place} names {n} columns, more than {most}.")
+                    raise _LineError(here, text, n=len(columns), most=_MOST_COLUMNS)
                 if len(set(columns)) < len(columns) or not all(columns):
                     raise _LineError(here, _("{place} must name each column, each differently."))
             elif len(cells) != len(columns):
@@ -198,7 +216,7 @@ def _csv(path: Path, *, header: bool = True) -> _Numbered:
 
 def _json_lines(path: Path) -> _Numbered:
     with _text(path) as stream:
-        for number, line in enumerate(stream, start=1):
+        for number, line in _lines(stream):
             if line.strip():
                 try:
                     values = json.loads(line)
@@ -209,7 +227,10 @@ def _json_lines(path: Path) -> _Numbered:
 
 def _json_array(path: Path) -> _Numbered:
     with _text(path) as stream:
-        yield from enumerate(json.load(stream), start=1)
+        text = stream.read(_LONGEST_ARRAY)
+        if len(text) == _LONGEST_ARRAY:
+            raise ValueError(_("it is a JSON array of more than 256 million characters"))
+        yield from enumerate(json.loads(text), start=1)
 
 
 def _parquet(path: Path) -> _Numbered:

@@ -260,6 +260,30 @@ def test_scores_that_are_cut_anywhere(tmp_path, form):
     assert not [text for text in told if "onstraint" in text or "\n" in text]
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("import",), "long.csv"),
+        (("import",), "long.jsonl"),
+        (("risk",), "long.csv"),
+        (("coupling", "--scores"), "long.jsonl"),
+        (("import",), "wide.csv"),
+        (("risk",), "wide.csv"),
+    ],
+)
+def test_lines_and_columns_have_a_bound(call, tmp_path, monkeypatch, command, name):
+    """A line without an end is given up after 16 MB; a table has at most 10,000 columns."""
+    monkeypatch.chdir(tmp_path)
+    begin = '{"model_a": "' if name.endswith("l") else "model_a,model_b,winner\na,b,"
+    with (tmp_path / name).open("w") as file:
+        file.write(begin if name.startswith("long") else "")
+        for n in range(20):
+            file.write("x" * 2**20 if name.startswith("long") else f"{n}," * 2000)
+    code, out, err = call(*command, name)
+    assert (code, out, err.count("\n")) == (1, "", 1), err
+    assert "line" in err
+
+
 def odd_files(path):
     """Yield what each oddity is called, with the path in its place."""
     content = path.read_bytes()

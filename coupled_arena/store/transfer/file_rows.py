@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.files import ending, reason
+from coupled_arena.core.files import LONGEST_LINE, ending, reason
 from coupled_arena.core.formulas import ESCAPED
 from coupled_arena.core.tables import exact_path
 from coupled_arena.store.files import quoted
@@ -22,7 +22,6 @@ from coupled_arena.store.files import quoted
 Cursor = duckdb.DuckDBPyConnection
 
 _HEAD = 1 << 16
-_LONGEST_LINE = 16 << 20  # one row; conversations of a hundred turns have a tenth of it
 
 # A raw control character cannot be part of valid JSON, so no line is split at it.
 _LINES = """
@@ -52,7 +51,7 @@ _CELLS = f"regexp_replace(columns(*), {quoted(ESCAPED)}, '\\1')"
 _OPTIONS = (
     "auto_detect = false, strict_mode = {strict}, allow_quoted_nulls = {quoted}, "
     "ignore_errors = true, "
-    f"rejects_table = 'unread', rejects_scan = 'unread_scan', max_line_size = {_LONGEST_LINE}"
+    f"rejects_table = 'unread', rejects_scan = 'unread_scan', max_line_size = {LONGEST_LINE}"
 )
 
 _ARRAY = """
@@ -169,12 +168,16 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
     """Return the query that reads a file, and whether it may leave lines unread."""
     with ending(path).open("rb") as file:
         head = file.read(_HEAD)
+        file.seek(0)
+        first = len(file.readline(LONGEST_LINE))
     text = head.decode("utf-8-sig", errors="replace")
     file_name = quoted(exact_path(path))
     if head.startswith(b"PAR1"):
         return _PARQUET.format(path=file_name), False
     if text.lstrip().startswith("["):
         return _ARRAY.format(path=file_name), False
+    if first == LONGEST_LINE:
+        raise StoreError(f"{path}, line 1 is longer than 16 MB: write a row a line.")
     # Not `splitlines`: a text in JSON may hold any of Unicode's other line breaks.
     lines = [line for line in re.split("[\r\n]+", text) if line.strip()]
     ours = bool(lines and exact(_header(lines[0])))
@@ -183,6 +186,8 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
     if not ours and (b"\0" in head or objects * 2 >= len(lines)):
         options = _OPTIONS.format(strict="false", quoted="true")
         return _LINES.format(path=file_name, options=options), True
+    if first >= _HEAD:
+        raise StoreError(f"{path}, line 1: the names of its columns take more than 64 KB.")
     named = ", ".join(f"{quoted(name)}: 'varchar'" for name in _header(lines[0]))
     options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
     cells = _CELLS if ours else "*"
@@ -191,11 +196,11 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
 
 def _header(line: str) -> list[str]:
     """Return the column names of a CSV file, made unique."""
-    names: list[str] = []
+    names: dict[str, str] = {}
     for place, name in enumerate(next(csv.reader([line]))):
-        taken = name.lower() in (known.lower() for known in names)
-        names.append(f"column{place}" if taken or not name else name)
-    return names
+        taken = not name or name.lower() in names
+        names[f"column{place}" if taken else name.lower()] = f"column{place}" if taken else name
+    return list(names.values())
 
 
 def _number(cursor: Cursor) -> None:

@@ -187,6 +187,9 @@ def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
     for format in FORMATS:
         if present.issuperset(format.columns):
             return format
+    unread = "select line, reason from file_rows where reason is not null order by line limit 1"
+    for line, why in [] if present else cursor.execute(unread).fetchall():
+        raise StoreError(f"{path}, line {line}: {why.splitlines()[0]}.")
     known = "; ".join(f"{', '.join(format.columns)} ({format.title})" for format in FORMATS)
     what = "has none of the known formats" if count(cursor) else "has no rows"
     raise StoreError(f"{path} {what}. Expected columns: {known}; or a file of an export.")

@@ -60,11 +60,7 @@ class Services:
     asked_judge: JudgeOnRequest | None
     judged: JudgedRounds | None
     annotators: Annotators
-
-    def ailing(self) -> tuple[str, ...]:
-        """Return what keeps people from voting now: "database", "engine" or nothing."""
-        parts = {"database": self.store.is_well, "engine": self.arena.is_well}
-        return tuple(part for part, is_well in parts.items() if not is_well())
+    judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
 
 
 @contextmanager
@@ -101,8 +97,10 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             _asked_judge(other, settings.judge) as asked,
         ):
             judged = live and _judged(live, asked, settings.judge, store, arena)
+            clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judged
-            yield Services(settings, store, snapshots, backup, arena, *boards, *judges, annotators)
+            parts = store, snapshots, backup, arena, *boards, *judges, annotators, clients
+            yield Services(settings, *parts)
 
 
 @contextmanager
@@ -147,7 +145,9 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
 
     battle, sampling = settings.battle, settings.sampling.sampling()
     rules = ArenaRules(sampling, battle.coupled_share, undo_seconds=battle.undo_seconds)
-    capacity = Capacity(battle.most_at_once, battle.most_waiting, battle.kv_tokens)
+    capacity = Capacity(
+        battle.most_at_once, battle.most_waiting, battle.kv_tokens, battle.step_seconds
+    )
     late = {s.name: partial(load, s, settings.cache) for s in settings.catalog.enabled if s.server}
     worker = EngineProcess(partial(load_enabled, settings), capacity, late)
     try:

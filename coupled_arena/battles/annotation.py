@@ -55,10 +55,11 @@ class Annotation:
         self._skipped: defaultdict[str, set[int]] = defaultdict(set)
         self._drawing = threading.Lock()
         self._votes = Votes(store, undo_seconds, self._tells_seed)
+        self.named = self._votes.named
 
-    def is_well(self) -> bool:
-        """Tell whether battles can be served; it needs nothing but the store."""
-        return True
+    def ails(self) -> str:
+        """Return why battles cannot be served: never, for they need nothing but the store."""
+        return ""
 
     def close(self) -> None:
         """Count the votes that could still be undone."""

@@ -77,11 +77,15 @@ class Arena:
         self._asking = threading.Lock()
         self._viewers = Viewers(rules.patience)
         self._votes = Votes(store, rules.undo_seconds)
+        self.named = self._votes.named
         self._closing = False
 
-    def is_well(self) -> bool:
-        """Tell whether new rounds are answered."""
-        return self.worker.alive and not self.worker.failing
+    def ails(self) -> str:
+        """Return why new rounds are not answered, for the host; empty while they are."""
+        if not self.worker.alive:
+            why = ": a step did not end" if self.worker.hung else ""
+            return f"models are being loaded again{why}"
+        return "step after step fails" if self.worker.failing else ""
 
     def close(self) -> None:
         """Take no more questions, count the votes, stop the answers and store them as they are."""

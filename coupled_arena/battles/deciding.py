@@ -7,6 +7,7 @@ reveal, for a verdict moves the judge's board, which could tell who plays.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,15 @@ class Decisions:
     ----------
     store : Store
     asking : JudgeOnRequest
+
+    Attributes
+    ----------
+    named : Counter of str
+        Rounds that were decided, by mode.
     """
 
     def __init__(self, store: Store, asking: JudgeOnRequest) -> None:
+        self.named: Counter[str] = Counter()
         self.judge = asking.name
         self._store = store
         self._asking = asking
@@ -109,6 +116,7 @@ class Decisions:
             self._give_up(current, asked, _(_NOT_STORED))
             return
         current.change(judging=None, reveal=decided_reveal(battle))
+        self.named[battle.mode.value] += 1
 
     def _give_up(self, current: Round, asked: Asked, why: str | None) -> None:
         """Open the round again; what was readable is not asked again."""

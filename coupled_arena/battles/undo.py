@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
@@ -51,6 +52,11 @@ class Votes:
         How long a vote can be undone; 0: it counts at once.
     tells_seed : callable, optional
         Whether the voter of a round may know its seed once the vote counts.
+
+    Attributes
+    ----------
+    named : Counter of (str, str)
+        Battles whose names were told, by mode and the source of the vote.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class Votes:
         self._tells_seed = tells_seed
         self._holding: set[Round] = set()
         self._closing = False
+        self.named: Counter[tuple[str, str]] = Counter()
         _count_left_over(store)
 
     def cast(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal | None:
@@ -163,6 +170,7 @@ class Votes:
         battle = current.state.battle
         reveal = reveal_of(battle, vote, tells_seed=self._tells_seed(current), same=same)
         current.change(reveal=reveal)
+        self.named[battle.mode.value, vote.source.value] += 1
         self._release(current)
         return reveal
 

@@ -37,6 +37,7 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import reason
 from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install
+from coupled_arena.core.logs import write_log_as
 from coupled_arena.core.settings import load_settings
 
 app = typer.Typer(
@@ -93,6 +94,7 @@ def serve(
     """
     settings = load_settings(config, preset=preset, db=db, host=host, port=port)
     install(settings.language)
+    write_log_as(settings.log)
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     from coupled_arena.ui.server import launch

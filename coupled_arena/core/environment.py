@@ -44,8 +44,10 @@ class Environment(BaseSettings):
     port: str | None = None
     preset: str | None = None
     language: str | None = None
+    log: str | None = None
     snapshot_seconds: str | None = None
     frames: str | None = None
+    metrics_token: str | None = Field(default=None, repr=False)
     sampling: dict[str, str] = {}
     battle: dict[str, str] = {}
     judge: dict[str, str] = Field(default={}, repr=False)

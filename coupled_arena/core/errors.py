@@ -79,7 +79,17 @@ class TaskError(ArenaError):
 
 
 class JudgeError(ArenaError):
-    """A judge that cannot be asked."""
+    """A judge that cannot be asked.
+
+    Attributes
+    ----------
+    brief : str
+        The same without what its server says, which may repeat a question: for the app's log.
+    """
+
+    def __init__(self, text: str, brief: str | None = None) -> None:
+        super().__init__(text)
+        self.brief = brief or text
 
 
 class NoAnswerError(JudgeError):

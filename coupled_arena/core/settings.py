@@ -24,6 +24,7 @@ from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import ending, reason
+from coupled_arena.core.logs import LogForm
 from coupled_arena.core.records import Sampling, Swap
 
 _SITE = r"^(\*|https?://[\w.*-]+(:\d+)?)$"
@@ -73,6 +74,7 @@ class BattleSettings(_Checked):
     the same prompt (two, three or four); ``most_at_once`` how many battles decode together before
     newcomers wait, and ``most_waiting`` how many wait before others are sent away. Each model holds
     the keys and values of at most ``kv_tokens`` tokens; where nothing is said, free memory decides.
+    Where one step of decoding takes longer than ``step_seconds``, the models are loaded anew.
     A vote can be undone for ``undo_seconds``, after which the names are shown. By ``pairing`` all
     pairs of models are drawn alike, or more often those whose votes are to settle which model is
     first, or any model's place.
@@ -83,6 +85,7 @@ class BattleSettings(_Checked):
     most_at_once: int = Field(default=64, ge=1)
     most_waiting: int = Field(default=640, ge=0)
     kv_tokens: int | None = Field(default=None, ge=1)
+    step_seconds: float = Field(default=600, ge=1)
     undo_seconds: float = Field(default=5, ge=0, le=60)
     pairing: Literal["uniform", "first", "places"] = "uniform"
 
@@ -163,7 +166,9 @@ class Settings(_Checked):
     port: int = Field(default=7860, ge=0, le=65_535)
     preset: str = "demo"
     language: str = "en"
+    log: LogForm = "text"
     snapshot_seconds: float = Field(default=15, gt=0)
+    metrics_token: SecretStr | None = Field(default=None, min_length=16)
     frames: list[Annotated[str, StringConstraints(pattern=_SITE)]] = []
     sampling: SamplingSettings = SamplingSettings()
     battle: BattleSettings = BattleSettings()

@@ -25,11 +25,14 @@ class Capacity:
         Battles that wait beside them.
     kv_tokens : int or None
         Tokens whose keys and values each model of this machine holds at most.
+    step_seconds : float or None
+        Longest that one step may take, in a process of its own.
     """
 
     most_at_once: int | None = None
     most_waiting: int | None = None
     kv_tokens: int | None = None
+    step_seconds: float | None = None
 
     def check(self, battles: int) -> None:
         """Raise PromptError where so many battles leave no place for another."""

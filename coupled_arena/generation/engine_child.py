@@ -6,6 +6,7 @@ It lives for as long as the server holds its end of the pipe.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 
 from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.core.language import _, install
+from coupled_arena.core.logs import TextLines, keep_parts
 from coupled_arena.core.processors import threads_beside_a_server
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_messages import (
@@ -27,6 +29,7 @@ from coupled_arena.generation.engine_messages import (
     Refused,
     Report,
     StandIn,
+    Stuck,
     Submit,
 )
 from coupled_arena.generation.language_model import LanguageModel, is_served
@@ -76,6 +79,12 @@ class _LogOverPipe(QueueHandler):
 
     def __init__(self, pipe: _Pipe) -> None:
         super().__init__(queue=pipe)  # type: ignore[arg-type]
+        self.setFormatter(TextLines("%(message)s"))
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Return what goes over the pipe: plain words, and what JSON says of them."""
+        keep_parts(record)
+        return super().prepare(record)
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Send a record."""
@@ -114,7 +123,8 @@ class _Child:
             self._pipe.send(Refused(error))
             return
         self._engine = LockstepEngine(models, capacity)
-        self._worker = EngineWorker(self._engine)
+        self._worker = EngineWorker(self._engine, self._pipe.send)
+        self._longest_step = capacity.step_seconds or math.inf
         self._loaded.set()
         stand_ins = {name: _stand_in(model) for name, model in models.items()}
         missing = {name: asks for name, asks in late.items() if name not in models}
@@ -163,6 +173,9 @@ class _Child:
         while self._worker.alive or self._runs:
             self._ended.wait(CADENCE if self._runs or failing else BEAT)
             self._ended.clear()
+            if (seconds := self._worker.stepping) > self._longest_step:
+                self._pipe.send(Stuck(seconds))
+                return
             ended = self._take_ended()
             grown: dict[int, tuple[str, ...]] = {}
             places: dict[int, int | None] = {}
@@ -170,7 +183,7 @@ class _Child:
                 due = time.monotonic() + CADENCE
                 grown, places = self._take_grown(), self._take_places()
             before, failing = failing, self._worker.failing
-            beats = time.monotonic() - said >= BEAT and not self._worker.hangs
+            beats = time.monotonic() - said >= BEAT
             if grown or places or ended or failing != before or beats:
                 self._pipe.send(Report(grown, places, ended, failing))
                 said = time.monotonic()

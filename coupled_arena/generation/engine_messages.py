@@ -96,6 +96,13 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Stuck:
+    """A step has not ended for so many seconds: the process is of no more use."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Ended:
     """A turn as it is to be stored: tokens, text and end of each line, in order.
 

@@ -10,30 +10,32 @@ import multiprocessing
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
 from concurrent.futures import Future
 from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
-from coupled_arena.core.errors import ArenaError, ModelError, PromptError
+from coupled_arena.core.errors import ModelError, PromptError
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.generation import engine_child
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.engine_messages import (
     Cancel,
     Close,
-    Ended,
     Joined,
     Ready,
     Refused,
     Report,
     StandIn,
+    Stuck,
     Submit,
 )
 from coupled_arena.generation.late_models import Late
-from coupled_arena.generation.running import Announced, Line, Request, Running
+from coupled_arena.generation.relayed_turn import HOW, How, RelayedTurn
+from coupled_arena.generation.running import Line, Request, Running
+from coupled_arena.generation.step_times import StepTimes
 from coupled_arena.generation.watchdog import Watchdog
 
 _log = logging.getLogger(__name__)
@@ -47,41 +49,6 @@ _WAIT = N_("The models are being loaded again. Ask again in a minute.")
 _METHODS = multiprocessing.get_all_start_methods()
 _PROCESSES: Any = multiprocessing.get_context("forkserver" if "forkserver" in _METHODS else "spawn")
 _PRELOADED = ["coupled_arena.generation.huggingface", "coupled_arena.generation.worker"]
-
-
-class RelayedTurn(Running):
-    """A turn that another process decodes: its lines are known once it is done."""
-
-    def __init__(
-        self, request: Request, lines: tuple[Line, ...], cancel: Callable[[], None]
-    ) -> None:
-        super().__init__(request, lines)
-        self.cancelled = Announced(cancel)
-
-    def grow(self, gained: tuple[str, ...]) -> None:
-        """Show what has been added."""
-        self.texts = tuple(map(str.__add__, self.texts, gained))
-
-    def move(self, ahead: int | None) -> None:
-        """Take over how many turns begin before this one; None: it has begun."""
-        self.ahead, self.begun = ahead, ahead is None
-
-    def end(self, ended: Ended) -> None:
-        """Take over how the turn ended."""
-        self.begun, self.ahead = ended.begun, None
-        self.most_rows, self.error = ended.most_rows, ended.error
-        for line, (tokens, text, finish) in zip(self.lines, ended.lines, strict=False):
-            line.tokens, line.text, line.finish = tokens, text, finish
-        for line, draw in zip(self.lines, ended.draws, strict=False):
-            line.draw = draw
-        if ended.lines:
-            self.texts = tuple(line.text for line in self.lines)
-        self.done.set()
-
-    def fail(self, error: ArenaError) -> None:
-        """End the turn; what has been said stays in sight."""
-        self.error = error
-        self.done.set()
 
 
 class EngineProcess:
@@ -104,6 +71,12 @@ class EngineProcess:
         How many of the late ones have not come yet.
     room : Room
         What they have room for.
+    ended : Counter of str
+        Turns that are over, by how they ended.
+    steps : StepTimes
+        What the steps took that were decoded, in whole blocks.
+    hung : bool
+        The process was killed because it hung, and no other decodes yet.
 
     Raises
     ------
@@ -117,6 +90,8 @@ class EngineProcess:
         self.models: dict[str, StandIn] = {}
         self.away = 0
         self.room = Room(self.models, None)
+        self.ended: Counter[How] = Counter(dict.fromkeys(HOW, 0))
+        self.steps = StepTimes()
         self._load, self._capacity, self._late = load, capacity or Capacity(), late or {}
         self._numbers = count()
         self._gate = threading.Lock()  # around what follows
@@ -124,7 +99,7 @@ class EngineProcess:
         self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._ready_since: float | None = None
         self._process: Any = None
-        self._failing = False
+        self._failing = self.hung = False
         self._closing = threading.Event()
         self._first: Future[None] = Future()
         if _PROCESSES.get_start_method() == "forkserver":
@@ -141,6 +116,12 @@ class EngineProcess:
     def battles(self) -> int:
         """How many turns are waiting or running."""
         return len(self._runs)
+
+    @property
+    def waiting(self) -> int:
+        """How many of them have not begun."""
+        with self._gate:
+            return sum(not running.begun for running in self._runs.values())
 
     @property
     def alive(self) -> bool:
@@ -202,10 +183,13 @@ class EngineProcess:
             in_vain = 0 if steady else in_vain + 1
             pause = min(_LONGEST_PAUSE, 2.0 ** (in_vain - 1) - 1) if in_vain else 0.0
             _log.error(
-                "The process that decodes has ended (%s); battles lost: %d. It is started again%s.",
-                _how_ended(self._process),
-                lost,
-                f" in {pause:.0f} s" if pause else "",
+                "The process that decodes has ended (%(how)s); battles lost: %(lost)d. "
+                "It is started again%(pause)s.",
+                {
+                    "how": _how_ended(self._process),
+                    "lost": lost,
+                    "pause": f" in {pause:.0f} s" if pause else "",
+                },
             )
             self._closing.wait(pause)
         if not self._first.done():
@@ -226,7 +210,7 @@ class EngineProcess:
         there.close()
         sender = threading.Thread(target=_send, args=(here, outbox), daemon=True)
         sender.start()
-        watchdog = Watchdog(lambda: self.alive, child.kill)
+        watchdog = Watchdog(lambda: self.alive, self._end_hung)
         try:
             while True:
                 self._hear(here.recv())
@@ -254,14 +238,25 @@ class EngineProcess:
                 with self._gate:
                     running = self._runs.pop(number)
                 running.end(ended)
+                self.ended[running.how] += 1
+        elif isinstance(message, StepTimes):
+            self.steps.join(message)
         elif isinstance(message, logging.LogRecord):
             logging.getLogger(message.name).handle(message)
+        elif isinstance(message, Stuck):
+            _log.error(
+                "A step of the process that decodes has not ended for %(seconds).0f s; "
+                "step_seconds allows %(allowed).0f. It is killed.",
+                {"seconds": message.seconds, "allowed": self._capacity.step_seconds},
+            )
+            self._end_hung()
         elif isinstance(message, Ready):
             self.models.update(message.models)
             self.away = message.away
             self.room.tokens = message.kv_tokens
             self._ready_since = time.monotonic()
-            _log.info("Process %d decodes", self._process.pid)
+            self.hung = False
+            _log.info("Process %(pid)d decodes", {"pid": self._process.pid})
             if not self._first.done():
                 self._first.set_result(None)
         elif isinstance(message, Joined):
@@ -273,6 +268,10 @@ class EngineProcess:
             else:
                 self._first.set_exception(message.error)
 
+    def _end_hung(self) -> None:
+        self.hung = True
+        self._process.kill()
+
     def _lose_all(self) -> tuple[float | None, int]:
         with self._gate:
             ready_since, self._ready_since = self._ready_since, None
@@ -280,6 +279,7 @@ class EngineProcess:
         self._failing = False
         for running in lost.values():
             running.fail(ModelError(_(_LOST)))
+            self.ended[running.how] += 1
         return ready_since, len(lost)
 
 

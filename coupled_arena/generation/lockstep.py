@@ -55,6 +55,7 @@ class LockstepEngine:
         self.capacity = capacity or Capacity()
         self.room = Room(models, self.capacity.kv_tokens or tokens_that_fit(models.values()))
         self.failures = 0
+        self._tokens = 0  # of replies that have ended
         self._admission = Admission(models, self.room, self.capacity)
         self._running: list[Running] = []
         self._lanes: list[Lane] = []
@@ -101,8 +102,15 @@ class LockstepEngine:
             running.publish()
         if any(running.error is None for running in self._running):
             self.failures = 0
-        self._running = [running for running in self._running if not running.done.is_set()]
+        over = [running for running in self._running if running.done.is_set()]
+        self._tokens += sum(len(line.tokens) for running in over for line in running.lines)
+        self._running = [running for running in self._running if running not in over]
         self._forget()
+
+    def take_tokens(self) -> int:
+        """Return how many tokens the replies have that have ended since this was last asked."""
+        tokens, self._tokens = self._tokens, 0
+        return tokens
 
     def fail_all(self, error: ArenaError) -> None:
         """End every turn with an error and start afresh."""
@@ -160,7 +168,8 @@ class LockstepEngine:
         self._drop(model, battles, error)
 
     def _drop(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
-        _log.error("%s failed; battles lost: %d", model.name, len(battles), exc_info=error)
+        told = {"model": model.name, "lost": len(battles)}
+        _log.error("%(model)s failed; battles lost: %(lost)d", told, exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))
 

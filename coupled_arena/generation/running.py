@@ -85,6 +85,11 @@ class Worker(Protocol):
         ...
 
     @property
+    def hung(self) -> bool:
+        """Whether it is started again because a step did not end."""
+        ...
+
+    @property
     def away(self) -> int:
         """How many models may still join, whose servers do not answer."""
         ...

@@ -9,17 +9,18 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Callable
 
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.language import N_, _
 from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Request, Running
+from coupled_arena.generation.step_times import StepTimes
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
 _FAILING = 3  # a single bad question fails once; a broken device every time
-_LONGEST_STEP = 600.0  # seconds; a large model reads its first prompt on a slow machine in fewer
 _STOPPED = N_("The engine has stopped: restart the arena.")
 
 
@@ -30,15 +31,22 @@ class EngineWorker:
     ----------
     engine : LockstepEngine
         From now on only this worker may step it.
+    measured : callable, optional
+        Told what the steps of each whole block took.
     """
 
+    hung = False  # nobody can end a thread
     away = 0  # who drives an engine here has all models it will have
 
-    def __init__(self, engine: LockstepEngine) -> None:
+    def __init__(
+        self, engine: LockstepEngine, measured: Callable[[StepTimes], object] = lambda _: None
+    ) -> None:
         self._engine = engine
+        self._measured = measured
+        self._steps = StepTimes()
         self._inbox: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
         self._open = True
-        self._step_began = time.monotonic()
+        self._step_began: float | None = None
         self._gate = threading.Lock()  # nothing may enter the inbox once it has been emptied
         self._thread = threading.Thread(target=self._work, name="lockstep-engine", daemon=True)
         self._thread.start()
@@ -59,9 +67,10 @@ class EngineWorker:
         return self._engine.failures >= _FAILING
 
     @property
-    def hangs(self) -> bool:
-        """Whether a step goes on for longer than any should."""
-        return self._engine.battles > 0 and time.monotonic() - self._step_began > _LONGEST_STEP
+    def stepping(self) -> float:
+        """For how many seconds a step has gone on; 0 between two."""
+        began = self._step_began
+        return 0.0 if began is None else time.monotonic() - began
 
     def check(self, request: Request) -> None:
         """Raise PromptLengthError where the memory never holds such a turn."""
@@ -97,14 +106,22 @@ class EngineWorker:
         try:
             self._compile()
             while self._take_in():
-                self._step_began = time.monotonic()
+                self._step_began = began = time.monotonic()
                 try:
                     self._engine.step()
                 except Exception as error:  # noqa: BLE001 - everybody's thread: nothing may end it
                     _log.exception("A step failed; all running battles were dropped")
                     self._engine.fail_all(decoding_failed(error))
+                self._step_began = None
+                self._measure(time.monotonic() - began)
         finally:
             self._stop_serving()
+
+    def _measure(self, seconds: float) -> None:
+        self._steps.add(seconds, self._engine.take_tokens())
+        if self._steps.is_block:
+            self._measured(self._steps)
+            self._steps = StepTimes()
 
     def _compile(self) -> None:
         try:

@@ -90,6 +90,11 @@ class Judge:
         Seconds for one attempt, from the request to the answer's last byte.
     patience : float
         Seconds for all attempts at one question.
+
+    Attributes
+    ----------
+    requests, errors : int
+        How often its server was asked, and how often that brought no answer.
     """
 
     def __init__(
@@ -109,6 +114,7 @@ class Judge:
         self._form = _Form()
         self._agreed = False  # whether the server has taken a request in this form
         self._jitter = random.Random()
+        self.requests = self.errors = 0
 
     async def __aenter__(self) -> Self:
         # The SDK insists on a key.
@@ -157,11 +163,11 @@ class Judge:
                 ) from None
             except (openai.OpenAIError, TimeoutError) as error:
                 if not is_passing(error):
-                    raise JudgeError(self._explain(error)) from None
+                    raise JudgeError(*self._explain(error)) from None
                 wait = pause(error, attempt, self._jitter)
                 left = begun + self._patience - time.monotonic()
                 if stopping.is_set() or wait > left:
-                    raise NoAnswerError(self._explain(error)) from None
+                    raise NoAnswerError(*self._explain(error)) from None
             attempt += 1
             await _sleep(wait, stopping)
 
@@ -199,10 +205,15 @@ class Judge:
         if self.spec.temperature is not None:
             options["temperature"] = self.spec.temperature
         chat: Any = messages(self.spec.prompt, question, self.spec.ballot)
-        completion = await self._client.chat.completions.create(
-            model=self.spec.model, messages=chat, **options
-        )
-        return self._read(completion, self.spec.ballot)
+        self.requests += 1
+        try:
+            completion = await self._client.chat.completions.create(
+                model=self.spec.model, messages=chat, **options
+            )
+            return self._read(completion, self.spec.ballot)
+        except BaseException:  # whatever it is; also one that took too long
+            self.errors += 1
+            raise
 
     def _read(self, completion: ChatCompletion, ballot: Ballot) -> Answer:
         if not isinstance(completion, ChatCompletion):
@@ -230,11 +241,14 @@ class Judge:
         text = text.encode("utf-8", errors="replace").decode("utf-8")
         return text if len(text) <= _KEPT else f"{text[:_KEPT]} … ({len(text):,} characters)"
 
-    def _explain(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> tuple[str, str]:
+        """Return what went wrong, with what the server says of it and without."""
         if isinstance(error, TimeoutError | openai.APITimeoutError):
-            return f"The judge at {self.server} gave no answer within {self._timeout:.0f} s."
+            text = f"The judge at {self.server} gave no answer within {self._timeout:.0f} s."
+            return text, text
         if not isinstance(error, openai.APIStatusError):
-            return f"The judge at {self.server} cannot be reached: check address and network."
+            text = f"The judge at {self.server} cannot be reached: check address and network."
+            return text, text
         message = self._cleaned(_message(error))[:_SHOWN].rstrip(". ")
         advice = {
             401: "Set its key in COUPLED_ARENA_JUDGE_KEY.",
@@ -242,7 +256,7 @@ class Judge:
             404: f"Check the model's name ({self.spec.model}) and the base URL.",
         }.get(error.status_code, "")
         problem = f"The judge at {self.server} answers HTTP {error.status_code}"
-        return f"{problem}: {message}. {advice}".rstrip()
+        return f"{problem}: {message}. {advice}".rstrip(), f"{problem}. {advice}".rstrip()
 
 
 def _is_refusal(error: openai.APIStatusError) -> bool:

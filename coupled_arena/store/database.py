@@ -110,15 +110,19 @@ class Store:
                 f"`coupled-arena restore --db {self.path}`."
             )
 
-    def is_well(self) -> bool:
-        """Tell whether the database answers, and is where it was."""
+    def ails(self) -> str:
+        """Return why nothing can be stored, without a path; empty while something can.
+
+        The log says it with the path.
+        """
         try:
             self.check_file()
             self.version()
         except (StoreError, duckdb.Error) as error:
-            _log.warning("The database is not well: %s", reason(error))
-            return False
-        return True
+            _log.warning("The database is not well: %(why)s", {"why": reason(error)})
+            lost = isinstance(error, StoreLostError)
+            return "its file was moved, deleted or exchanged" if lost else "it does not answer"
+        return ""
 
     def add_battle(self, battle: Battle, marks: Sequence[Score] = ()) -> bool:
         """Write a battle, or those of its turns, replies and scores that are not stored yet.

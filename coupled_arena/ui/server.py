@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import sys
+from collections import Counter
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -13,12 +14,13 @@ import gradio as gr
 import uvicorn
 from fastapi import FastAPI
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse
 
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services, open_services
+from coupled_arena.ui.health import Health, health_check
 from coupled_arena.ui.layout import build
+from coupled_arena.ui.metrics import metrics
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.doors import Doors
 from coupled_arena.ui.parts.identity import ICON, Identity, preview
@@ -64,6 +66,7 @@ class _Server(uvicorn.Server):
         config = uvicorn.Config(
             _application(services),
             log_level="warning",
+            log_config=None,  # the program has one log
             timeout_graceful_shutdown=_LAST_ANSWERS,
         )
         super().__init__(config)
@@ -72,7 +75,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        _log.info("Coupled Arena is open at %s", self._address)
+        _log.info("Coupled Arena is open at %(address)s", {"address": self._address})
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # While pages are still connected: they show where their answers stopped.
@@ -93,23 +96,17 @@ def _application(services: Services) -> FastAPI:
     )
     streams = [answer_stream(watched)] if watched else []
     streams += [judgement_stream(services.judged)] if services.judged else []
-    for router in (*streams, texts(), preview()):
+    health = Health(services.store, services.arena, services.backup)
+    checked = health_check(health, lambda: watched.worker.away if watched else 0)
+    refused: Counter[int] = Counter()  # requests, by status
+    told = metrics(services, health, refused)
+    for router in (*streams, texts(), preview(), checked, *told):
         application.include_router(router)
-
-    @application.get("/healthz")
-    def healthz() -> JSONResponse:
-        """Answer 200 while people can vote, else 503; the log says what exactly is wrong."""
-        ailing = services.ailing()
-        away = watched.worker.away if watched else 0
-        said = "unavailable" if ailing else "ok"
-        status = {"status": said, "ailing": ailing, "models_away": away}
-        return JSONResponse(status, 503 if ailing else 200)
-
-    _mount(application, build(services))
+    _mount(application, build(services), refused)
     return application
 
 
-def _mount(application: FastAPI, page: Page) -> None:
+def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
     """Put the page at the root of an application, behind doors."""
     page.max_threads = _MAX_EVENTS
     page.queue(default_concurrency_limit=None)
@@ -130,7 +127,9 @@ def _mount(application: FastAPI, page: Page) -> None:
     # The queue starts with the server; a visitor's request must not start it a second time.
     mounted.app.startup_events_triggered = True
     keep_sessions(application, page)
-    mounted.app = Doors(mounted.app, {number for number, event in page.fns.items() if event.fn})
+    events = {number for number, event in page.fns.items() if event.fn}
+    direct = {number for number in events if page.fns[number].queue is False}
+    mounted.app = Doors(mounted.app, events, direct, refused)
 
 
 def _quieten(events: Any) -> None:

@@ -72,7 +72,10 @@ def holding(listening: socket.socket) -> Iterator[None]:
     """Answer everybody how far the loading of models has come, until the block is left."""
     said, log = _Said(), logging.getLogger(loading.__name__)
     config = uvicorn.Config(
-        _application(said), log_level="warning", timeout_graceful_shutdown=_LAST_ANSWERS
+        _application(said),
+        log_level="warning",
+        log_config=None,
+        timeout_graceful_shutdown=_LAST_ANSWERS,
     )
     server = uvicorn.Server(config)
     # uvicorn closes the sockets it was given; this one goes on to listen.
@@ -90,7 +93,12 @@ def holding(listening: socket.socket) -> Iterator[None]:
 
 def _application(said: _Said) -> Starlette:
     def health(_: Request) -> Response:
-        status = {"status": "unavailable", "ailing": ["engine"], "doing": said.line}
+        status = {
+            "status": "unavailable",
+            "ailing": ["engine"],
+            "parts": {"engine": "models are being loaded"},
+            "doing": said.line,
+        }
         return JSONResponse(status, 503, _HEADERS)
 
     def page(_: Request) -> Response:

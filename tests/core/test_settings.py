@@ -80,8 +80,10 @@ def test_every_setting_has_a_variable(monkeypatch):
         "DB": "/data/x.duckdb",
         "CACHE": "/data/cache",
         "LANGUAGE": "de",
+        "LOG": "json",
         "SNAPSHOT_SECONDS": "60",
         "FRAMES": "https://a.example",
+        "METRICS_TOKEN": "sixteen signs and more",
     }
     tables = {
         "SAMPLING": {"TEMPERATURE": "0.5", "TOP_K": "7", "TOP_P": "0.5", "MAX_NEW_TOKENS": "9"},
@@ -99,6 +101,7 @@ def test_every_setting_has_a_variable(monkeypatch):
         **changed,
         "SNAPSHOT_SECONDS": "60.0",
         "FRAMES": "['https://a.example']",
+        "METRICS_TOKEN": "**********",
     }
     for table, values in tables.items():
         found = getattr(settings, table.lower())

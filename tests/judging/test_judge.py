@@ -70,6 +70,16 @@ def test_a_verdict(label, outcome):
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+def test_requests_are_counted_and_those_without_an_answer():
+    async def counted(server):
+        async with Judge(SPEC, base_url=server.url, key=KEY, timeout=5, patience=5) as judge:
+            await judge.ask(TALK)
+            return judge.requests, judge.errors
+
+    with scripted(in_turn(failure(503), RESET, verdict("A"))) as server:
+        assert asyncio.run(counted(server)) == (3, 2) == (len(server.asked), 2)
+
+
 UNREADABLE = {
     "empty": completion(""),
     "nothing": completion(None),

@@ -21,6 +21,7 @@ SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
 # What Gradio says of a stream that is cut off by a reload.
 CUT_OFF = ("AbortError", "Unexpected error Connection errored out")
 
+METRICS_TOKEN = "a token of sixteen signs or more"
 _CONFIG = """
 snapshot_seconds = 0.2
 [sampling]
@@ -39,7 +40,8 @@ def app(tmp_path_factory):
 def talkative_app(tmp_path_factory):
     """An app whose answers run for tens of seconds, unless they are stopped."""
     folder = tmp_path_factory.mktemp("talkative")
-    with serving(folder, _CONFIG.format(6000) + SMALL_MODELS) as served:
+    config = f'metrics_token = "{METRICS_TOKEN}"' + _CONFIG.format(6000) + SMALL_MODELS
+    with serving(folder, config) as served:
         yield served
 
 

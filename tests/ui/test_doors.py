@@ -30,7 +30,7 @@ def client():
         choice.select(lambda _, event: event.missing, [choice, shown], shown, queue=False)
     application = gr.mount_gradio_app(FastAPI(openapi_url=None), page, "/")
     mounted = application.routes[-1]
-    mounted.app = Doors(mounted.app, {0, 2})
+    mounted.app = Doors(mounted.app, {0, 2}, {0, 2})
     with TestClient(application, raise_server_exceptions=False) as client:
         yield client
 
@@ -80,6 +80,42 @@ def test_rubbish_is_told_in_one_line(client, path, body):
     answer = client.post(path, content=content, headers={"content-type": "application/json"})
     assert answer.status_code == 422
     assert len(answer.json()["detail"]) < 60
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"data": "a"}, {"data": None}, {"data": {}}, {"session_hash": ["s"]}),
+        *({"session_hash": "x" * 65}, {"session_hash": "\ud800"}, {"session_hash": "a b"}),
+        *({"trigger_id": True}, {"trigger_id": "1"}, {"batched": True}, {"simple_format": True}),
+        *({"event_id": "e"}, {"oauth_token": "t"}),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("path", [JOIN, PREDICT])
+def test_a_part_that_no_page_sends_is_refused(client, path, odd):
+    body = json.dumps(event(**odd)).encode()
+    answer = client.post(path, content=body, headers={"content-type": "application/json"})
+    (name,) = odd
+    assert answer.status_code == 422
+    assert answer.json() == {"detail": f"This is no {name} of an event."}
+
+
+def test_beside_the_queue_only_what_a_page_asks_for_there(client):
+    client.app.routes[-1].app._direct = {0}
+    try:
+        assert client.post(PREDICT, json=event()).status_code == 200
+        answer = client.post(PREDICT, json=event(fn_index=2))
+        assert answer.status_code == 422
+        assert answer.json() == {"detail": "This event goes through the queue."}
+        assert client.post(JOIN, json=event(fn_index=2)).status_code == 200
+    finally:
+        client.app.routes[-1].app._direct = {0, 2}
+
+
+def test_nothing_is_reset(client):
+    body = b'{"event_id": "\\ud800", "x": ["\\ud800"]}'
+    assert client.post("/gradio_api/reset", content=body).json() == {"success": True}
 
 
 def test_a_large_event_is_not_read_to_its_end(client):

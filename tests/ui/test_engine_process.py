@@ -10,17 +10,20 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
+from coupled_arena.battles.arena import Arena
 from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError, SettingsError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import engine_child, watchdog, worker
+from coupled_arena.generation import engine_child, watchdog
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.loading import load_enabled
@@ -186,8 +189,7 @@ def load_restless(settings):
 
 
 def load_stuck(settings):
-    """Load models in a process whose first step has no end, which it notices after a second."""
-    worker._LONGEST_STEP = 1.0
+    """Load models in a process whose first step has no end."""
     LockstepEngine.step = lambda _: threading.Event().wait()
     return load_restless(settings)
 
@@ -227,14 +229,21 @@ def test_a_process_that_hangs_is_killed_and_started_again(
     assert any("(signal 9); battles lost: 1" in line for line in caplog.messages)
 
 
-def test_a_step_without_end_is_a_process_that_hangs(start, settings, looks):
-    engine = start(partial(load_stuck, settings))
-    first = engine._process.pid
-    running = engine.submit(request(7, RED, GREEN))
-    looks(100)
-    assert isinstance(done(running).error, ModelError)
-    looks(math.inf)
+def test_a_step_without_end_ends_its_rounds_and_the_process(start, settings, caplog):
+    engine = start(partial(load_stuck, settings), Capacity(step_seconds=1.0))
+    first, arena = engine._process.pid, SimpleNamespace(worker=engine)
+    assert Arena.ails(arena) == ""
+    began = time.monotonic()
+    runs = [engine.submit(request(seed, RED, GREEN)) for seed in range(2)]
+    assert {str(done(run).error) for run in runs} == {"The process that decodes has ended."}
+    assert time.monotonic() - began > 1
+    assert Arena.ails(arena) == "models are being loaded again: a step did not end"
+    until(lambda: engine.alive)
+    assert Arena.ails(arena) == ""
     until(lambda: is_gone(first))
+    (line,) = (line for line in caplog.messages if "has not ended" in line)
+    assert re.search(r"has not ended for \d s; step_seconds allows 1\. It is killed\.", line)
+    assert engine.ended["failed"] == 2
 
 
 # In the page

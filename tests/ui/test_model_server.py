@@ -123,6 +123,7 @@ def test_the_page_says_that_a_model_is_away(two_here, tmp_path):
         assert httpx.get(f"{app.url}/healthz").json() == {
             "status": "ok",
             "ailing": [],
+            "parts": {"engine": "ok", "database": "ok", "disk": "ok"},
             "models_away": 1,
         }
         visitor = Visitor(app.url)

@@ -98,7 +98,7 @@ def judge_stored(
         verdicts=tally.asked + tally.identical,
         skipped=pending.skipped,
         left=pending.questions - bar.settled + tally.failed,
-        trouble=run.trouble,
+        trouble=run.trouble and str(run.trouble),
         **asdict(tally),
     )
 

@@ -102,9 +102,11 @@ class LiveJudge:
         try:
             with _Matchups(self._store, wanted, self._heard) as pending:
                 asyncio.run(self._run.over(pending))
-        except (JudgeError, StoreError) as error:
+        except JudgeError as error:
+            return error.brief
+        except StoreError as error:
             return str(error)
-        return self._run.trouble
+        return self._run.trouble and self._run.trouble.brief
 
     def _heard(self, verdicts: int) -> None:
         self.news += verdicts
@@ -116,5 +118,6 @@ class LiveJudge:
 
     def _is_silent(self, trouble: str) -> None:
         if self.answering:
-            _log.warning("Live judging waits: %s It is tried again.", trouble)
+            told = {"trouble": trouble}
+            _log.warning("Live judging waits: %(trouble)s It is tried again.", told)
         self.answering = False

@@ -187,7 +187,11 @@ class JudgeOnRequest:
         ended = await asyncio.gather(*answers, return_exceptions=True)
         errors = [error for error in ended if isinstance(error, BaseException)]
         if errors:
-            _log.warning("What a visitor asked the judge %s: %s", self.name, errors[0])
+            trouble = (
+                errors[0].brief if isinstance(errors[0], JudgeError) else type(errors[0]).__name__
+            )
+            told = {"judge": self.name, "trouble": trouble}
+            _log.warning("What a visitor asked the judge %(judge)s: %(trouble)s", told)
             self._allowance.give_back(visitor, len(errors))
         asked.failed = bool(errors)
         asked.done = True

@@ -85,7 +85,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.tally = Tally()
-        self.trouble: str | None = None  # what the last unanswered question met
+        self.trouble: NoAnswerError | None = None  # what the last unanswered question met
         self._pages: Iterator[Sequence[Question]] = iter(())
         self._waiting: deque[Question] = deque()
         self._in_a_row = 0
@@ -185,7 +185,7 @@ class Run:
     def _failed(self, error: NoAnswerError) -> None:
         if self._stopping.is_set():
             return
-        self.trouble = str(error)
+        self.trouble = error
         self.tally.failed += 1
         self._in_a_row += 1
         self.progress(self.tally, 1)

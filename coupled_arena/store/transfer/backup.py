@@ -23,6 +23,7 @@ from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 _log = logging.getLogger(__name__)
 _AGAIN = 30.0  # seconds until a place that failed is asked again, at most
+_LATE = 3  # times between two chunks; one is usual, and a slow place may take another
 _LAST = 10.0  # seconds that the last chunk gets
 
 
@@ -57,6 +58,7 @@ class Backup:
         self._place = place
         self._seconds = 60 * minutes
         self._complete: float | None = None
+        self._begun = time.time()
         self._next = 0  # number of the next chunk; 0 while it is not known what was sent
         self._sent: dict[str, int] = {}  # rows by table, as of the last chunk
         self._pending: tuple[Path, float, dict[str, int]] | None = None
@@ -75,6 +77,12 @@ class Backup:
     def age(self) -> float | None:
         """Seconds since the backup had all that the store had; None if it never had."""
         return None if self._complete is None else max(time.time() - self._complete, 0.0)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has lacked what is new for more than three times as long as it should."""
+        since = self._begun if self._complete is None else self._complete
+        return time.time() - since > _LATE * self._seconds
 
     def close(self) -> None:
         """Send what is new, if the place answers soon enough, and stop."""

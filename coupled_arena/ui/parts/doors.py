@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,8 +23,19 @@ _FOLDERS = (
     *(f"/{name}/" for name in ("assets", "static", "svelte", "pwa_icon")),
     *(f"/gradio_api/{name}" for name in ("file=", "heartbeat/")),
 )
-_EVENTS = frozenset({"/gradio_api/queue/join", "/gradio_api/run/predict", "/gradio_api/cancel"})
-_WRITTEN = _EVENTS | {"/gradio_api/reset", "/gradio_api/upload"}
+_DIRECT = "/gradio_api/run/predict"
+_CANCEL = "/gradio_api/cancel"
+_RESET = "/gradio_api/reset"  # Gradio's does nothing, but for a 500 on half a surrogate pair
+_EVENTS = frozenset({"/gradio_api/queue/join", _DIRECT, _CANCEL})
+_WRITTEN = _EVENTS | {_RESET, "/gradio_api/upload"}
+_NOTHING = type(None)
+_CANCELLED = {"session_hash": (str,), "event_id": (str,)}
+_KINDS: dict[str, tuple[type, ...]] = {
+    **{"data": (list,), "session_hash": (str, _NOTHING), "trigger_id": (int, _NOTHING)},
+    # Parts that Gradio has for other programs.
+    **dict.fromkeys(("batched", "event_id", "oauth_token", "simple_format"), (_NOTHING,)),
+}
+_SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 
@@ -40,11 +53,23 @@ class Doors:
     app : ASGI application
     events : collection of int
         The numbers of the events that the server has something to do for.
+    direct : collection of int
+        Those of them that a page asks for beside the queue.
+    refused : Counter of int
+        Counts requests that were not let through, by status.
     """
 
-    def __init__(self, app: ASGIApp, events: Container[int]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        events: Container[int],
+        direct: Container[int],
+        refused: Counter[int] | None = None,
+    ) -> None:
         self._app = app
         self._events = events
+        self._direct = direct
+        self._refused = Counter() if refused is None else refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -56,24 +81,30 @@ class Doors:
         if path not in (_READ if reading else _WRITTEN) and not (
             reading and path.startswith(_FOLDERS)
         ):
-            await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
+            await self._refuse(404, "Not Found")(scope, receive, send)
+        elif path == _RESET:
+            await JSONResponse({"success": True})(scope, receive, send)
         elif path in _EVENTS:
-            await self._event(scope, receive, send)
+            await self._event(scope, receive, send, path)
         else:
             await self._app(scope, receive, send)
 
-    async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _event(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         """Serve a request about an event, once all of it is here and can be understood."""
         body = await _body(Headers(scope=scope), receive)
-        wrong = "An event is smaller." if body is None else self._wrong(body)
+        wrong = "An event is smaller." if body is None else self._wrong(body, path)
         if body is None or wrong:
             status = 413 if body is None else 422
-            await JSONResponse({"detail": wrong}, status)(scope, receive, send)
+            await self._refuse(status, wrong)(scope, receive, send)
             return
         await self._app(scope, _again(body, receive), send)
 
-    def _wrong(self, body: bytes) -> str:
-        """Return what is wrong with an event, empty if nothing is."""
+    def _refuse(self, status: int, why: str) -> JSONResponse:
+        self._refused[status] += 1
+        return JSONResponse({"detail": why}, status)
+
+    def _wrong(self, body: bytes, path: str) -> str:
+        """Return what is wrong with an event for a path, empty if nothing is."""
         try:
             said: Any = json.loads(body)
             files = list(islice(_files(said), _MOST_FILES + 1))
@@ -84,9 +115,23 @@ class Doors:
         number = said.get("fn_index")
         if type(number) is not int or number not in self._events:
             return "There is no such event."
+        if path == _DIRECT and number not in self._direct:
+            return "This event goes through the queue."
+        if wrong := _misshapen(said, path):
+            return f"This is no {wrong} of an event."
         if len(files) > _MOST_FILES:
             return f"An event names at most {_MOST_FILES} files."
         return "" if all(map(_was_uploaded, files)) else "A file is uploaded before it is named."
+
+
+def _misshapen(said: dict[str, Any], path: str) -> str:
+    """Return which part of an event is of a kind that no page sends, empty if none is."""
+    for name, kinds in (_CANCELLED if path == _CANCEL else _KINDS).items():
+        value = said.get(name)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            return name
+    session = said.get("session_hash")
+    return "" if session is None or _SESSION.fullmatch(session) else "session_hash"
 
 
 def _files(said: object) -> Iterator[str]:

@@ -32,7 +32,7 @@ class Page(gr.Blocks):
             error.print_exception = False
             raise
         except Exception as error:  # noqa: BLE001 (told to the log and the visitor)
-            _log.error("An event of the page failed: %s.", _place(error))
+            _log.error("An event of the page failed: %(place)s.", {"place": _place(error)})
             _log.debug("It was this.", exc_info=error)
             raise gr.Error(_(_FAILED), print_exception=False) from None
 

@@ -39,15 +39,19 @@ def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt)
     PromptError
         One of the models cannot answer it, or would never have room for it.
     """
+    read: dict[tuple[str, int], tuple[int, ...]] = {}
     try:
         for place in range(len(battle.models)):
             for model in models.values():
-                asked = Contender(model.name, 0, model.encode(messages(battle, place, question)))
-                worker.check(Request((asked,), battle.sampling))
+                # Of a first question all places read the same, and a long one takes a while.
+                first = read.get((model.name, 0)) if not battle.prompts else None
+                ids = first or model.encode(messages(battle, place, question))
+                worker.check(Request((Contender(model.name, 0, ids),), battle.sampling))
+                read[model.name, place] = ids
     except PromptLengthError as error:
         raise PromptError(_("This conversation is too long for the models: shorten it.")) from error
     except PromptError as error:
         raise PromptError(
             _("The models cannot be asked this: ask in other words, or start anew.")
         ) from error
-    return next_request(models, battle, question)
+    return next_request(models, battle, question, read)

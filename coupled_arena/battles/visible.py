@@ -129,6 +129,11 @@ class RoundView:
     ahead: int | None = None
 
     @property
+    def characters(self) -> int:
+        """How long questions and answers are, all together."""
+        return sum(len(t.prompt) + sum(map(len, t.answers)) for t in self.turns)
+
+    @property
     def conversations(self) -> Conversations:
         """What each model has said so far."""
         return tuple(zip(*(turn.answers for turn in self.turns), strict=True))

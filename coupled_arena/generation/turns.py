@@ -42,8 +42,18 @@ def messages(battle: Battle, place: int, question: Prompt) -> list[dict[str, str
     return spoken
 
 
-def next_request(models: Models, battle: Battle, question: Prompt) -> Request:
+def next_request(
+    models: Models,
+    battle: Battle,
+    question: Prompt,
+    read: Mapping[tuple[str, int], tuple[int, ...]] | None = None,
+) -> Request:
     """Return what the engine needs to answer the battle's next question.
+
+    Parameters
+    ----------
+    read : mapping of (str, int) to tuple of int, optional
+        Ids of the conversation by model and place, where somebody has read it before.
 
     Raises
     ------
@@ -53,8 +63,12 @@ def next_request(models: Models, battle: Battle, question: Prompt) -> Request:
         A server cannot draw as the battle does.
     """
     _check_sampler(battle, models)
+    ids = read or {
+        (name, place): models[name].encode(messages(battle, place, question))
+        for place, name in enumerate(battle.models)
+    }
     contenders = tuple(
-        Contender(name, seed, models[name].encode(messages(battle, place, question)))
+        Contender(name, seed, ids[name, place])
         for place, (name, seed) in enumerate(zip(battle.models, seeds(battle), strict=True))
     )
     begun = bool(question.prefix)

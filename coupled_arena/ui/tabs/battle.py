@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -19,6 +20,7 @@ from coupled_arena.store.queries.own_rounds import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.judged import beside, decide
+from coupled_arena.ui.parts.long_questions import Reader
 from coupled_arena.ui.parts.panel import panel as panel_of
 from coupled_arena.ui.parts.parting import parted
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
@@ -62,6 +64,7 @@ class BattleTab:
         self._library = library
         self._most = min(4, len(arena.models))
         self._size = size
+        self._reader = Reader()
 
     def build(self, page: gr.Blocks) -> None:
         """Lay out the tab inside the current Blocks, which are those of the page."""
@@ -160,10 +163,13 @@ class BattleTab:
 
     async def _ask(self, question: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
-            prompt = self._library.identify(question or "")
-            if (round_id := self._just_asked(prompt, size, visitor(request))) is not None:
-                return self._begun(round_id, request)
-            return self._asked(prompt, size, request)
+            prompt, owner = self._library.identify(question or ""), visitor(request)
+
+            def asked() -> str:
+                just = self._just_asked(prompt, size, owner)
+                return self._arena.ask(owner, prompt, size) if just is None else just
+
+            return self._begun(await self._reader.read(len(prompt.text), asked), request)
 
     def _just_asked(self, prompt: Prompt, size: int, owner: str) -> str | None:
         """Return the round of who asked the same before there were words: a double click."""
@@ -176,20 +182,23 @@ class BattleTab:
     async def _next(self, category: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
             text = random.choice(self._texts(category))
-            return self._asked(self._library.identify(text), size, request)
+            return await self._asked(self._library.identify(text), size, request)
 
     async def _again(self, round_id: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
             view = self._arena.view(visitor(request), round_id or "")
             prompt = self._library.identify(view.turns[0].prompt)
-            return self._asked(prompt, size, request)
+            return await self._asked(prompt, size, request)
 
-    def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Shown:
-        return self._begun(self._arena.ask(visitor(request), prompt, size), request)
+    async def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Shown:
+        asked = partial(self._arena.ask, visitor(request), prompt, size)
+        return self._begun(await self._reader.read(len(prompt.text), asked), request)
 
     async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Shown:
         with user_errors():
-            self._arena.follow_up(visitor(request), round_id or "", question or "")
+            asked = visitor(request), round_id or "", question or ""
+            length = self._arena.view(*asked[:2]).characters + len(asked[2])
+            await self._reader.read(length, partial(self._arena.follow_up, *asked))
             return self._begun(round_id, request)
 
     def _begun(self, round_id: str, request: gr.Request, *, resumed: bool = False) -> Shown:

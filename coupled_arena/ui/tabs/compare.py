@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -28,6 +29,7 @@ from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models
 from coupled_arena.ui.parts.events import FREE, sent, user_errors
 from coupled_arena.ui.parts.judged import plain_judgement
+from coupled_arena.ui.parts.long_questions import Reader
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.parting import parted
 from coupled_arena.ui.parts.visitor import visitor
@@ -81,6 +83,7 @@ class CompareTab:
         self._worker = worker
         self._sampling = sampling
         self._again = again
+        self._reader = Reader()
         self._newest: dict[str, Running] = {}  # by a page's session
 
     def build(self) -> None:
@@ -131,7 +134,8 @@ class CompareTab:
     ) -> AsyncIterator[tuple[dict[str, Any], Any]]:
         """Let models answer; the next comparison of the same page ends this one."""
         with user_errors():
-            started = compare(
+            asked = partial(
+                compare,
                 self._models,
                 self._worker,
                 names or [],
@@ -140,6 +144,7 @@ class CompareTab:
                 self._sampling,
                 parse_seed(seed or ""),
             )
+            started = await self._reader.read(len(question or ""), asked)
             running = started.running
             session = request.session_hash or started.battle.id
             if (before := self._newest.get(session)) is not None:

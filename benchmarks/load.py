@@ -200,7 +200,11 @@ def served(config: Path, db: Path) -> Iterator[App]:
     """Serve the app in a process of its own."""
     port = free_port()
     options = ["--config", str(config), "--db", str(db), "--port", str(port)]
-    environment = {**os.environ, "COUPLED_ARENA_BATTLE_UNDO_SECONDS": "0"}  # no visitor waits
+    # No visitor waits, and all come from one address.
+    environment = {**os.environ, "COUPLED_ARENA_BATTLE_UNDO_SECONDS": "0"}
+    kinds = "VOTES_BY_VOTER", "VOTES_BY_ADDRESS", "VOTERS_BY_ADDRESS"
+    kinds += "QUESTIONS_BY_VOTER", "QUESTIONS_BY_ADDRESS"
+    environment |= {f"COUPLED_ARENA_LIMITS_{kind}": "0" for kind in kinds}
     command = [sys.executable, "-m", "coupled_arena", "serve", *options]
     app = subprocess.Popen(command, env=environment)
     url = f"http://127.0.0.1:{port}"

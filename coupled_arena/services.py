@@ -18,6 +18,7 @@ from coupled_arena.battles.deciding import Decisions
 from coupled_arena.battles.judge_runs.allowance import Allowance
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.battles.judge_runs.request import JudgeOnRequest
+from coupled_arena.battles.limits import Limits
 from coupled_arena.core.errors import JudgeError, SettingsError
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
@@ -60,6 +61,7 @@ class Services:
     asked_judge: JudgeOnRequest | None
     judged: JudgedRounds | None
     annotators: Annotators
+    limits: Limits
     judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
 
 
@@ -99,7 +101,8 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             judged = live and _judged(live, asked, settings.judge, store, arena)
             clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judged
-            parts = store, snapshots, backup, arena, *boards, *judges, annotators, clients
+            limits = Limits(settings.limits)
+            parts = store, snapshots, backup, arena, *boards, *judges, annotators, limits, clients
             yield Services(settings, *parts)
 
 

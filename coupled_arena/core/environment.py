@@ -7,6 +7,7 @@ COUPLED_ARENA_CONFIG          TOML file with settings and a catalog
 COUPLED_ARENA_DB              ``db``, and so on
 COUPLED_ARENA_JUDGE_KEY       ``key`` of ``[judge]``; else OPENAI_API_KEY
 COUPLED_ARENA_BACKUP_DATASET  ``dataset`` of ``[backup]``, and so on
+COUPLED_ARENA_LIMITS_PROXIES  ``proxies`` of ``[limits]``, and so on
 ============================= ================================================
 
 A variable that is empty says nothing.
@@ -23,7 +24,8 @@ from pydantic_settings import SettingsError as UnreadableError
 from coupled_arena.core.errors import SettingsError
 
 _HUB = "https://huggingface.co https://*.hf.space"
-_TABLES = ("sampling", "battle", "judge", "backup")
+_SPACE = "10.0.0.0/8"  # where the hub's proxies are, as its Spaces see them
+_TABLES = ("sampling", "battle", "judge", "backup", "limits")
 
 
 class Environment(BaseSettings):
@@ -52,14 +54,15 @@ class Environment(BaseSettings):
     battle: dict[str, str] = {}
     judge: dict[str, str] = Field(default={}, repr=False)
     backup: dict[str, str] = {}
+    limits: dict[str, str] = {}
     space: str | None = Field(default=None, validation_alias="SPACE_ID")
     other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
 
     def over(self, file: dict[str, Any]) -> dict[str, Any]:
         """Return what goes before a file's settings.
 
-        Another program's key does where the file has none, and so does the hub's frame, in which
-        it shows its Spaces.
+        Another program's key does where the file has none, and so do the hub's frame, in which it
+        shows its Spaces, and its proxies, through which it does.
         """
         said = {
             name: {key: word for key, word in value.items() if word} if name in _TABLES else value
@@ -71,6 +74,9 @@ class Environment(BaseSettings):
             said["judge"] = {"key": self.other_key} | said["judge"]
         if self.space and "frames" not in file and not self.frames:
             said["frames"] = _HUB
+        limits = file.get("limits")
+        if self.space and not (isinstance(limits, dict) and "proxies" in limits):
+            said["limits"] = {"proxies": _SPACE} | said["limits"]
         return {name: value for name, value in said.items() if value}
 
 

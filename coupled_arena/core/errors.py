@@ -14,6 +14,7 @@
     ├── ScoreError         a table of scores that cannot be used
     │   └── TooFewScoresError   it leaves too little to compare
     ├── TaskError          a benchmark's data cannot be read, or its answers not be scored
+    ├── LimitError         more than one may do in a minute
     └── JudgeError         a judge that cannot be asked
         └── NoAnswerError  one question that a judge did not answer
 
@@ -76,6 +77,10 @@ class TooFewScoresError(ScoreError):
 
 class TaskError(ArenaError):
     """A benchmark's data cannot be read, or its answers cannot be scored safely."""
+
+
+class LimitError(ArenaError):
+    """More than one may do in a minute."""
 
 
 class JudgeError(ArenaError):

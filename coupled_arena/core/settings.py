@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     StringConstraints,
@@ -24,6 +22,7 @@ from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import ending, reason
+from coupled_arena.core.guards import Checked, LimitSettings
 from coupled_arena.core.logs import LogForm
 from coupled_arena.core.records import Sampling, Swap
 
@@ -50,11 +49,7 @@ def _home() -> Path:
     return _PACKAGE
 
 
-class _Checked(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SamplingSettings(_Checked):
+class SamplingSettings(Checked):
     """The ``[sampling]`` table: see `records.Sampling`."""
 
     temperature: float = Field(default=0.7, ge=0, le=10)
@@ -67,7 +62,7 @@ class SamplingSettings(_Checked):
         return Sampling(**self.model_dump())
 
 
-class BattleSettings(_Checked):
+class BattleSettings(Checked):
     """The ``[battle]`` table.
 
     ``coupled_share`` is the share of battles that are coupled; ``models_at_once`` how many answer
@@ -90,7 +85,7 @@ class BattleSettings(_Checked):
     pairing: Literal["uniform", "first", "places"] = "uniform"
 
 
-class JudgeSettings(_Checked):
+class JudgeSettings(Checked):
     """The ``[judge]`` table: see `judging.spec.JudgeSpec` and `judging.judge.Judge`.
 
     A name stands for the model of that name unless ``model`` says otherwise, and the other way
@@ -135,7 +130,7 @@ class JudgeSettings(_Checked):
         return self.live and named is not None and bool(self.key or self.base_url)
 
 
-class BackupSettings(_Checked):
+class BackupSettings(Checked):
     """The ``[backup]`` table: where new rows go, and how often; nowhere unless a place is named.
 
     ``folder`` is a mounted one, ``dataset`` one of the hub, as ``user/name``.
@@ -157,7 +152,7 @@ class BackupSettings(_Checked):
         return bool(self.folder or self.dataset)
 
 
-class Settings(_Checked):
+class Settings(Checked):
     """All settings of a run."""
 
     db: Path = Path("arena.duckdb")
@@ -169,12 +164,13 @@ class Settings(_Checked):
     log: LogForm = "text"
     snapshot_seconds: float = Field(default=15, gt=0)
     metrics_token: SecretStr | None = Field(default=None, min_length=16)
-    frames: list[Annotated[str, StringConstraints(pattern=_SITE)]] = []
+    frames: list[Annotated[str, StringConstraints(pattern=_SITE)]] = Field(default=[])
     sampling: SamplingSettings = SamplingSettings()
     battle: BattleSettings = BattleSettings()
     judge: JudgeSettings = JudgeSettings()
     backup: BackupSettings = BackupSettings()
-    models: list[dict[str, Any]] = []
+    limits: LimitSettings = LimitSettings()
+    models: list[dict[str, Any]] = Field(default=[])
     base: Path = Path()
 
     @field_validator("frames", mode="before")

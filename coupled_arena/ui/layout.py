@@ -100,13 +100,14 @@ def _again(services: Services) -> Again | None:
 
 def _build_battle_tab(services: Services, page: gr.Blocks, again: Again | None) -> None:
     if isinstance(services.arena, Annotation):
-        AnnotationTab(services.arena, services.judged).build(page)
+        AnnotationTab(services.arena, services.judged, services.limits).build(page)
         return
     from coupled_arena.ui.tabs.battle import BattleTab
 
     library = read_library(resource("data/prompts.jsonl"))
     size = services.settings.battle.models_at_once
-    BattleTab(services.arena, library, size, again, services.judged).build(page)
+    judged, limits = services.judged, services.limits
+    BattleTab(services.arena, library, size, again, judged, limits).build(page)
 
 
 def _build_compare_tab(services: Services, again: Again | None) -> None:
@@ -117,6 +118,6 @@ def _build_compare_tab(services: Services, again: Again | None) -> None:
 
     sampling = services.settings.sampling.sampling()
     models, judge = arena.models, services.asked_judge
-    judged = bool(services.judged)
+    judged, limits = bool(services.judged), services.limits
     with gr.Tab(_("Compare"), id="compare"):
-        CompareTab(models, arena.worker, sampling, again, judge, judged=judged).build()
+        CompareTab(models, arena.worker, sampling, again, judge, limits, judged=judged).build()

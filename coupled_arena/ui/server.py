@@ -7,6 +7,7 @@ import logging
 import socket
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -25,6 +26,7 @@ from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.doors import Doors
 from coupled_arena.ui.parts.identity import ICON, Identity, preview
 from coupled_arena.ui.parts.judged import judgement_stream
+from coupled_arena.ui.parts.origin import UnnamedProxy, trusted
 from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.policy import ContentPolicy
 from coupled_arena.ui.parts.script_texts import said_texts
@@ -63,13 +65,8 @@ class _Server(uvicorn.Server):
     """Says where it is open; ends rounds before connections."""
 
     def __init__(self, services: Services, address: str) -> None:
-        config = uvicorn.Config(
-            _application(services),
-            log_level="warning",
-            log_config=None,  # the program has one log
-            timeout_graceful_shutdown=_LAST_ANSWERS,
-        )
-        super().__init__(config)
+        proxies = services.settings.limits.proxies
+        super().__init__(configured(_application(services), proxies))
         self._services = services
         self._address = address
 
@@ -81,6 +78,21 @@ class _Server(uvicorn.Server):
         # While pages are still connected: they show where their answers stopped.
         await asyncio.to_thread(self._services.arena.close)
         await super().shutdown(sockets)
+
+
+def configured(application: FastAPI, proxies: Sequence[str]) -> uvicorn.Config:
+    """Return how an application is served, behind these proxies if any."""
+    if not proxies:
+        application.add_middleware(UnnamedProxy)
+    return uvicorn.Config(
+        application,
+        log_level="warning",
+        log_config=None,  # the program has one log
+        # By itself uvicorn believes whoever speaks from this machine, or is in a variable.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=trusted(proxies),
+        timeout_graceful_shutdown=_LAST_ANSWERS,
+    )
 
 
 def _application(services: Services) -> FastAPI:

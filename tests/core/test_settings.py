@@ -90,6 +90,7 @@ def test_every_setting_has_a_variable(monkeypatch):
         "BATTLE": {"COUPLED_SHARE": "1.0", "MODELS_AT_ONCE": "3", "MOST_AT_ONCE": "5"},
         "JUDGE": {"NAME": "7", "PRICE_IN": "0.5", "LIVE": "False", "TEMPERATURE": "server"},
         "BACKUP": {"DATASET": "lab/votes", "MINUTES": "2.5"},
+        "LIMITS": {"VOTES_BY_VOTER": "7"},
     }
     for name, value in changed.items():
         monkeypatch.setenv(f"COUPLED_ARENA_{name}", value)

@@ -31,11 +31,20 @@ class Visitor:
         Whether to keep the cookie that the server sets.
     session : str, optional
         A session hash to claim; else one of its own.
+    http : httpx.Client, optional
+        Speaks to an app in this process; `url` and `cookies` are then its own.
     """
 
-    def __init__(self, url: str, *, cookies: bool = True, session: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        cookies: bool = True,
+        session: str | None = None,
+        http: httpx.Client | None = None,
+    ) -> None:
         jar = CookieJar(None if cookies else DefaultCookiePolicy(allowed_domains=[]))
-        self.http = httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=NO_TLS)
+        self.http = http or httpx.Client(base_url=url, timeout=PATIENCE, cookies=jar, verify=NO_TLS)
         self.session = session or secrets.token_hex(6)
         self.heard = bytearray()
         self.posted = 0  # questions, stops and looks

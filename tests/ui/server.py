@@ -39,6 +39,15 @@ _FORKS.set_forkserver_preload(
     ]
 )
 
+# All visitors of a test come from one address, and at once.
+NO_LIMITS = {
+    f"COUPLED_ARENA_LIMITS_{what}_BY_{whom}": "0"
+    for what, whom in (
+        *(("VOTES", "VOTER"), ("VOTES", "ADDRESS"), ("VOTERS", "ADDRESS")),
+        *(("QUESTIONS", "VOTER"), ("QUESTIONS", "ADDRESS")),
+    )
+}
+
 _LEFT: list[int] = []  # ports of apps that have ended
 
 EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
@@ -66,6 +75,7 @@ class Served:
             **os.environ,
             "GRADIO_TEMP_DIR": str(folder / "gradio"),
             "COUPLED_ARENA_BATTLE_UNDO_SECONDS": str(undo),
+            **({} if "[limits]" in config else NO_LIMITS),
         }
         self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
         self.process.start()

@@ -9,10 +9,12 @@ from typing import Any, Protocol
 import gradio as gr
 
 from coupled_arena.analysis.pairs import pair_standings
+from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.visible import Reveal, RoundView
 from coupled_arena.core.rationales import LONGEST_COMMENT
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.events import user_errors
+from coupled_arena.ui.parts.origin import address_of
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.rationales import criterion_words
@@ -87,14 +89,19 @@ def show(
 
 
 def cast(
-    rounds: Rounds, round_id: str | None, request: gr.Request, event: gr.EventData
+    rounds: Rounds,
+    round_id: str | None,
+    request: gr.Request,
+    event: gr.EventData,
+    limits: Limits,
 ) -> RoundView:
     """Cast the vote that came from the panel; return the round as it is then."""
     ballot: dict[str, Any] = event._data or {}
     owner = visitor(request)
     ranks, both_bad = ballot.get("ranks") or [], ballot.get("both_bad") is True
     with user_errors():
-        rounds.vote(owner, round_id or "", ranks, both_bad=both_bad)
+        with limits.vote(owner, address_of(request)):
+            rounds.vote(owner, round_id or "", ranks, both_bad=both_bad)
         return rounds.view(owner, round_id or "")
 
 

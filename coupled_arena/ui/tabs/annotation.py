@@ -9,11 +9,13 @@ from markupsafe import Markup
 
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.battles.judged import JudgedRounds
+from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.visible import RoundView
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.pending.battles import Progress
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.judged import beside
+from coupled_arena.ui.parts.origin import address_of
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.markup import joined, paragraph
@@ -27,8 +29,14 @@ _INTRO = N_(
 class AnnotationTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, annotation: Annotation, judged: JudgedRounds | None = None) -> None:
+    def __init__(
+        self,
+        annotation: Annotation,
+        judged: JudgedRounds | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._annotation = annotation
+        self._limits = limits or Limits()
         self._judged = judged
 
     def build(self, page: gr.Blocks) -> None:
@@ -85,11 +93,14 @@ class AnnotationTab:
 
     def _skip(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         with user_errors():
-            self._annotation.skip(visitor(request), round_id or "")
+            owner = visitor(request)
+            with self._limits.question(owner, address_of(request)):  # it asks for another one
+                self._annotation.skip(owner, round_id or "")
         return self._next(request)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        return self._changed(cast(self._annotation, round_id, request, event), round_id, request)
+        view = cast(self._annotation, round_id, request, event, self._limits)
+        return self._changed(view, round_id, request)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         return self._changed(undo(self._annotation, round_id, request), round_id, request)

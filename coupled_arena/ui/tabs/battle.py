@@ -12,15 +12,17 @@ import gradio as gr
 from coupled_arena.battles.again import Again
 from coupled_arena.battles.arena import Arena
 from coupled_arena.battles.judged import JudgedRounds
+from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.visible import RoundView
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.store.queries.own_rounds import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
-from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
+from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.judged import beside, decide
 from coupled_arena.ui.parts.long_questions import Reader
+from coupled_arena.ui.parts.origin import address_of
 from coupled_arena.ui.parts.panel import panel as panel_of
 from coupled_arena.ui.parts.parting import parted
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
@@ -48,6 +50,8 @@ class BattleTab:
         Makes the draw again at which answers parted.
     judged : JudgedRounds, optional
         The judge, where there is one.
+    limits : Limits, optional
+        How much one may ask and vote; as much as one likes without them.
     """
 
     def __init__(
@@ -57,8 +61,10 @@ class BattleTab:
         size: int,
         again: Again | None,
         judged: JudgedRounds | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._arena = arena
+        self._limits = limits or Limits()
         self._explaining = again
         self._judged = judged
         self._library = library
@@ -151,11 +157,9 @@ class BattleTab:
 
     async def _start(self, size: int, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         """Ask a question at random; the next ones are of the same category."""
-        data: Any = event._data
-        wanted = data.get("category") if isinstance(data, dict) else ""
-        category = wanted if wanted in self._library.categories else ""
-        begun = await self._next(category, size, request)
-        return *begun, category, self._starters(category)
+        wanted = sent(event, "category")
+        category = str(wanted) if wanted in self._library.categories else ""
+        return *await self._next(category, size, request), category, self._starters(category)
 
     def _history(self, request: gr.Request) -> dict[str, Any]:
         with self._arena.store.cursor() as cursor:
@@ -191,14 +195,19 @@ class BattleTab:
             return await self._asked(prompt, size, request)
 
     async def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Shown:
-        asked = partial(self._arena.ask, visitor(request), prompt, size)
-        return self._begun(await self._reader.read(len(prompt.text), asked), request)
+        owner = visitor(request)
+        asked = partial(self._arena.ask, owner, prompt, size)
+        with self._limits.question(owner, address_of(request)):
+            round_id = await self._reader.read(len(prompt.text), asked)
+        return self._begun(round_id, request)
 
     async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Shown:
         with user_errors():
-            asked = visitor(request), round_id or "", question or ""
-            length = self._arena.view(*asked[:2]).characters + len(asked[2])
-            await self._reader.read(length, partial(self._arena.follow_up, *asked))
+            owner, name, text = visitor(request), round_id or "", question or ""
+            length = self._arena.view(owner, name).characters + len(text)
+            asked = partial(self._arena.follow_up, owner, name, text)
+            with self._limits.question(owner, address_of(request)):
+                await self._reader.read(length, asked)
             return self._begun(round_id, request)
 
     def _begun(self, round_id: str, request: gr.Request, *, resumed: bool = False) -> Shown:
@@ -212,9 +221,8 @@ class BattleTab:
         return round_id, panel, gr.Row(visible=_may_continue(view))
 
     async def _resume(self, request: gr.Request) -> Shown:
-        if (round_id := self._arena.newest(visitor(request))) is None:
-            return (gr.skip(),) * 3
-        return await self._look(round_id, request)
+        round_id = self._arena.newest(visitor(request))
+        return await self._look(round_id, request) if round_id else (gr.skip(),) * 3
 
     async def _look(self, round_id: str, request: gr.Request) -> Shown:
         """Return a round as it is, for a page that has been loaded or whose stream has ended."""
@@ -238,7 +246,8 @@ class BattleTab:
         return await parted(self._explaining, owner, told, event)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        return self._changed(cast(self._arena, round_id, request, event), round_id, request)
+        view = cast(self._arena, round_id, request, event, self._limits)
+        return self._changed(view, round_id, request)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         return self._changed(undo(self._arena, round_id, request), round_id, request)

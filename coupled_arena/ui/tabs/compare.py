@@ -21,6 +21,7 @@ from coupled_arena.battles.compare import (
 )
 from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
 from coupled_arena.battles.judged import Judgement, pairs_said
+from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.viewers import CADENCE
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import N_, _
@@ -30,6 +31,7 @@ from coupled_arena.generation.turns import Models
 from coupled_arena.ui.parts.events import FREE, sent, user_errors
 from coupled_arena.ui.parts.judged import plain_judgement
 from coupled_arena.ui.parts.long_questions import Reader
+from coupled_arena.ui.parts.origin import address_of
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.parting import parted
 from coupled_arena.ui.parts.visitor import visitor
@@ -63,6 +65,8 @@ class CompareTab:
         Makes the draw again at which answers parted.
     judge : JudgeOnRequest, optional
         Says which answer is better, at a click.
+    limits : Limits, optional
+        How much one may ask, comparisons and battles together; no limits without them.
     judged : bool
         There is a judge, whether or not visitors may ask it.
     """
@@ -74,6 +78,7 @@ class CompareTab:
         sampling: Sampling,
         again: Again | None,
         judge: JudgeOnRequest | None = None,
+        limits: Limits | None = None,
         *,
         judged: bool = False,
     ) -> None:
@@ -83,8 +88,9 @@ class CompareTab:
         self._worker = worker
         self._sampling = sampling
         self._again = again
+        self._limits = limits or Limits()
         self._reader = Reader()
-        self._newest: dict[str, Running] = {}  # by a page's session
+        self._newest: dict[str, tuple[str, Running]] = {}  # whose, by a page's session
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -134,6 +140,7 @@ class CompareTab:
     ) -> AsyncIterator[tuple[dict[str, Any], Any]]:
         """Let models answer; the next comparison of the same page ends this one."""
         with user_errors():
+            owner = visitor(request)
             asked = partial(
                 compare,
                 self._models,
@@ -144,29 +151,39 @@ class CompareTab:
                 self._sampling,
                 parse_seed(seed or ""),
             )
-            started = await self._reader.read(len(question or ""), asked)
+            with self._limits.question(owner, address_of(request)):
+                started = await self._reader.read(len(question or ""), asked)
             running = started.running
             session = request.session_hash or started.battle.id
-            if (before := self._newest.get(session)) is not None:
-                before.cancelled.set()
-            self._newest[session] = running
+            self._take_over(session, owner, running)
             try:
                 while not running.done.is_set():
-                    if self._newest.get(session) is not running:
+                    if not self._is_newest(session, running):
                         return
                     now = show(started.battle, running.texts, running.ahead)
                     yield now | {"running": True}, None
                     await asyncio.sleep(CADENCE)
-                if self._newest.get(session) is not running:
+                if not self._is_newest(session, running):
                     return
             finally:
                 running.cancelled.set()
-                if self._newest.get(session) is running:
+                if self._is_newest(session, running):
                     del self._newest[session]
             if running.error:
                 raise running.error
             view = show(started.battle, running.texts) | {"judge": self._beside}
             yield view, Compared(started.over(self._models), running.texts, view)
+
+    def _take_over(self, session: str, owner: str, running: Running) -> None:
+        """End what the page compared before; the visitor's others give up their places, if any."""
+        for page, (whose, before) in self._newest.items():
+            if page == session or (whose == owner and not before.begun):
+                before.cancelled.set()
+        self._newest[session] = owner, running
+
+    def _is_newest(self, session: str, running: Running) -> bool:
+        newest = self._newest.get(session)
+        return newest is not None and newest[1] is running
 
     async def _part(
         self, compared: Compared | None, request: gr.Request, event: gr.EventData

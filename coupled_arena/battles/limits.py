@@ -1,0 +1,229 @@
+"""How much one voter, and one address, may do in a minute; counted in memory, and nowhere else."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from coupled_arena.core.errors import LimitError
+from coupled_arena.core.guards import LimitSettings
+from coupled_arena.core.language import N_, _
+
+_MINUTE, _HOUR = 60.0, 3600.0
+MOST_KEYS = 50_000  # voters, or addresses, of one window: 20 MB where each has done little
+_VOTES_OF_ONE = N_(
+    "No more votes than {n} a minute are taken from one voter: press again in {seconds} s."
+)
+_VOTES_FROM_ONE = N_(
+    "No more votes than {n} a minute are taken from one address: press again in {seconds} s."
+)
+_QUESTIONS_OF_ONE = N_(
+    "No more questions than {n} a minute are answered for one visitor: ask again in {seconds} s."
+)
+_QUESTIONS_FROM_ONE = N_(
+    "No more questions than {n} a minute are answered for one address: ask again in {seconds} s."
+)
+_VOTERS_FROM_ONE = N_(
+    "No more voters than {n} an hour are heard from one address: press again in {seconds} s."
+)
+
+
+class Window:
+    """How often each of many has done something within the last seconds.
+
+    It holds as many moments as there are within these, and forgets whoever has none. Of more than
+    `MOST_KEYS` the one that has been quiet for longest is forgotten.
+
+    Parameters
+    ----------
+    most : int
+        0: no limit, and nothing is kept.
+    seconds : float
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self.most = most
+        self._seconds = seconds
+        self._done: OrderedDict[str, deque[float]] = OrderedDict()  # who was last is at the end
+
+    def __len__(self) -> int:
+        return len(self._done)
+
+    def wait(self, key: str, now: float) -> float:
+        """Return for how many seconds somebody has to wait; 0 where they need not."""
+        done = self._done.get(key)
+        if not self.most or done is None or len(done) < self.most:
+            return 0.0
+        return max(0.0, done[0] + self._seconds - now)
+
+    def add(self, key: str, now: float) -> None:
+        """Count once more for somebody, who need not wait."""
+        if not self.most:
+            return
+        done = self._done.setdefault(key, deque(maxlen=self.most))
+        done.append(now)
+        self._done.move_to_end(key)
+        self._forget(now)
+
+    def take_back(self, key: str, moment: float) -> None:
+        """Count once less: nothing came of what was counted at this moment."""
+        done = self._done.get(key)
+        if done and moment in done:
+            done.remove(moment)
+            if not done:
+                del self._done[key]
+
+    def _forget(self, now: float) -> None:
+        while True:
+            oldest = next(iter(self._done))
+            if self._done[oldest][-1] + self._seconds > now and len(self._done) <= MOST_KEYS:
+                return
+            del self._done[oldest]
+
+
+class Voters:
+    """Which voters were heard from each address within the last hour.
+
+    Parameters
+    ----------
+    most : int
+        Different ones of one address; 0: no limit, and nothing is kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._heard: OrderedDict[str, OrderedDict[str, float]] = OrderedDict()
+
+    def wait(self, address: str, voter: str, now: float) -> float:
+        """Return for how many seconds a voter has to wait; 0 where they are known, or need not."""
+        heard = self._heard.get(address)
+        if not self.most or heard is None or voter in heard or len(heard) < self.most:
+            return 0.0
+        return max(0.0, next(iter(heard.values())) + _HOUR - now)
+
+    def add(self, address: str, voter: str, now: float) -> None:
+        """Hear a voter, who need not wait."""
+        if not self.most:
+            return
+        heard = self._heard.setdefault(address, OrderedDict())
+        heard[voter] = now
+        heard.move_to_end(voter)
+        while next(iter(heard.values())) + _HOUR <= now:
+            heard.popitem(last=False)
+        self._heard.move_to_end(address)
+        while len(self._heard) > 1 and (len(self._heard) > MOST_KEYS or self._over(now)):
+            self._heard.popitem(last=False)
+
+    def _over(self, now: float) -> bool:
+        """Whether nobody of the address that has been quiet for longest was heard in the hour."""
+        oldest = next(iter(self._heard.values()))
+        return next(reversed(oldest.values())) + _HOUR <= now
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What one kind of deed may cost: windows by voter and by address, and what is told."""
+
+    voter: Window
+    address: Window
+    of_one: str
+    from_one: str
+
+
+class Limits:
+    """What may be done, and when to go on.
+
+    Parameters
+    ----------
+    settings : LimitSettings, optional
+        No limits without them.
+    clock : callable, optional
+        Returns seconds.
+    """
+
+    def __init__(
+        self, settings: LimitSettings | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        most = settings or LimitSettings(
+            votes_by_voter=0,
+            votes_by_address=0,
+            questions_by_voter=0,
+            questions_by_address=0,
+            voters_by_address=0,
+        )
+        self._clock = clock
+        self._counting = threading.Lock()
+        self._voters = Voters(most.voters_by_address)
+        self._votes = _Rule(
+            Window(most.votes_by_voter, _MINUTE),
+            Window(most.votes_by_address, _MINUTE),
+            *(_VOTES_OF_ONE, _VOTES_FROM_ONE),
+        )
+        self._questions = _Rule(
+            Window(most.questions_by_voter, _MINUTE),
+            Window(most.questions_by_address, _MINUTE),
+            *(_QUESTIONS_OF_ONE, _QUESTIONS_FROM_ONE),
+        )
+
+    @contextmanager
+    def vote(self, voter: str, address: str) -> Generator[None]:
+        """Count a vote, unless the block that casts it raises an error.
+
+        Raises
+        ------
+        LimitError
+            There are too many; the block is not entered.
+        """
+        with self._counting:
+            now = self._clock()
+            if wait := self._voters.wait(address, voter, now):
+                raise _refusal(_VOTERS_FROM_ONE, self._voters.most, wait)
+            self._count(self._votes, voter, address, now)
+            self._voters.add(address, voter, now)
+        with self._unless_it_fails(self._votes, voter, address, now):
+            yield
+
+    @contextmanager
+    def question(self, voter: str, address: str) -> Generator[None]:
+        """Count a question, unless the block that asks it raises an error.
+
+        Raises
+        ------
+        LimitError
+            There are too many; the block is not entered.
+        """
+        with self._counting:
+            now = self._clock()
+            self._count(self._questions, voter, address, now)
+        with self._unless_it_fails(self._questions, voter, address, now):
+            yield
+
+    def _count(self, rule: _Rule, voter: str, address: str, now: float) -> None:
+        # The address first: whoever makes up voters must not fill the memory with their names.
+        if wait := rule.address.wait(address, now):
+            raise _refusal(rule.from_one, rule.address.most, wait)
+        if wait := rule.voter.wait(voter, now):
+            raise _refusal(rule.of_one, rule.voter.most, wait)
+        rule.address.add(address, now)
+        rule.voter.add(voter, now)
+
+    @contextmanager
+    def _unless_it_fails(
+        self, rule: _Rule, voter: str, address: str, moment: float
+    ) -> Generator[None]:
+        try:
+            yield
+        except BaseException:
+            with self._counting:
+                rule.address.take_back(address, moment)
+                rule.voter.take_back(voter, moment)
+            raise
+
+
+def _refusal(text: str, most: int, wait: float) -> LimitError:
+    return LimitError(_(text).format(n=most, seconds=math.ceil(wait)))

@@ -19,12 +19,14 @@ from coupled_arena.battles.judge_runs.allowance import Allowance
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.battles.judge_runs.request import JudgeOnRequest
 from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.members import Members
 from coupled_arena.core.errors import JudgeError, SettingsError
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.annotators import Annotators, annotators_path
 from coupled_arena.store.database import Store
+from coupled_arena.store.keys import key_path, secret_key
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import place_of
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
@@ -62,6 +64,7 @@ class Services:
     judged: JudgedRounds | None
     annotators: Annotators
     limits: Limits
+    members: Members
     judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
 
 
@@ -85,7 +88,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
     from coupled_arena.analysis.style.read import LiveStyle
 
-    annotators = Annotators(annotators_path(settings.db))
+    annotators, members = Annotators(annotators_path(settings.db)), _members(settings)
     # Before the models, which take a while to load. A client belongs to one thread.
     judge, other = _live_client(settings.judge), _live_client(settings.judge)
     with (
@@ -101,9 +104,17 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             judged = live and _judged(live, asked, settings.judge, store, arena)
             clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judged
-            limits = Limits(settings.limits)
-            parts = store, snapshots, backup, arena, *boards, *judges, annotators, limits, clients
+            guards = annotators, Limits(settings.limits), members
+            parts = store, snapshots, backup, arena, *boards, *judges, *guards, clients
             yield Services(settings, *parts)
+
+
+def _members(settings: Settings) -> Members:
+    """Return who may sign in; their secret is made with the first one who may."""
+    given = settings.access.key
+    if given or settings.access.sign_in == "none":
+        return Members(settings.access, given.get_secret_value() if given else "")
+    return Members(settings.access, secret_key(key_path(settings.db)))
 
 
 @contextmanager

@@ -31,6 +31,9 @@ _QUESTIONS_FROM_ONE = N_(
 _VOTERS_FROM_ONE = N_(
     "No more voters than {n} an hour are heard from one address: press again in {seconds} s."
 )
+_SIGN_INS_FROM_ONE = N_(
+    "No more wrong passwords than {n} a minute are read from one address: try again in {seconds} s."
+)
 
 
 class Window:
@@ -155,10 +158,12 @@ class Limits:
             questions_by_voter=0,
             questions_by_address=0,
             voters_by_address=0,
+            sign_ins_by_address=0,
         )
         self._clock = clock
         self._counting = threading.Lock()
         self._voters = Voters(most.voters_by_address)
+        self._sign_ins = Window(most.sign_ins_by_address, _MINUTE)
         self._votes = _Rule(
             Window(most.votes_by_voter, _MINUTE),
             Window(most.votes_by_address, _MINUTE),
@@ -187,6 +192,24 @@ class Limits:
             self._voters.add(address, voter, now)
         with self._unless_it_fails(self._votes, voter, address, now):
             yield
+
+    @contextmanager
+    def sign_in(self, address: str) -> Generator[None]:
+        """Count a password that is wrong: unless the block that checks it ends without an error.
+
+        Raises
+        ------
+        LimitError
+            There were too many; the block is not entered.
+        """
+        with self._counting:
+            now = self._clock()
+            if wait := self._sign_ins.wait(address, now):
+                raise _refusal(_SIGN_INS_FROM_ONE, self._sign_ins.most, wait)
+            self._sign_ins.add(address, now)
+        yield
+        with self._counting:
+            self._sign_ins.take_back(address, now)
 
     @contextmanager
     def question(self, voter: str, address: str) -> Generator[None]:

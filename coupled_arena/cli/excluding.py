@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, reading, show, voter_of
-from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
 Why = Annotated[str, typer.Option("--reason", help="Why: kept with the decision.")]
@@ -36,11 +35,11 @@ def exclude(
     """
     settings = load_settings(config, db=db)
     from coupled_arena.core.records import new_id
-    from coupled_arena.store.tables.exclusions import Decision, Exclusion
+    from coupled_arena.store.tables.exclusions import Decision, Exclusion, moment_of
     from coupled_arena.store.tables.exclusions import exclude as write
     from coupled_arena.store.transfer.snapshots import open_for_writing
 
-    begin, end, made = _moment(since), _moment(until), Decision(reason, by, datetime.now(UTC))
+    begin, end, made = moment_of(since), moment_of(until), Decision(reason, by, datetime.now(UTC))
     with open_for_writing(settings.db, create=False) as store:
         voters = [voter_of(settings, store, name) for name in voter or [None]]
         rules = [Exclusion(new_id(), who, begin, end, made) for who in dict.fromkeys(voters)]
@@ -81,14 +80,3 @@ def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> N
     with reading(settings) as store, store.cursor() as cursor:
         found = read(cursor)
     show(exclusions_answer(found), as_json, lambda: exclusions_text(found))
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Return a time; one that names no zone is UTC."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ArenaError(f"{text!r} is no time: give one such as 2026-11-23T14:00.") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

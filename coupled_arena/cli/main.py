@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from coupled_arena.cli.access import password
 from coupled_arena.cli.agreement import agreement
 from coupled_arena.cli.annotators import annotators_app
 from coupled_arena.cli.audit import audit, plan
@@ -71,6 +72,7 @@ app.command()(voters)
 app.command()(exclude)
 app.command()(include)
 app.command()(exclusions)
+app.command()(password)
 app.command()(resample)
 app.command()(simulate)
 app.command()(reproduce)

@@ -180,6 +180,7 @@ def first_problem(error: ValidationError) -> str:
     if problem["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         return f"there is no setting {where!r}; docs/hosting.md and docs/your-models.md list them."
     message = problem["msg"].removeprefix("Value error, ")
-    tellable = isinstance(problem["input"], str | int | float) and not where.endswith("key")
+    secret = where.endswith("key") or ".users" in where
+    tellable = isinstance(problem["input"], str | int | float) and not secret
     given = f", not {problem['input']!r}" if tellable else ""
     return f"{where}: {message}{given}." if where else f"{message}."

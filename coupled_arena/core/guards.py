@@ -1,10 +1,22 @@
-"""Settings of what keeps an arena from being gamed: how much anybody may do in a minute."""
+"""Settings of what keeps an arena from being gamed: how much anybody may do, and who signs in."""
 
 from __future__ import annotations
 
 from ipaddress import ip_network
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+
+from coupled_arena.core.passwords import is_hash
+
+_SHORTEST_KEY = 32  # characters
 
 
 class Checked(BaseModel):
@@ -18,7 +30,8 @@ class LimitSettings(Checked):
 
     Of one voter, and of one address, so many votes are taken and questions answered within any
     minute: a question begins a battle, goes on with one or asks for a comparison. From one address
-    ``voters_by_address`` different voters are heard within an hour. What a proxy says of whom it
+    ``voters_by_address`` different voters are heard within an hour, and ``sign_ins_by_address``
+    wrong passwords within a minute. What a proxy says of whom it
     speaks for is believed of ``proxies`` alone, addresses or networks.
     """
 
@@ -27,7 +40,8 @@ class LimitSettings(Checked):
     questions_by_voter: int = Field(default=20, ge=0)
     questions_by_address: int = Field(default=120, ge=0)
     voters_by_address: int = Field(default=100, ge=0)
-    proxies: list[str] = []
+    sign_ins_by_address: int = Field(default=10, ge=0)
+    proxies: list[str] = Field(default=[])
 
     @field_validator("proxies", mode="before")
     @classmethod
@@ -47,3 +61,56 @@ class LimitSettings(Checked):
                     f"{error}: name an address such as 10.0.0.1, or a network"
                 ) from None
         return proxies
+
+
+class AccessSettings(Checked):
+    """The ``[access]`` table: who signs in, and who may decide which votes count.
+
+    ``users`` are names with what `coupled-arena password` made of their passwords; ``admins`` some
+    of these, or names on the hub. If ``required``, nobody else sees the page. Pseudonyms of who
+    signs in are made with ``key``; with one in a file beside the database where none is given.
+    """
+
+    sign_in: Literal["none", "password", "hub"] = "none"
+    required: bool = True
+    users: dict[str, str] = Field(default={}, repr=False)
+    admins: list[str] = Field(default=[])
+    key: SecretStr | None = None
+
+    @field_validator("admins", mode="before")
+    @classmethod
+    def _words(cls, admins: object) -> object:
+        """Take one text as words, which is all that the environment can say."""
+        return admins.split() if isinstance(admins, str) else admins
+
+    @field_validator("users", mode="before")
+    @classmethod
+    def _pairs(cls, users: object) -> object:
+        """Take one text as words, each a name, `=` and what stands for the password."""
+        if not isinstance(users, str):
+            return users
+        return {name: word for name, _, word in (each.partition("=") for each in users.split())}
+
+    @field_validator("users")
+    @classmethod
+    def _no_plain_text(cls, users: dict[str, str]) -> dict[str, str]:
+        if not all(map(is_hash, users.values())):
+            raise ValueError("what stands for a password is made by `coupled-arena password`")
+        return users
+
+    @field_validator("key")
+    @classmethod
+    def _long_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < _SHORTEST_KEY:
+            raise ValueError(f"a key has {_SHORTEST_KEY} characters or more, drawn at random")
+        return key
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        if self.sign_in == "password" and not self.users:
+            raise ValueError("to sign in with a password somebody must have one: name users")
+        if self.sign_in == "none" and self.admins:
+            raise ValueError("admins sign in: set sign_in to password or hub")
+        if self.sign_in == "password" and not {*self.admins} <= self.users.keys():
+            raise ValueError("admins are among the users")
+        return self

@@ -32,6 +32,7 @@ from coupled_arena.ui.tabs.data import DataTab
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
 from coupled_arena.ui.tabs.leaderboard import LeaderboardTab
 from coupled_arena.ui.tabs.risk import RiskTab
+from coupled_arena.ui.tabs.votes import VotesTab
 
 if TYPE_CHECKING:
     from coupled_arena.battles.again import Again
@@ -43,11 +44,7 @@ def build(services: Services) -> Page:
     again = _again(services)
     with Page(title=NAME, fill_width=True) as page:
         header()
-        annotator_notice(page)
-        if services.live_judge:
-            judge_notice(services.live_judge).build()
-        if not isinstance(services.arena, Annotation) and _has_servers(services):
-            model_notice(services.arena.worker).build()
+        _notices(services, page)
         with gr.Tabs() as tabs:
             with gr.Tab(_("Battle"), id="battle"):
                 _build_battle_tab(services, page, again)
@@ -75,6 +72,8 @@ def build(services: Services) -> Page:
                 DataTab(services.store, hidden).build()
                 if services.backup:
                     BackupNotice(services.backup).build(data)
+            if services.members.may_decide:
+                VotesTab(services.store).build(page, tabs)
         board.live_only_while_shown(page, tabs)
         audit.read_when_shown(page, tabs)
         agreement.read_when_shown(tabs, _("Audit"))
@@ -82,6 +81,14 @@ def build(services: Services) -> Page:
         risk.wire(page, tabs)
         experiments.offer_when_shown(page, tabs)
     return page
+
+
+def _notices(services: Services, page: gr.Blocks) -> None:
+    annotator_notice(page, signs_in=services.settings.access.sign_in != "none")
+    if services.live_judge:
+        judge_notice(services.live_judge).build()
+    if not isinstance(services.arena, Annotation) and _has_servers(services):
+        model_notice(services.arena.worker).build()
 
 
 def _has_servers(services: Services) -> bool:

@@ -24,12 +24,14 @@ from coupled_arena.ui.layout import build
 from coupled_arena.ui.metrics import metrics
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.doors import Doors
+from coupled_arena.ui.parts.hub import attach_hub
 from coupled_arena.ui.parts.identity import ICON, Identity, preview
 from coupled_arena.ui.parts.judged import judgement_stream
 from coupled_arena.ui.parts.origin import UnnamedProxy, trusted
 from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.policy import ContentPolicy
 from coupled_arena.ui.parts.script_texts import said_texts
+from coupled_arena.ui.parts.sign_in import SignIn
 from coupled_arena.ui.parts.texts import texts
 from coupled_arena.ui.parts.visitor import VisitorCookie
 from coupled_arena.ui.sessions import keep_sessions
@@ -101,7 +103,7 @@ def _application(services: Services) -> FastAPI:
     policy = Middleware(ContentPolicy, services.settings.frames)
     cookie = Middleware(VisitorCookie, watched and watched.expect, services.annotators)
     application = FastAPI(
-        middleware=[policy, cookie, Middleware(Identity)],
+        middleware=[policy, *_way_in(services), cookie, Middleware(Identity)],
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -114,8 +116,16 @@ def _application(services: Services) -> FastAPI:
     told = metrics(services, health, refused)
     for router in (*streams, texts(), preview(), checked, *told):
         application.include_router(router)
+    if services.members.by_hub:
+        attach_hub(application)
     _mount(application, build(services), refused)
     return application
+
+
+def _way_in(services: Services) -> list[Middleware]:
+    if services.settings.access.sign_in == "none":
+        return []
+    return [Middleware(SignIn, services.members, services.limits, services.annotators)]
 
 
 def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:

@@ -44,7 +44,7 @@ NO_LIMITS = {
     f"COUPLED_ARENA_LIMITS_{what}_BY_{whom}": "0"
     for what, whom in (
         *(("VOTES", "VOTER"), ("VOTES", "ADDRESS"), ("VOTERS", "ADDRESS")),
-        *(("QUESTIONS", "VOTER"), ("QUESTIONS", "ADDRESS")),
+        *(("QUESTIONS", "VOTER"), ("QUESTIONS", "ADDRESS"), ("SIGN_INS", "ADDRESS")),
     )
 }
 

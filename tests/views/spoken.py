@@ -24,6 +24,7 @@ from coupled_arena.analysis.style.result import (
     TraitEffect,
 )
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
+from coupled_arena.analysis.voters import VoterReport, VoterRow
 from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.language import _
@@ -67,6 +68,7 @@ from coupled_arena.views.words.replay import replay_words
 from coupled_arena.views.words.risk import risk_findings, risk_verdict, risk_warnings
 from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_verdict
+from coupled_arena.views.words.voters import excluded_words, voters_words
 from tests.views.test_verdicts import board_of, duels
 
 COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
@@ -94,6 +96,7 @@ def spoken(found):
         "own": _own(),
         "parting": _partings(),
         "replay": _replays(),
+        "voters": _voters(),
         "method": map(_, _METHODS),
         "no judge": iter([_(NO_JUDGE)]),
         "no data": (said(COLOURS[:n]) for said in (without_data, without_both) for n in (1, 2)),
@@ -487,3 +490,13 @@ def _replays():
     yield replay_words(Replay("v", identical=True))
     for gap in (None, 0.125):
         yield replay_words(Replay("v", False, 3, 1, _ONE, gap))
+
+
+def _voters():
+    yield voters_words(VoterReport((), 0, 0.05, 0.25))
+    row = VoterRow("ann", 3, 1.0, 1, 0.0, 0.0, False, "against the others")
+    for suspects, more in product((0, 1, 2), (0, 3)):
+        rows = [replace(row, suspect=n < suspects) for n in range(max(suspects, 1) + more)]
+        yield voters_words(VoterReport(tuple(rows), 1 + more, 0.05, 0.25))
+    yield excluded_words(Excluded(1, 9))
+    yield excluded_words(Excluded(3, 9))

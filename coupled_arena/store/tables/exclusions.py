@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
 from coupled_arena.store.tables import upkeep
 
 Cursor = duckdb.DuckDBPyConnection
@@ -80,15 +81,15 @@ def exclude(cursor: Cursor, rule: Exclusion) -> int:
         The rule names nothing, or covers no vote.
     """
     if rule.voter is None and rule.since is None and rule.until is None:
-        raise StoreError("An exclusion needs a voter or a time: nothing would count any more.")
+        raise StoreError(_("An exclusion needs a voter or a time: else nothing would count."))
     if rule.since is not None and rule.until is not None and rule.since >= rule.until:
-        raise StoreError("An exclusion ends after it begins: --since must be before --until.")
+        raise StoreError(_("An exclusion ends after it begins: give a later end."))
     _check(rule.decision)
     covered = _bounds(rule)
     query = f"select count(*) from current_votes where {_COVERED}"
     votes = cursor.execute(query, covered).fetchall()[0][0]
     if not votes:
-        raise StoreError("No vote is of this voter and time: nothing was excluded.")
+        raise StoreError(_("No vote is of this voter and time: nothing was excluded."))
     cursor.execute(
         """
         insert into exclusions (exclusion, voter, since, until, reason, made_by, made_at)
@@ -111,8 +112,9 @@ def include(cursor: Cursor, exclusion: str, decision: Decision) -> None:
     _check(decision)
     found = {rule.id: rule for rule in exclusions(cursor)}.get(exclusion)
     if found is None or found.taken_back is not None:
-        why = "was taken back before" if found else "is not known"
-        raise StoreError(f"The exclusion {exclusion!r} {why}. `exclusions` lists them all.")
+        known = _("The exclusion {named} was taken back before: the list says so.")
+        unknown = _("The exclusion {named} is not known: the list has them all.")
+        raise StoreError((known if found else unknown).format(named=repr(exclusion[:80])))
     cursor.execute("insert into inclusions values (?, ?, ?, ?)", [exclusion, *_values(decision)])
     _refresh(cursor, _bounds(found))
 
@@ -168,6 +170,24 @@ def count_all(cursor: Cursor) -> None:
     cursor.execute("create temp view counted_votes as from current_votes")
 
 
+def moment_of(text: str | None) -> datetime | None:
+    """Return the time that a text says, UTC where it names no zone; None for an empty one.
+
+    Raises
+    ------
+    StoreError
+        It says none.
+    """
+    if text is None or not text.strip():
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        said = _("{given} is no time: give one such as 2026-11-23T14:00.")
+        raise StoreError(said.format(given=repr(text[:40]))) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def _bounds(rule: Exclusion) -> dict[str, object]:
     return {"voter": rule.voter, "since": rule.since, "until": rule.until}
 
@@ -178,7 +198,7 @@ def _refresh(cursor: Cursor, covered: dict[str, object]) -> None:
 
 def _check(decision: Decision) -> None:
     if not decision.reason.strip() or not decision.made_by.strip():
-        raise StoreError("Say why, and who decides: neither may be empty.")
+        raise StoreError(_("Say why, and who decides: neither may be empty."))
 
 
 def _values(decision: Decision) -> Sequence[object]:

@@ -1,8 +1,9 @@
-"""Who is asking: a cookie that page scripts cannot read, random or that of a link of one's own.
+"""Who is asking: somebody who has signed in; else a cookie that page scripts cannot read.
 
 Gradio's session hash is chosen by the client and travels in query strings, so it proves nothing.
-The cookie is what a round belongs to; its hash is the voter's name in the store. Whoever came by
-a link is known by the pseudonym that goes with it, on any device.
+The cookie, random or that of a link of one's own, is what a round belongs to; its hash is the
+voter's name in the store. Whoever came by a link or has signed in is known by the pseudonym that
+goes with it, on any device.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from coupled_arena.battles.members import Member
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.store.annotators import Annotator, Annotators
 
@@ -89,7 +91,7 @@ class VisitorCookie:
         if link := given.get(LINK):
             if self._find(link[0]) is None:
                 return HTMLResponse(_refused(), 404, headers)
-            headers["Set-Cookie"] = _cookie(link[0], https=_is_https(scope))
+            headers["Set-Cookie"] = cookie_of(COOKIE, link[0], scope)
             return RedirectResponse("./", 303, headers)
         mine = cookies.get(COOKIE, "")
         if _TOKEN.fullmatch(mine) and self._find(mine) is None:
@@ -117,14 +119,16 @@ def _adding_cookie(scope: Scope, send: Send) -> Send:
 
 
 def _new_cookie(scope: Scope) -> str:
-    return _cookie(secrets.token_hex(16), https=_is_https(scope))
+    return cookie_of(COOKIE, secrets.token_hex(16), scope)
 
 
-def _cookie(value: str, *, https: bool) -> str:
+def cookie_of(name: str, value: str, scope: Scope, seconds: int = _YEAR) -> str:
+    """Return a cookie that page scripts cannot read, as the header that sets it."""
+    https = _is_https(scope)
     cookie: SimpleCookie = SimpleCookie()
-    cookie[COOKIE] = value
-    morsel = cookie[COOKIE]
-    morsel["path"], morsel["httponly"], morsel["max-age"] = "/", True, _YEAR
+    cookie[name] = value
+    morsel = cookie[name]
+    morsel["path"], morsel["httponly"], morsel["max-age"] = "/", True, seconds
     # Inside another site's frame (a hosted Space) browsers send only SameSite=None cookies, and
     # those that block what follows people from site to site only partitioned ones.
     morsel["samesite"], morsel["secure"] = ("None", True) if https else ("Lax", "")
@@ -146,9 +150,15 @@ def visitor(request: gr.Request) -> str:
     gr.Error
         They came by a link that was revoked since.
     """
-    if _TOKEN.fullmatch(request.cookies.get(COOKIE, "")) and annotator_of(request) is None:
+    by_link = _TOKEN.fullmatch(request.cookies.get(COOKIE, "")) and not member_of(request)
+    if by_link and annotator_of(request) is None:
         raise gr.Error(_(_NOT_VALID), print_exception=False)
     return name_of(request, request.session_hash)
+
+
+def member_of(request: gr.Request | HTTPConnection) -> Member | None:
+    """Return who asks, if they have signed in."""
+    return getattr(request.state, "member", None)
 
 
 def annotator_of(request: gr.Request | HTTPConnection) -> Annotator | None:
@@ -164,6 +174,8 @@ def has_cookie(cookies: Mapping[str, str]) -> bool:
 
 def name_of(request: gr.Request | HTTPConnection, session: str | None) -> str:
     """Return the name of whoever asks, or else claims this session."""
+    if member := member_of(request):
+        return member.voter
     if annotator := annotator_of(request):
         return annotator.voter
     cookies = request.cookies

@@ -38,9 +38,9 @@ VOTERS: tuple[Column[VoterRow], ...] = (
 )
 
 
-def voters_table(found: VoterReport) -> Table[VoterRow]:
-    """Return a row for each voter, the most evidence first."""
-    return table_of(VOTERS, found.rows)
+def voters_table(found: VoterReport, most: int | None = None) -> Table[VoterRow]:
+    """Return a row for each voter, or for so many, the most evidence first."""
+    return table_of(VOTERS, found.rows[:most])
 
 
 def voters_answer(found: VoterReport) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def voters_text(found: VoterReport) -> str:
         f"{len(found.rows):,} voters, {found.votes:,} votes: {suspects:,} too unlike the others "
         f"(error level {found.alpha:g} over all voters, tolerance {found.tolerance:g})."
     )
-    lines = [head, table_of(VOTERS, found.rows[:_MOST]).text()]
+    lines = [head, voters_table(found, _MOST).text()]
     if (more := len(found.rows) - _MOST) > 0:
         lines.append(f"and {more:,} more; --json lists them all.")
     return "\n".join(lines)

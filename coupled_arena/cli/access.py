@@ -1,0 +1,21 @@
+"""The command that makes of a password what may stand in the settings."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from coupled_arena.core.passwords import hash_password
+
+
+def password() -> None:
+    """Ask for a password, and print what stands for it under `users` of `[access]`.
+
+    Where no terminal is, the first line of what is piped in is the password.
+    """
+    if sys.stdin.isatty():
+        given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        given = sys.stdin.readline().rstrip("\r\n")
+    typer.echo(hash_password(given))

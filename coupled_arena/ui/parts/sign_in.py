@@ -1,0 +1,146 @@
+"""The way in, where people sign in: before it nothing of the page is told."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import parse_qs
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.members import SIGNED_IN, Member, Members
+from coupled_arena.core.errors import LimitError, SettingsError
+from coupled_arena.core.language import N_, _, language
+from coupled_arena.store.annotators import Annotators
+from coupled_arena.ui.parts.origin import address_of
+from coupled_arena.ui.parts.visitor import COOKIE, LINK, cookie_of
+
+MEMBER = "coupled_arena_member"
+_AT_ONCE = 2  # passwords that are checked: each takes a moment and 16 MB
+_LARGEST = 1 << 12  # bytes of a form
+_OPEN = frozenset({"/healthz", "/favicon.ico"})
+_HUB = frozenset({"/login/huggingface", "/login/callback", "/logout"})
+_WRONG = N_("This name and this password do not belong together.")
+_PAGE = Markup("""<!doctype html>
+<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
+<style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }}
+body {{ max-width: 20rem; margin: 4rem auto; padding: 0 1rem; }}
+label, button {{ display: block; margin: .6rem 0; }}
+input, button {{ font: inherit; padding: .4rem; width: 100%; box-sizing: border-box; }}</style>
+</head><body><main><h1>Coupled Arena</h1>{said}{way}</main></body></html>""")
+_FORM = Markup("""<form method="post" action="login">
+<label>{name} <input name="name" autocomplete="username" required autofocus></label>
+<label>{password} <input name="password" type="password" autocomplete="current-password" required>
+</label><button>{enter}</button></form>""")
+_SAID = Markup('<p role="alert">{}</p>')
+# Not in a frame: the hub's own page of signing in does not show itself in one.
+_LINK = Markup('<p><a href="login/huggingface" target="_blank" rel="opener">{}</a></p>')
+
+
+class SignIn:
+    """Middleware that knows who has signed in, and lets in nobody else where that is required.
+
+    Whoever has an annotator's link needs no password.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    members : Members
+    limits : Limits
+        How many wrong passwords are read.
+    annotators : Annotators
+    """
+
+    def __init__(
+        self, app: ASGIApp, members: Members, limits: Limits, annotators: Annotators
+    ) -> None:
+        self._app = app
+        self._members = members
+        self._limits = limits
+        self._annotators = annotators
+        self._checking = asyncio.Semaphore(_AT_ONCE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        member = self._member(request)
+        scope.setdefault("state", {})["member"] = member
+        answer = await self._answer(request, member)
+        await (answer or self._app)(scope, receive, send)
+
+    def _member(self, request: Request) -> Member | None:
+        if self._members.by_hub:
+            return self._members.of_hub(request.scope.get("session", {}))
+        return self._members.of_token(request.cookies.get(MEMBER, ""))
+
+    async def _answer(self, request: Request, member: Member | None) -> Response | None:
+        """Return what is answered in place of the page; None where that is open."""
+        path = request.scope["path"]
+        if path == "/login":
+            return await self._login(request)
+        if path == "/logout" and self._members.by_password:
+            return _entering(request, "", 0)
+        if member or not self._members.required or path in _OPEN or self._has_link(request):
+            return None
+        if self._members.by_hub and path in _HUB:
+            return None
+        if path == "/" and request.method == "GET":
+            return RedirectResponse("login", 303, {"Cache-Control": "no-store"})
+        return JSONResponse({"detail": "Not signed in"}, 401)
+
+    async def _login(self, request: Request) -> Response:
+        if request.method != "POST" or self._members.by_hub:
+            return self._page()
+        try:
+            name, password = await _form(request)
+            with self._limits.sign_in(address_of(request)):
+                async with self._checking:
+                    known = await asyncio.to_thread(self._members.knows, name, password)
+                if not known:
+                    raise SettingsError(_(_WRONG))
+        except LimitError as error:
+            return self._page(str(error), 429)
+        except SettingsError as error:
+            return self._page(str(error), 401)
+        return _entering(request, self._members.token(name), SIGNED_IN)
+
+    def _page(self, said: str = "", status: int = 200) -> Response:
+        if self._members.by_hub:
+            way = _LINK.format(_("Sign in with Hugging Face"))
+        else:
+            way = _FORM.format(name=_("Name"), password=_("Password"), enter=_("Sign in"))
+        page = _PAGE.format(
+            language=language(),
+            title=_("Sign in to Coupled Arena"),
+            said=_SAID.format(said) if said else "",
+            way=way,
+        )
+        return HTMLResponse(page, status, {"Cache-Control": "no-store"})
+
+    def _has_link(self, request: Request) -> bool:
+        coming = request.scope["path"] == "/" and LINK in request.query_params
+        return coming or self._annotators.find(request.cookies.get(COOKIE, "")) is not None
+
+
+def _entering(request: Request, token: str, seconds: int) -> Response:
+    """Return the way to the page, with a cookie that says who somebody is, or is no more."""
+    headers = {"Set-Cookie": cookie_of(MEMBER, token, request.scope, seconds)}
+    return RedirectResponse("./", 303, {**headers, "Cache-Control": "no-store"})
+
+
+async def _form(request: Request) -> tuple[str, str]:
+    """Return name and password of a form; of what is none the empty ones, which nobody has."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST:
+            return "", ""
+    sent = parse_qs(body.decode("latin-1"), errors="replace")
+    return sent.get("name", [""])[0], sent.get("password", [""])[0]

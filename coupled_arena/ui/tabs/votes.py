@@ -1,0 +1,118 @@
+"""The votes tab, for admins alone: who votes how, and which votes are not to count."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import gradio as gr
+
+from coupled_arena.analysis.voters import read_voters
+from coupled_arena.battles.members import Member
+from coupled_arena.core.language import N_, _
+from coupled_arena.core.records import new_id
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables.exclusions import (
+    Decision,
+    Exclusion,
+    exclude,
+    excluded,
+    exclusions,
+    include,
+    moment_of,
+)
+from coupled_arena.ui.parts.events import FREE, user_errors
+from coupled_arena.ui.parts.opening import said
+from coupled_arena.ui.parts.visitor import member_of
+from coupled_arena.views.markup import joined, paragraph
+from coupled_arena.views.tables.exclusions import exclusions_table
+from coupled_arena.views.tables.voters import voters_table
+from coupled_arena.views.words.voters import excluded_words, voters_words
+
+_TITLE = N_("Votes")
+_NOT_YOURS = N_("Only those who keep this arena may do this.")
+_MOST = 50  # rows
+_INTRO = N_(
+    "Nothing is deleted: an exclusion is a rule, with your name and your reason, and can be taken "
+    "back. It holds for votes to come, too. The boards follow at once and say what share is left "
+    "out."
+)
+
+
+class VotesTab:
+    """Components and handlers of the tab. Each handler asks first whether an admin is there."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def build(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
+        """Lay out the tab inside the current tabs of a page."""
+        with gr.Tab(_(_TITLE), id="votes", visible=False) as tab:
+            found = gr.HTML(elem_id="votes-said", apply_default_css=False)
+            gr.Markdown(_(_INTRO))
+            with gr.Row(equal_height=True):
+                voter = gr.Textbox(label=_("Voter"), info=_("Nobody: all of the time below"))
+                since = gr.Textbox(label=_("Since"), placeholder="2026-11-23T14:00")
+                until = gr.Textbox(label=_("Until"), placeholder="2026-11-23T15:00")
+                why = gr.Textbox(label=_("Reason"), elem_id="exclude-reason")
+                leave_out = gr.Button(_("Exclude"), variant="primary", elem_id="exclude")
+            with gr.Row(equal_height=True):
+                rule = gr.Textbox(label=_("Exclusion"))
+                because = gr.Textbox(label=_("Reason"), elem_id="include-reason")
+                take_back = gr.Button(_("Take back"), elem_id="include")
+            rules = gr.HTML(elem_id="votes-rules", apply_default_css=False)
+            voters = gr.HTML(elem_id="votes-voters", apply_default_css=False)
+        shown = [found, rules, voters]
+        page.load(_appear, None, tab, **FREE)
+        tabs.select(self._look, None, shown, **FREE)
+        leave_out.click(self._exclude, [voter, since, until, why], shown, **FREE)
+        take_back.click(self._include, [rule, because], shown, **FREE)
+
+    def _look(self, request: gr.Request, event: gr.SelectData) -> tuple[Any, ...]:
+        return self._shown(request) if event.value == _(_TITLE) else (gr.skip(),) * 3
+
+    def _exclude(
+        self, voter: str, since: str, until: str, why: str, request: gr.Request
+    ) -> tuple[Any, ...]:
+        made = _decision(request, why)
+        with user_errors():
+            whose = (voter or "").strip() or None
+            rule = Exclusion(new_id(), whose, moment_of(since), moment_of(until), made)
+            self._store.write(partial(exclude, rule=rule))
+        return self._shown(request)
+
+    def _include(self, rule: str, because: str, request: gr.Request) -> tuple[Any, ...]:
+        made = _decision(request, because)
+        with user_errors():
+            named = (rule or "").strip()
+            self._store.write(partial(include, exclusion=named, decision=made))
+        return self._shown(request)
+
+    def _shown(self, request: gr.Request) -> tuple[Any, ...]:
+        _admin(request)
+        with self._store.cursor() as cursor:
+            rules, left_out = exclusions(cursor), excluded(cursor)
+        whole = read_voters(self._store.with_excluded())
+        words = [said(voters_words(whole))]
+        if left_out.votes:
+            words.append(paragraph(excluded_words(left_out), "hint"))
+        voters = voters_table(whole, _MOST).html()
+        return joined(words), exclusions_table(rules).html(), voters
+
+
+def _appear(request: gr.Request) -> Any:
+    member = member_of(request)
+    return gr.Tab(visible=True) if member and member.admin else gr.skip()
+
+
+def _admin(request: gr.Request) -> Member:
+    """Return who asks; whoever is no admin is refused."""
+    member = member_of(request)
+    if member is None or not member.admin:
+        raise gr.Error(_(_NOT_YOURS), print_exception=False)
+    return member
+
+
+def _decision(request: gr.Request, why: str) -> Decision:
+    return Decision((why or "").strip(), _admin(request).name, datetime.now(UTC))

@@ -20,6 +20,7 @@ from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.battles.judge_runs.request import JudgeOnRequest
 from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.members import Members
+from coupled_arena.battles.origins import Origins
 from coupled_arena.core.errors import JudgeError, SettingsError
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
@@ -27,6 +28,7 @@ from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.annotators import Annotators, annotators_path
 from coupled_arena.store.database import Store
 from coupled_arena.store.keys import key_path, secret_key
+from coupled_arena.store.tables.probation import set_probation
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import place_of
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
@@ -65,6 +67,7 @@ class Services:
     annotators: Annotators
     limits: Limits
     members: Members
+    origins: Origins
     judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
 
 
@@ -96,6 +99,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         _backup(settings.backup, store) as backup,
         _annotation(settings, store) if annotate else _arena(settings, store) as arena,
     ):
+        store.write(partial(set_probation, votes=settings.votes.probation))
         boards = LiveEstimates(store), LiveAudits(store), LiveStyle(store)
         with (
             _live_judge(judge, settings.judge, store) as live,
@@ -104,7 +108,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             judged = live and _judged(live, asked, settings.judge, store, arena)
             clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judged
-            guards = annotators, Limits(settings.limits), members
+            guards = annotators, Limits(settings.limits), members, Origins(store)
             parts = store, snapshots, backup, arena, *boards, *judges, *guards, clients
             yield Services(settings, *parts)
 

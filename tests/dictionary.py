@@ -53,6 +53,8 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "exclusions": exclusions.EXCLUSIONS,
     "doctor": findings.FINDINGS,
     "voters": voters.VOTERS,
+    "places of votes": voters.ORIGINS,
+    "bursts": voters.BURSTS,
     "battles behind a number": battles.FOUND_BATTLES,
     "coupling: pairs": coupling.PAIRS,
     "coupling: prompts of a pair": coupling.PROMPTS,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.stats.bursts import bursts
 from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, capitals
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.vote_stream import VoteStream, vote_stream
+from coupled_arena.store.tables.origins import OriginShare, origin_shares
 
 _BURST = 60.0  # seconds
+_MOST_ORIGINS = 10
+_WINDOWS = ((60, 60), (3600, 24))  # seconds, and how many before a window are its past
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,31 @@ class VoterRow:
 
 
 @dataclass(frozen=True)
+class BurstRow:
+    """A minute or an hour with more voters than those before it let expect.
+
+    Attributes
+    ----------
+    since : datetime
+        When it began, UTC.
+    seconds : int
+        How long it is.
+    voters : int
+        How many voted in it.
+    usual : float
+        The mean of the hour before a minute, of the day before an hour.
+    p_value : float
+        For all minutes or hours there are, and both kinds, together.
+    """
+
+    since: datetime
+    seconds: int
+    voters: int
+    usual: float
+    p_value: float
+
+
+@dataclass(frozen=True)
 class VoterReport:
     """All voters, the most evidence first.
 
@@ -53,12 +83,18 @@ class VoterReport:
         With at most this probability any honest voter is a suspect.
     tolerance : float
         How much more often than others an honest voter may say the same.
+    origins : tuple of OriginShare
+        The places that most votes came from, as far as the store knows.
+    bursts : tuple of BurstRow
+        Those whose p-value is at most alpha, the least one first.
     """
 
     rows: tuple[VoterRow, ...]
     votes: int
     alpha: float
     tolerance: float
+    origins: tuple[OriginShare, ...] = ()
+    bursts: tuple[BurstRow, ...] = ()
 
 
 def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE) -> VoterReport:
@@ -72,9 +108,9 @@ def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE)
         0: an honest voter says everything as often as the others.
     """
     with store.cursor() as cursor:
-        stream = vote_stream(cursor)
+        stream, origins = vote_stream(cursor), origin_shares(cursor, _MOST_ORIGINS)
     if not len(stream.voter):
-        return VoterReport((), 0, alpha, tolerance)
+        return VoterReport((), 0, alpha, tolerance, origins)
     names, voter = np.unique(stream.voter.astype(str), return_inverse=True)
     models, at = np.unique(
         np.concatenate([stream.first, stream.second]).astype(str), return_inverse=True
@@ -83,7 +119,30 @@ def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE)
     found = capitals(Votes(voter, first, second, stream.outcome), len(models), tolerance)
     rows = _rows(stream, voter, found, names.tolist(), models.tolist(), alpha)
     order = sorted(rows, key=lambda row: (-row.peak_log_e_value, -row.votes, row.voter))
-    return VoterReport(tuple(order), len(voter), alpha, tolerance)
+    return VoterReport(
+        tuple(order), len(voter), alpha, tolerance, origins, _bursts(stream, voter, alpha)
+    )
+
+
+def _bursts(stream: VoteStream, voter: NDArray[np.int64], alpha: float) -> tuple[BurstRow, ...]:
+    """Return windows with too many voters: each counts once, for people vote in a row."""
+    rows: list[BurstRow] = []
+    for seconds, past in _WINDOWS:
+        window = np.floor(stream.moment / seconds).astype(np.int64)
+        came = np.unique(np.stack([window, voter], axis=1), axis=0)[:, 0]
+        found = bursts(came, past)
+        p_values = np.minimum(1.0, len(_WINDOWS) * found.p_value)
+        rows += [
+            BurstRow(
+                since=datetime.fromtimestamp(int(found.window[n]) * seconds, UTC),
+                seconds=seconds,
+                voters=int(found.count[n]),
+                usual=float(found.usual[n]),
+                p_value=float(p_values[n]),
+            )
+            for n in np.flatnonzero(p_values <= alpha)
+        ]
+    return tuple(sorted(rows, key=lambda row: (row.p_value, row.since)))
 
 
 def _rows(

@@ -21,6 +21,9 @@ def exclude(
         list[str] | None,
         typer.Option(help="Whose votes: an annotator's name, or a voter; several: again."),
     ] = None,
+    origin: Annotated[
+        str | None, typer.Option(help="Voters whose votes came from one place: see `voters`.")
+    ] = None,
     since: Annotated[
         str | None, typer.Option(help="Votes from this time on, such as 2026-11-23T14:00 (UTC).")
     ] = None,
@@ -37,11 +40,15 @@ def exclude(
     from coupled_arena.core.records import new_id
     from coupled_arena.store.tables.exclusions import Decision, Exclusion, moment_of
     from coupled_arena.store.tables.exclusions import exclude as write
+    from coupled_arena.store.tables.origins import voters_from
     from coupled_arena.store.transfer.snapshots import open_for_writing
 
     begin, end, made = moment_of(since), moment_of(until), Decision(reason, by, datetime.now(UTC))
     with open_for_writing(settings.db, create=False) as store:
         voters = [voter_of(settings, store, name) for name in voter or [None]]
+        if origin:
+            with store.cursor() as cursor:
+                voters = [*(voters if voter else []), *voters_from(cursor, origin)]
         rules = [Exclusion(new_id(), who, begin, end, made) for who in dict.fromkeys(voters)]
         votes = store.write(lambda cursor: [write(cursor, rule) for rule in rules])
     rows = [

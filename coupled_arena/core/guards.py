@@ -63,6 +63,12 @@ class LimitSettings(Checked):
         return proxies
 
 
+class VoteSettings(Checked):
+    """The ``[votes]`` table: votes of who has cast fewer than ``probation`` are kept, and wait."""
+
+    probation: int = Field(default=0, ge=0)
+
+
 class AccessSettings(Checked):
     """The ``[access]`` table: who signs in, and who may decide which votes count.
 

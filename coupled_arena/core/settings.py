@@ -22,7 +22,7 @@ from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import ending, reason
-from coupled_arena.core.guards import AccessSettings, Checked, LimitSettings
+from coupled_arena.core.guards import AccessSettings, Checked, LimitSettings, VoteSettings
 from coupled_arena.core.logs import LogForm
 from coupled_arena.core.records import Sampling, Swap
 
@@ -171,6 +171,7 @@ class Settings(Checked):
     backup: BackupSettings = BackupSettings()
     limits: LimitSettings = LimitSettings()
     access: AccessSettings = AccessSettings()
+    votes: VoteSettings = VoteSettings()
     models: list[dict[str, Any]] = Field(default=[])
     base: Path = Path()
 

@@ -107,14 +107,15 @@ def _again(services: Services) -> Again | None:
 
 def _build_battle_tab(services: Services, page: gr.Blocks, again: Again | None) -> None:
     if isinstance(services.arena, Annotation):
-        AnnotationTab(services.arena, services.judged, services.limits).build(page)
+        kept = services.limits, services.origins
+        AnnotationTab(services.arena, services.judged, *kept).build(page)
         return
     from coupled_arena.ui.tabs.battle import BattleTab
 
     library = read_library(resource("data/prompts.jsonl"))
     size = services.settings.battle.models_at_once
-    judged, limits = services.judged, services.limits
-    BattleTab(services.arena, library, size, again, judged, limits).build(page)
+    kept = services.judged, services.limits, services.origins
+    BattleTab(services.arena, library, size, again, *kept).build(page)
 
 
 def _build_compare_tab(services: Services, again: Again | None) -> None:

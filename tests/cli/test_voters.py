@@ -10,6 +10,7 @@ import pytest
 
 from coupled_arena.core.records import Source
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables.origins import note
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
@@ -68,3 +69,36 @@ def test_without_votes(call, tmp_path):
     assert call("voters", "--db", db)[1] == "No votes yet.\n"
     code, _, err = call("voters", "--db", db, "--alpha", "2")
     assert (code, err.count("\n")) == (1, 1)
+
+
+def test_a_script_with_new_cookies_is_a_burst_from_one_place_and_can_be_left_out(call, tmp_path):
+    db, rng = tmp_path / "arena.duckdb", np.random.default_rng(3)
+    moments = [*sorted(rng.uniform(0, 48 * 3600, 48)), *np.linspace(40 * 3600, 40.1 * 3600, 40)]
+    places = {}
+    with Store.open(db) as store:
+        with at_once(store) as batch:
+            for n, seconds in enumerate(moments):
+                battle = make_battle("alpha", "beta", replies=(), prompts=())
+                batch.add_battle(battle)
+                moment = NOON + timedelta(seconds=float(seconds))
+                vote = make_vote(battle, 1, 2, voter=f"cookie {n}", cast_at=moment)
+                batch.cast(vote)
+                places[vote.id] = "script" if n >= 48 else f"home {n % 9}"
+        store.write(lambda cursor: [note(cursor, *each) for each in places.items()])
+    answer = json.loads(call("voters", "--db", db, "--json")[1])
+    burst = next(row for row in answer["bursts"] if row["seconds"] == 3600)
+    assert burst["since"] == "2026-03-03T04:00:00+00:00"
+    assert burst["voters"] >= 40
+    assert burst["p_value"] < 1e-6
+    first = answer["origins"][0]
+    assert first == {"origin": "script", "votes": 40, "voters": 40, "share": 40 / 88}
+    text = call("voters", "--db", db)[1]
+    assert "When more voted than usual:" in text
+    assert "Where most votes came from:" in text
+    why = ("--reason", "a script", "--by", "keeper")
+    code, out, err = call("exclude", "--origin", "script", *why, "--db", db, "--json")
+    assert code == 0, err
+    assert sum(row["votes"] for row in json.loads(out)["exclusions"]) == 40
+    assert json.loads(call("voters", "--db", db, "--json")[1])["bursts"] == []
+    code, _, err = call("exclude", "--origin", "nowhere", *why, "--db", db)
+    assert (code, err) == (1, "Error: No vote came from 'nowhere'.\n")

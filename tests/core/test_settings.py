@@ -91,6 +91,7 @@ def test_every_setting_has_a_variable(monkeypatch):
         "JUDGE": {"NAME": "7", "PRICE_IN": "0.5", "LIVE": "False", "TEMPERATURE": "server"},
         "BACKUP": {"DATASET": "lab/votes", "MINUTES": "2.5"},
         "LIMITS": {"VOTES_BY_VOTER": "7"},
+        "VOTES": {"PROBATION": "3"},
         "ACCESS": {"SIGN_IN": "hub", "REQUIRED": "False"},
     }
     for name, value in changed.items():

@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from coupled_arena.battles.members import SIGNED_IN, Members
+from coupled_arena.core import passwords
 from coupled_arena.core.errors import SettingsError, StoreError
 from coupled_arena.core.guards import AccessSettings
 from coupled_arena.core.passwords import hash_password, matches
@@ -28,9 +29,18 @@ from tests.ui.raw_client import COOKIE, Visitor
 from tests.ui.test_limits import From
 
 PASSWORDS = {"ann": "correct horse", "eve": "battery staple", "zoë ü": "nineteen letters"}
-HASHES = {name: hash_password(password) for name, password in PASSWORDS.items()}
+HASHES = {}  # by name
 TOKENS = {}  # by name
 WRONG = "This name and this password do not belong together."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_passwords():
+    """Passwords that take a thousandth of the time to try."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_COST", 4)
+        HASHES.update({name: hash_password(given) for name, given in PASSWORDS.items()})
+        yield
 
 
 def settings_of(folder, access):
@@ -191,6 +201,20 @@ def test_admins_exclude_and_take_back_and_the_board_follows(app):
     ((rule, *rest),) = rows
     assert rest == [voter, "a script", "ann"]
     output = ann.call(ann.dependency("click", "include"), [rule, "it was a class"])
+    with store.cursor() as cursor:
+        ((origin, kept),) = cursor.execute(
+            "select origin, count(*) from origins group by all"
+        ).fetchall()
+        assert kept == cursor.execute("select count(*) from votes").fetchone()[0]
+        voters = cursor.execute("select distinct voter from votes").fetchall()
+    assert origin in output["data"][2]
+    every = ann.call(ann.dependency("click", "exclude"), [origin, "", "", "one place"])
+    with store.cursor() as cursor:
+        rows = cursor.execute("select exclusion, voter from standing_exclusions").fetchall()
+    assert {(name,) for _, name in rows} == {*voters}
+    assert "100.0%" in every["data"][0]
+    for rule, _ in rows:
+        output = ann.call(ann.dependency("click", "include"), [rule, "it was a class"])
     assert "excluded" not in output["data"][0]
     with store.cursor() as cursor:
         assert cursor.execute(counted, [voter]).fetchone()[0] > 0
@@ -318,12 +342,15 @@ def test_who_comes_by_the_hub(tmp_path, monkeypatch, required):
             assert "Only those who keep this arena" in output["error"]
 
 
-def test_passwords():
+def test_passwords(monkeypatch):
+    monkeypatch.setattr(passwords, "_COST", 14)
     hashed = hash_password("correct horse")
     assert matches("correct horse", hashed)
     assert not matches("correct horsf", hashed)
     assert not matches("correct horse", None)
-    assert hash_password("correct horse") != hashed  # salted
+    monkeypatch.setattr(passwords, "_COST", 4)
+    assert not matches("correct horse", hashed)
+    assert hash_password("correct horse") != hash_password("correct horse")  # salted
     with pytest.raises(SettingsError, match="8 to 1000 characters"):
         hash_password("short")
 

@@ -138,7 +138,7 @@ def _boards():
         estimates = replace(clear.estimates, method=method, **changes)
         yield from _said(replace(clear, missing=missing, estimates=estimates))
     for votes, counted in product((1, 2), (False, True)):
-        left = replace(clear.estimates, excluded=Excluded(votes, 9), all_votes=counted)
+        left = replace(clear.estimates, excluded=Excluded(votes, 9, votes), all_votes=counted)
         yield from _said(replace(clear, estimates=left))
     yield from _empty_boards()
     yield from _uses()

@@ -108,7 +108,11 @@ def clusters_overlap(cursor: Cursor) -> bool:
     """Return whether any two comparisons share a prompt, so that they may depend on each other."""
     # What is excluded is not counted with its prompt, and may be read all the same.
     ((most, excluded),) = cursor.execute(
-        "select max(comparisons), exists (from standing_exclusions) from prompts"
+        """
+        select
+            max(comparisons), exists (from standing_exclusions) or exists (from waiting_voters)
+        from prompts
+        """
     ).fetchall()
     return (most or 0) > 1 or excluded
 

@@ -54,10 +54,11 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class Excluded:
-    """How many of the votes that stand are left out."""
+    """How many of the votes that stand are left out: by a rule, or as those of new voters."""
 
     votes: int
     of: int
+    waiting: int = 0
 
     @property
     def share(self) -> float:
@@ -145,10 +146,20 @@ def exclusions(cursor: Cursor) -> list[Exclusion]:
 
 def excluded(cursor: Cursor) -> Excluded:
     """Count the votes of people that stand and are left out; takes no time where nothing is."""
-    if not cursor.execute("select 1 from standing_exclusions limit 1").fetchall():
+    rules = "select 1 from standing_exclusions union all select 1 from waiting_voters limit 1"
+    if not cursor.execute(rules).fetchall():
         return Excluded(0, 0)
-    query = "select count(*) filter (excluded), count(*) from ruled_votes where source = 'human'"
-    return Excluded(*cursor.execute(query).fetchall()[0])
+    return Excluded(
+        *cursor.execute(
+            """
+            select
+                count(*) filter (excluded), count(*),
+                count(*) filter (waiting and not excluded)
+            from ruled_votes
+            where source = 'human'
+            """
+        ).fetchall()[0]
+    )
 
 
 def count_all(cursor: Cursor) -> None:
@@ -156,7 +167,7 @@ def count_all(cursor: Cursor) -> None:
     # In full, for the view has this name, too.
     database = cursor.execute("select current_database()").fetchall()[0][0]
     stored = '"' + database.replace('"', '""') + '".main.comparisons'
-    touched = "battle in (select battle from ruled_votes where excluded)"
+    touched = "battle in (select battle from ruled_votes where excluded or waiting)"
     cursor.execute(
         f"""
         create temp view comparisons as

@@ -7,6 +7,7 @@ import duckdb
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Vote
+from coupled_arena.store.tables import probation
 
 
 def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None:
@@ -20,6 +21,7 @@ def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None
     if not is_stored(cursor, vote):
         check(cursor, vote)
         _insert(cursor, vote)
+        probation.look(cursor, vote.voter)
     if reveal:
         tell(cursor, vote.battle, vote.voter)
 

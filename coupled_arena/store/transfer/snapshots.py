@@ -233,6 +233,7 @@ def _copy_database(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
         # By the time that somebody restores it these have been counted or undone: nobody knows.
         cursor.execute("delete from snapshot_copy.pending_votes")
         cursor.execute("delete from snapshot_copy.pending_rationales")
+        cursor.execute("delete from snapshot_copy.origins")  # nobody else is to have them
     finally:
         # Detaching also folds the write-ahead log into the file.
         cursor.execute("detach snapshot_copy")

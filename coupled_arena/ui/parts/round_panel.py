@@ -10,6 +10,7 @@ import gradio as gr
 
 from coupled_arena.analysis.pairs import pair_standings
 from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.origins import Origins
 from coupled_arena.battles.visible import Reveal, RoundView
 from coupled_arena.core.rationales import LONGEST_COMMENT
 from coupled_arena.store.database import Store
@@ -94,15 +95,21 @@ def cast(
     request: gr.Request,
     event: gr.EventData,
     limits: Limits,
+    origins: Origins | None = None,
 ) -> RoundView:
     """Cast the vote that came from the panel; return the round as it is then."""
     ballot: dict[str, Any] = event._data or {}
     owner = visitor(request)
     ranks, both_bad = ballot.get("ranks") or [], ballot.get("both_bad") is True
     with user_errors():
-        with limits.vote(owner, address_of(request)):
+        address = address_of(request)
+        with limits.vote(owner, address):
             rounds.vote(owner, round_id or "", ranks, both_bad=both_bad)
-        return rounds.view(owner, round_id or "")
+        view = rounds.view(owner, round_id or "")
+        cast = view.recorded or view.reveal
+        if origins and cast and cast.vote:
+            origins.keep(cast.vote, address)
+        return view
 
 
 def undo(rounds: Rounds, round_id: str | None, request: gr.Request) -> RoundView:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.battles.judged import JudgedRounds
 from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.origins import Origins
 from coupled_arena.battles.visible import RoundView
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.pending.battles import Progress
@@ -34,9 +35,11 @@ class AnnotationTab:
         annotation: Annotation,
         judged: JudgedRounds | None = None,
         limits: Limits | None = None,
+        origins: Origins | None = None,
     ) -> None:
         self._annotation = annotation
         self._limits = limits or Limits()
+        self._counted = self._limits, origins
         self._judged = judged
 
     def build(self, page: gr.Blocks) -> None:
@@ -99,7 +102,7 @@ class AnnotationTab:
         return self._next(request)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        view = cast(self._annotation, round_id, request, event, self._limits)
+        view = cast(self._annotation, round_id, request, event, *self._counted)
         return self._changed(view, round_id, request)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:

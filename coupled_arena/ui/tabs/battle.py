@@ -13,12 +13,14 @@ from coupled_arena.battles.again import Again
 from coupled_arena.battles.arena import Arena
 from coupled_arena.battles.judged import JudgedRounds
 from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.origins import Origins
 from coupled_arena.battles.visible import RoundView
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.store.queries.own_rounds import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
+from coupled_arena.ui.parts.asking import follow_up_row, question_row
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.judged import beside, decide
 from coupled_arena.ui.parts.long_questions import Reader
@@ -52,6 +54,8 @@ class BattleTab:
         The judge, where there is one.
     limits : Limits, optional
         How much one may ask and vote; as much as one likes without them.
+    origins : Origins, optional
+        Keeps where votes come from.
     """
 
     def __init__(
@@ -62,9 +66,11 @@ class BattleTab:
         again: Again | None,
         judged: JudgedRounds | None = None,
         limits: Limits | None = None,
+        origins: Origins | None = None,
     ) -> None:
         self._arena = arena
         self._limits = limits or Limits()
+        self._counted = self._limits, origins
         self._explaining = again
         self._judged = judged
         self._library = library
@@ -76,11 +82,11 @@ class BattleTab:
         """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
         gr.Markdown(_(_INTRO))
-        question, ask = _question_row()
+        question, ask = question_row()
         category = gr.State("")
         starters, chosen, size = self._starting_parts()
         panel = round_panel()
-        continuing, more, send = _follow_up_row()
+        continuing, more, send = follow_up_row()
         self._build_history()
 
         chosen.input(lambda text: text, chosen, question, **QUIET)
@@ -246,7 +252,7 @@ class BattleTab:
         return await parted(self._explaining, owner, told, event)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        view = cast(self._arena, round_id, request, event, self._limits)
+        view = cast(self._arena, round_id, request, event, *self._counted)
         return self._changed(view, round_id, request)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
@@ -280,30 +286,3 @@ class BattleTab:
 def _may_continue(view: RoundView) -> bool:
     """While answers are written the row stays, so that nobody loses the box they write in."""
     return not (view.recorded or view.judging or view.reveal or view.error)
-
-
-def _question_row() -> tuple[gr.Textbox, gr.Button]:
-    with gr.Row(equal_height=True):
-        question = gr.Textbox(
-            label=_("Your question"),
-            placeholder=_("Ask anything. Enter sends, Shift+Enter breaks the line."),
-            lines=1,  # with more, Gradio sends on Shift+Enter; it grows by itself
-            max_lines=8,
-            scale=6,
-            elem_id="question",
-        )
-        ask = gr.Button(_("Ask"), variant="primary", scale=1, min_width=110, elem_id="ask")
-    return question, ask
-
-
-def _follow_up_row() -> tuple[gr.Row, gr.Textbox, gr.Button]:
-    with gr.Row(visible=False, equal_height=True) as continuing:
-        more = gr.Textbox(
-            label=_("Follow-up question"),
-            lines=1,
-            max_lines=6,
-            scale=6,
-            elem_id="follow-up",
-        )
-        send = gr.Button(_("Continue"), scale=1, min_width=110, elem_id="continue")
-    return continuing, more, send

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import duckdb
 import gradio as gr
 
 from coupled_arena.analysis.voters import read_voters
@@ -22,12 +23,13 @@ from coupled_arena.store.tables.exclusions import (
     include,
     moment_of,
 )
+from coupled_arena.store.tables.origins import origin_shares, voters_from
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.opening import said
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.tables.exclusions import exclusions_table
-from coupled_arena.views.tables.voters import voters_table
+from coupled_arena.views.tables.voters import bursts_table, origins_table, voters_table
 from coupled_arena.views.words.voters import excluded_words, voters_words
 
 _TITLE = N_("Votes")
@@ -52,7 +54,9 @@ class VotesTab:
             found = gr.HTML(elem_id="votes-said", apply_default_css=False)
             gr.Markdown(_(_INTRO))
             with gr.Row(equal_height=True):
-                voter = gr.Textbox(label=_("Voter"), info=_("Nobody: all of the time below"))
+                voter = gr.Textbox(
+                    label=_("Voter, or origin"), info=_("None: all of the time beside")
+                )
                 since = gr.Textbox(label=_("Since"), placeholder="2026-11-23T14:00")
                 until = gr.Textbox(label=_("Until"), placeholder="2026-11-23T15:00")
                 why = gr.Textbox(label=_("Reason"), elem_id="exclude-reason")
@@ -77,9 +81,8 @@ class VotesTab:
     ) -> tuple[Any, ...]:
         made = _decision(request, why)
         with user_errors():
-            whose = (voter or "").strip() or None
-            rule = Exclusion(new_id(), whose, moment_of(since), moment_of(until), made)
-            self._store.write(partial(exclude, rule=rule))
+            named, bounds = (voter or "").strip(), (moment_of(since), moment_of(until))
+            self._store.write(partial(_leave_out, named=named, bounds=bounds, made=made))
         return self._shown(request)
 
     def _include(self, rule: str, because: str, request: gr.Request) -> tuple[Any, ...]:
@@ -98,7 +101,21 @@ class VotesTab:
         if left_out.votes:
             words.append(paragraph(excluded_words(left_out), "hint"))
         voters = voters_table(whole, _MOST).html()
-        return joined(words), exclusions_table(rules).html(), voters
+        tables = [bursts_table(whole, _MOST).html(), origins_table(whole).html(), voters]
+        return joined(words), exclusions_table(rules).html(), joined(tables)
+
+
+def _leave_out(
+    cursor: duckdb.DuckDBPyConnection,
+    named: str,
+    bounds: tuple[datetime | None, datetime | None],
+    made: Decision,
+) -> None:
+    """Exclude a voter, or all who came from a place of that name, or anybody."""
+    shares = origin_shares(cursor, _MOST)
+    there = any(row.origin == named for row in shares)
+    for voter in voters_from(cursor, named) if there else [named or None]:
+        exclude(cursor, Exclusion(new_id(), voter, *bounds, made))
 
 
 def _appear(request: gr.Request) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.pairs import HeadToHead
-from coupled_arena.analysis.leaderboard.read import BoardSource
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry
@@ -200,6 +200,16 @@ def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) ->
     return Markup('<details class="pair-table">{}{}</details>').format(summary, inside)
 
 
+def _left_out(estimates: BoardEstimates) -> dict[str, Any]:
+    found = estimates.excluded
+    return {
+        "excluded": "include" if estimates.all_votes else "leave-out",
+        "excluded_votes": found.votes,
+        "excluded_share": found.share,
+        "waiting_votes": found.waiting,
+    }
+
+
 def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[str, Any]:
     """Return a leaderboard as JSON values, with Bradley-Terry scores where they are asked for."""
     estimates, estimate = board.estimates, board.estimate
@@ -222,9 +232,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
         "left_out": estimates.left_out,
-        "excluded": "include" if estimates.all_votes else "leave-out",
-        "excluded_votes": estimates.excluded.votes,
-        "excluded_share": estimates.excluded.share,
+        **_left_out(estimates),
         "fragility": _fragility(board.fragility),
         "human_votes_saved": estimates.votes_saved,
         "alpha": board.alpha,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coupled_arena.analysis.voters import VoterReport, VoterRow
+from coupled_arena.analysis.voters import BurstRow, VoterReport, VoterRow
 from coupled_arena.core.language import N_
+from coupled_arena.store.tables.origins import OriginShare
 from coupled_arena.views.tables.table import Column, Table, table_of
 
 _MOST = 20  # rows in a terminal
@@ -38,6 +39,40 @@ VOTERS: tuple[Column[VoterRow], ...] = (
 )
 
 
+ORIGINS: tuple[Column[OriginShare], ...] = (
+    Column("origin", str, "What tells a place from others; no address", heading=N_("Origin")),
+    Column("votes", int, "Votes that came from there", heading=N_("Votes")),
+    Column("voters", int, "Different voters", heading=N_("Voters")),
+    Column("share", float, "Of all with an origin", heading=N_("Share"), text=".1%"),
+)
+
+
+BURSTS: tuple[Column[BurstRow], ...] = (
+    Column(
+        "since",
+        str,
+        "When it began (UTC)",
+        lambda row: row.since.isoformat(),
+        N_("Since"),
+        lambda row: f"{row.since:%Y-%m-%d %H:%M}",
+    ),
+    Column("seconds", int, "How long it is", heading=N_("Seconds")),
+    Column("voters", int, "Different voters in it", heading=N_("Voters")),
+    Column("usual", float, "Mean of the past: an hour, or a day", heading=N_("Usual"), text=".2f"),
+    Column("p_value", float, "Of the test, for all windows together", heading="p", text=".2g"),
+)
+
+
+def bursts_table(found: VoterReport, most: int | None = None) -> Table[BurstRow]:
+    """Return a row for each time with more voters than usual, or for so many."""
+    return table_of(BURSTS, found.bursts[:most])
+
+
+def origins_table(found: VoterReport) -> Table[OriginShare]:
+    """Return a row for each of the places that most votes came from."""
+    return table_of(ORIGINS, found.origins)
+
+
 def voters_table(found: VoterReport, most: int | None = None) -> Table[VoterRow]:
     """Return a row for each voter, or for so many, the most evidence first."""
     return table_of(VOTERS, found.rows[:most])
@@ -51,6 +86,8 @@ def voters_answer(found: VoterReport) -> dict[str, Any]:
         "votes": found.votes,
         "alpha": found.alpha,
         "tolerance": found.tolerance,
+        "origins": origins_table(found).records(),
+        "bursts": bursts_table(found).records(),
     }
 
 
@@ -66,4 +103,8 @@ def voters_text(found: VoterReport) -> str:
     lines = [head, voters_table(found, _MOST).text()]
     if (more := len(found.rows) - _MOST) > 0:
         lines.append(f"and {more:,} more; --json lists them all.")
+    if found.bursts:
+        lines += ["", "When more voted than usual:", bursts_table(found, _MOST).text()]
+    if found.origins:
+        lines += ["", "Where most votes came from:", origins_table(found).text()]
     return "\n".join(lines)

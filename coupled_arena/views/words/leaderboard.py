@@ -236,6 +236,12 @@ def _left_out(comparisons: int) -> Iterator[str]:
 
 def _excluded(estimates: BoardEstimates) -> Iterator[str]:
     found = estimates.excluded
+    if found.waiting and not estimates.all_votes:
+        yield ngettext(
+            "{n:,} vote waits until its voter has cast more.",
+            "{n:,} votes wait until their voters have cast more.",
+            found.waiting,
+        ).format(n=found.waiting)
     if not found.votes:
         return
     if estimates.all_votes:

@@ -1,0 +1,70 @@
+"""Which votes came from one place, whatever it is; on a given cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class OriginShare:
+    """What came from one place.
+
+    Attributes
+    ----------
+    origin : str
+        What tells it from others until the server stops; no address can be found from it.
+    votes, voters : int
+    share : float
+        Of all votes whose origin was kept.
+    """
+
+    origin: str
+    votes: int
+    voters: int
+    share: float
+
+
+# Votes that were undone have left their origins.
+_KEPT = "from origins join current_votes on vote = vote_id where source = 'human'"
+
+
+def note(cursor: Cursor, vote: str, origin: str) -> None:
+    """Keep where a vote came from."""
+    cursor.execute("insert into origins values (?, ?) on conflict do nothing", [vote, origin])
+
+
+def origin_shares(cursor: Cursor, most: int) -> tuple[OriginShare, ...]:
+    """Return the places that most votes came from, the greatest share first."""
+    rows = cursor.execute(
+        f"""
+        select origin, count(*), count(distinct voter), count(*) / (select count(*) {_KEPT})
+        {_KEPT}
+        group by origin
+        order by 2 desc, origin
+        limit ?
+        """,
+        [most],
+    ).fetchall()
+    return tuple(OriginShare(*row) for row in rows)
+
+
+def voters_from(cursor: Cursor, origin: str) -> list[str]:
+    """Return who has voted from a place.
+
+    Raises
+    ------
+    StoreError
+        Nobody has.
+    """
+    query = f"select distinct voter {_KEPT} and origin = ? order by voter"
+    found = [voter for (voter,) in cursor.execute(query, [origin]).fetchall()]
+    if not found:
+        raise StoreError(_("No vote came from {origin}.").format(origin=repr(origin[:40])))
+    return found

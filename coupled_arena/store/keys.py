@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store.files import reason
+from coupled_arena.core.files import reason
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 

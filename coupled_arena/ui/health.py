@@ -14,8 +14,8 @@ from typing import Protocol
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
+from coupled_arena.core.files import reason
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import reason
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.snapshots import write_ahead_log
 

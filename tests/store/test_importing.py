@@ -561,7 +561,7 @@ def empty():
         (b"[]", "has no rows"),
         (b'{"a": 1}\n', "has none of the known formats. Expected columns: .*preference"),
         (b"a,b\n1,2\n", "has none of the known formats"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "has no"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "not valid UTF-8"),
         (b'[{"num": 1}, {]', "cannot be read: .*Malformed JSON"),
         (b"PAR1 not really", "cannot be read"),
         (None, "cannot be read: No such file"),

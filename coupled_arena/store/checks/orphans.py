@@ -19,6 +19,11 @@ _BELONGS = {
         "using (battle, turn, place)",
     ),
     "grades": ("grade", "benchmark_answers", "using (answer_key)"),
+    "origins": (
+        "vote_id",
+        "(select vote from votes union all select vote from pending_votes)",
+        "on vote = vote_id",
+    ),
     "inclusions": ("exclusion", "exclusions", "using (exclusion)"),
 }
 _FOLLOWS = {

@@ -21,7 +21,7 @@ from coupled_arena.ui.parts.visitor import COOKIE, LINK, cookie_of
 MEMBER = "coupled_arena_member"
 _AT_ONCE = 2  # passwords that are checked: each takes a moment and 16 MB
 _LARGEST = 1 << 12  # bytes of a form
-_OPEN = frozenset({"/healthz", "/metrics", "/favicon.ico"})
+_OPEN = frozenset({"/healthz", "/metrics", "/favicon.ico"})  # the second asks for a token itself
 _HUB = frozenset({"/login/huggingface", "/login/callback", "/logout"})
 _WRONG = N_("This name and this password do not belong together.")
 _PAGE = Markup("""<!doctype html>

@@ -176,8 +176,10 @@ class BattleTab:
             prompt, owner = self._library.identify(question or ""), visitor(request)
 
             def asked() -> str:
-                just = self._just_asked(prompt, size, owner)
-                return self._arena.ask(owner, prompt, size) if just is None else just
+                if (just := self._just_asked(prompt, size, owner)) is not None:
+                    return just
+                with self._limits.question(owner, address_of(request)):
+                    return self._arena.ask(owner, prompt, size)
 
             return self._begun(await self._reader.read(len(prompt.text), asked), request)
 

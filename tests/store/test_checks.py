@@ -27,6 +27,7 @@ FAULTS = {
     "verdicts": ["update verdicts set battle = 'gone' where verdict = 'j1'"],
     "scores": ["update scores set place = 7 where place = 1"],
     "grades": ["update grades set answer_key = 'gone'"],
+    "origins": ["insert into origins values ('gone', '0123456789abcdef')"],
     "inclusions": ["delete from exclusions where exclusion = 'x3'"],
     "comparisons": ["update comparisons set battle_no = 99 where model_a = 1"],
     "same_words": ["update same_words set battle = 'gone'"],

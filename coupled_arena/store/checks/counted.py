@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from coupled_arena.store.checks.check import AGAIN, Check
 
+_START = "Start the app, which looks again who waits."
 _ROWS = """
 with last_votes as (
     select
@@ -27,6 +28,8 @@ counted as (
         on hers.voter = last_votes.voter and v.moment >= hers.since and v.moment < hers.until
     anti join (from rules where voter is null) as anybodys
         on v.moment >= anybodys.since and v.moment < anybodys.until
+    anti join waiting_voters as newcomers
+        on newcomers.voter = last_votes.voter and v.source = 'human'
 ),
 seats as (
     select battle, unnest(models) as model, generate_subscripts(models, 1) as seat from battles
@@ -169,6 +172,20 @@ left join (
 ) using (prompt_no)
 where comparisons <> coalesce(n, 0)
 """
+_WAITING = """
+with cast_last as (
+    select voter, battle, arg_max(source, seq) as source from votes group by battle, voter
+),
+own as (
+    select voter, count(*) as n
+    from cast_last join battles using (battle)
+    where source = 'human' and mode <> 'unknown'
+    group by voter
+),
+meant as (select voter from own, probation where n < probation.votes)
+select voter
+from ((from meant except from waiting_voters) union (from waiting_voters except from meant))
+"""
 
 COMPARISONS = Check(
     "counts",
@@ -180,5 +197,6 @@ COUNTED: tuple[Check, ...] = (
     COMPARISONS,
     Check("equal replies", "replies that are equal are known to be", _SAME_WORDS, AGAIN),
     Check("lengths", "each model's length of reply is that of its texts", _STYLES, AGAIN),
+    Check("waiting voters", "those wait who have not cast enough votes", _WAITING, _START),
     Check("prompt counts", "each prompt has its number of comparisons", _PROMPTS, AGAIN),
 )

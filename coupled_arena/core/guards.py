@@ -35,11 +35,11 @@ class LimitSettings(Checked):
     speaks for is believed of ``proxies`` alone, addresses or networks.
     """
 
-    votes_by_voter: int = Field(default=20, ge=0)
-    votes_by_address: int = Field(default=120, ge=0)
-    questions_by_voter: int = Field(default=20, ge=0)
-    questions_by_address: int = Field(default=120, ge=0)
-    voters_by_address: int = Field(default=100, ge=0)
+    votes_by_voter: int = Field(default=60, ge=0)
+    votes_by_address: int = Field(default=600, ge=0)
+    questions_by_voter: int = Field(default=60, ge=0)
+    questions_by_address: int = Field(default=600, ge=0)
+    voters_by_address: int = Field(default=300, ge=0)
     sign_ins_by_address: int = Field(default=10, ge=0)
     proxies: list[str] = Field(default=[])
 

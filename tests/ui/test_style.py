@@ -14,7 +14,7 @@ from tests.ui.test_browser import open_tab
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("style")
     with Store.open(folder / "arena.duckdb") as store:
-        fill_styled(store, TERSE, 3_000)
+        fill_styled(store, TERSE, 500)
     with serving(folder, EQUAL_MODELS) as running:
         yield running
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
+from coupled_arena.core.language import ENGLISH
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from coupled_arena.store.database import Store
@@ -304,3 +305,12 @@ def test_no_text_is_the_same_in_both_languages(arenas, stay, tmp_path):
         tour.battles()
         tour.data()
     assert same_in_both(tours) == {}
+
+
+def test_an_english_page_is_told_no_translations(app, visit):
+    page = visit(app.url)
+    page.wait_for_selector("#ask")
+    assert page.evaluate("document.documentElement.lang") == ENGLISH
+    assert page.evaluate("say('{n} of {m}', { n: 1, m: 2 })") == "1 of 2"
+    assert page.evaluate("sayN('cut at {n} token', 'cut at {n} tokens', 2)") == "cut at 2 tokens"
+    assert page.evaluate("[...document.scripts].some((one) => one.text.includes('Duell'))") is False

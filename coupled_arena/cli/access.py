@@ -10,7 +10,7 @@ from coupled_arena.core.passwords import hash_password
 
 
 def password() -> None:
-    """Ask for a password, and print what stands for it under `users` of `[access]`.
+    """Ask for a password, and print what stands for it under `users` in the table `access`.
 
     Where no terminal is, the first line of what is piped in is the password.
     """

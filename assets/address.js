@@ -19,6 +19,7 @@
     compare: say("Compare"),
     battles: say("Battles"),
     data: say("Data"),
+    votes: say("Votes"), // of admins, whom the server lets see it a moment later
   };
   const nameOf = (button) =>
     Object.keys(TABS).find((name) => TABS[name] === button.textContent.trim());
@@ -85,7 +86,14 @@
   window.addEventListener("popstate", show);
   window.addEventListener("arena:go", ({ detail }) => go(detail));
 
-  const begin = () => { if (tab(FIRST)) show(); return Boolean(tab(FIRST)); };
+  let begun = false;
+  const begin = () => {
+    if (!tab(FIRST)) return false;
+    const there = Boolean(tab(asked()));
+    if (there || !begun) show();
+    begun = true;
+    return there || !(asked() in TABS);
+  };
   new MutationObserver((_, observer) => { if (begin()) observer.disconnect(); })
     .observe(document, { childList: true, subtree: true });
 })();

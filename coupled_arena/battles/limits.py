@@ -7,11 +7,11 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from coupled_arena.core.errors import LimitError
-from coupled_arena.core.guards import LimitSettings
+from coupled_arena.core.guards import UNLIMITED, LimitSettings
 from coupled_arena.core.language import N_, _
 
 _MINUTE, _HOUR = 60.0, 3600.0
@@ -136,6 +136,7 @@ class _Rule:
     address: Window
     of_one: str
     from_one: str
+    voters: Voters
 
 
 class Limits:
@@ -150,33 +151,25 @@ class Limits:
     """
 
     def __init__(
-        self, settings: LimitSettings | None = None, clock: Callable[[], float] = time.monotonic
+        self, settings: LimitSettings = UNLIMITED, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        most = settings or LimitSettings(
-            votes_by_voter=0,
-            votes_by_address=0,
-            questions_by_voter=0,
-            questions_by_address=0,
-            voters_by_address=0,
-            sign_ins_by_address=0,
-        )
         self._clock = clock
         self._counting = threading.Lock()
-        self._voters = Voters(most.voters_by_address)
-        self._sign_ins = Window(most.sign_ins_by_address, _MINUTE)
+        self._sign_ins = Window(settings.sign_ins_by_address, _MINUTE)
         self._votes = _Rule(
-            Window(most.votes_by_voter, _MINUTE),
-            Window(most.votes_by_address, _MINUTE),
+            Window(settings.votes_by_voter, _MINUTE),
+            Window(settings.votes_by_address, _MINUTE),
             *(_VOTES_OF_ONE, _VOTES_FROM_ONE),
+            Voters(settings.voters_by_address),
         )
         self._questions = _Rule(
-            Window(most.questions_by_voter, _MINUTE),
-            Window(most.questions_by_address, _MINUTE),
+            Window(settings.questions_by_voter, _MINUTE),
+            Window(settings.questions_by_address, _MINUTE),
             *(_QUESTIONS_OF_ONE, _QUESTIONS_FROM_ONE),
+            Voters(0),  # whoever only asks changes no board
         )
 
-    @contextmanager
-    def vote(self, voter: str, address: str) -> Generator[None]:
+    def vote(self, voter: str, address: str) -> AbstractContextManager[None]:
         """Count a vote, unless the block that casts it raises an error.
 
         Raises
@@ -184,14 +177,11 @@ class Limits:
         LimitError
             There are too many; the block is not entered.
         """
-        with self._counting:
-            now = self._clock()
-            if wait := self._voters.wait(address, voter, now):
-                raise _refusal(_VOTERS_FROM_ONE, self._voters.most, wait)
-            self._count(self._votes, voter, address, now)
-            self._voters.add(address, voter, now)
-        with self._unless_it_fails(self._votes, voter, address, now):
-            yield
+        return self._counted(self._votes, voter, address)
+
+    def question(self, voter: str, address: str) -> AbstractContextManager[None]:
+        """Count a question, as `vote` counts votes."""
+        return self._counted(self._questions, voter, address)
 
     @contextmanager
     def sign_in(self, address: str) -> Generator[None]:
@@ -212,40 +202,31 @@ class Limits:
             self._sign_ins.take_back(address, now)
 
     @contextmanager
-    def question(self, voter: str, address: str) -> Generator[None]:
-        """Count a question, unless the block that asks it raises an error.
-
-        Raises
-        ------
-        LimitError
-            There are too many; the block is not entered.
-        """
-        with self._counting:
-            now = self._clock()
-            self._count(self._questions, voter, address, now)
-        with self._unless_it_fails(self._questions, voter, address, now):
+    def _counted(self, rule: _Rule, voter: str, address: str) -> Generator[None]:
+        with ExitStack() as unless_it_ends:
+            with self._counting:
+                now = self._clock()
+                self._count(rule, voter, address, now)
+            unless_it_ends.callback(self._take_back, rule, voter, address, now)
             yield
+            unless_it_ends.pop_all()
 
     def _count(self, rule: _Rule, voter: str, address: str, now: float) -> None:
         # The address first: whoever makes up voters must not fill the memory with their names.
+        if wait := rule.voters.wait(address, voter, now):
+            raise _refusal(_VOTERS_FROM_ONE, rule.voters.most, wait)
         if wait := rule.address.wait(address, now):
             raise _refusal(rule.from_one, rule.address.most, wait)
         if wait := rule.voter.wait(voter, now):
             raise _refusal(rule.of_one, rule.voter.most, wait)
+        rule.voters.add(address, voter, now)
         rule.address.add(address, now)
         rule.voter.add(voter, now)
 
-    @contextmanager
-    def _unless_it_fails(
-        self, rule: _Rule, voter: str, address: str, moment: float
-    ) -> Generator[None]:
-        try:
-            yield
-        except BaseException:
-            with self._counting:
-                rule.address.take_back(address, moment)
-                rule.voter.take_back(voter, moment)
-            raise
+    def _take_back(self, rule: _Rule, voter: str, address: str, moment: float) -> None:
+        with self._counting:
+            rule.address.take_back(address, moment)
+            rule.voter.take_back(voter, moment)
 
 
 def _refusal(text: str, most: int, wait: float) -> LimitError:

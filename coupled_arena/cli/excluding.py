@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, reading, show, voter_of
+from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
 Why = Annotated[str, typer.Option("--reason", help="Why: kept with the decision.")]
@@ -48,7 +49,10 @@ def exclude(
         voters = [voter_of(settings, store, name) for name in voter or [None]]
         if origin:
             with store.cursor() as cursor:
-                voters = [*(voters if voter else []), *voters_from(cursor, origin)]
+                found = voters_from(cursor, origin)
+            if not found:
+                raise ArenaError(f"No vote came from {origin[:40]!r}.")
+            voters = [*(voters if voter else []), *found]
         rules = [Exclusion(new_id(), who, begin, end, made) for who in dict.fromkeys(voters)]
         votes = store.write(lambda cursor: [write(cursor, rule) for rule in rules])
     rows = [

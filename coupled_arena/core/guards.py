@@ -63,6 +63,12 @@ class LimitSettings(Checked):
         return proxies
 
 
+UNLIMITED = LimitSettings.model_validate(
+    dict.fromkeys(LimitSettings.model_fields.keys() - {"proxies"}, 0)
+)
+"""Of nobody anything is counted."""
+
+
 class VoteSettings(Checked):
     """The ``[votes]`` table: votes of who has cast fewer than ``probation`` are kept, and wait."""
 

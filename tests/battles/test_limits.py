@@ -118,7 +118,8 @@ def test_the_memory_is_bounded(make, clock, monkeypatch):
     for n in range(500):
         clock.now += 0.001
         assert casts(limits, f"voter {n}", f"address {n}")
-    windows = limits._votes.voter, limits._votes.address, limits._voters._heard
+    votes = limits._votes
+    windows = votes.voter, votes.address, votes.voters._heard
     assert [len(window) for window in windows] == [50, 50, 50]
     clock.now += 61
     assert casts(limits, "a", "x")

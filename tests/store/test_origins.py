@@ -12,9 +12,10 @@ import pytest
 
 from coupled_arena.analysis.voters import read_voters
 from coupled_arena.battles.origins import Origins
-from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
+from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables import pending_votes
 from coupled_arena.store.tables.exclusions import excluded
 from coupled_arena.store.tables.origins import origin_shares, voters_from
 from coupled_arena.store.tables.probation import set_probation
@@ -47,14 +48,30 @@ def test_shares_of_places(kept):
         found = origin_shares(cursor, 10)
         assert origin_shares(cursor, 1) == found[:1]
         assert voters_from(cursor, names[1]) == ["voter 3", "voter 4"]
-        with pytest.raises(StoreError, match="No vote came from 'nowhere'"):
-            voters_from(cursor, "nowhere")
+        assert voters_from(cursor, "nowhere") == []
     assert {(row.origin, row.votes, row.voters, row.share) for row in found} == {
         (names[0], 12, 3, 0.5),
         (names[1], 8, 2, 8 / 24),
         (names[2], 4, 1, 4 / 24),
     }
     assert found == read_voters(store).origins
+
+
+@pytest.mark.parametrize("undone", [True, False])
+def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
+    with Store.in_memory() as store:
+        battle = make_battle()
+        store.add_battle(battle)
+        vote = make_vote(battle, 1, 2)
+        store.write(lambda cursor: pending_votes.hold(cursor, vote))
+        Origins(store).keep(vote.id, ADDRESSES[0])
+        if undone:
+            store.write(lambda cursor: pending_votes.withdraw(cursor, vote.id))
+        else:
+            store.write(lambda cursor: pending_votes.promote(cursor, vote))
+        with store.cursor() as cursor:
+            assert cursor.execute("select count(*) from origins").fetchall() == [(not undone,)]
+            assert [each.check for each in examine(cursor) if each.wrong] == []
 
 
 def test_what_stands_for_an_address_is_its_keyed_hash_and_another_after_a_start(kept):

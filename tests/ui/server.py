@@ -165,11 +165,14 @@ def serving_page(launch: Callable[[int], object]) -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Tell whether a page is there; to look whether anybody listens costs next to nothing."""
+    """Tell whether a page is there, be it behind a password.
+
+    To look whether anybody listens costs next to nothing.
+    """
     at = urlsplit(url)
     try:
         socket.create_connection((at.hostname or "", at.port or 80)).close()
-        return httpx.get(url, verify=NO_TLS).status_code == 200
+        return httpx.get(url, verify=NO_TLS).status_code in (200, 401)
     except (OSError, httpx.TransportError):
         return False
 

@@ -15,7 +15,8 @@ create table waiting_voters (
     voter text primary key
 );
 
--- As before, lists beside the votes; and who waits.
+-- Rules as lists beside the votes, not as subqueries of each: those would read all votes for the few
+-- of one battle, whenever somebody votes. And who waits.
 create or replace view ruled_votes as
 with of_voters as (
     select voter, list(struct_pack(since, until)) as times

@@ -35,8 +35,8 @@ def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
 def withdraw(cursor: duckdb.DuckDBPyConnection, vote: str) -> bool:
     """Delete a vote that can be undone, and why; return whether there was one of this id."""
     rationales.drop(cursor, vote)
-    deleted = cursor.execute("delete from pending_votes where vote = ? returning 1", [vote])
-    return deleted.fetchone() is not None
+    cursor.execute("delete from origins where vote_id = ?", [vote])
+    return _release(cursor, vote)
 
 
 def promote(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
@@ -48,10 +48,15 @@ def promote(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
         It was undone, or is refused as a vote.
     """
     rationales.count(cursor, vote.id)
-    if not withdraw(cursor, vote.id) and not votes.is_stored(cursor, vote):
+    if not _release(cursor, vote.id) and not votes.is_stored(cursor, vote):
         raise VoteError("This vote was undone.")
     votes.cast(cursor, vote, reveal=True)
     upkeep.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+
+
+def _release(cursor: duckdb.DuckDBPyConnection, vote: str) -> bool:
+    deleted = cursor.execute("delete from pending_votes where vote = ? returning 1", [vote])
+    return deleted.fetchone() is not None
 
 
 def held(cursor: duckdb.DuckDBPyConnection) -> list[Vote]:

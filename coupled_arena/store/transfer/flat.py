@@ -88,16 +88,16 @@ def write(cursor: Cursor, folder: Path, format: FlatFormat, *, hidden: Hidden) -
     it, so that no spreadsheet runs what a visitor wrote.
     """
     csv, parquet = _untyped("pyarrow.csv"), _untyped("pyarrow.parquet")
-    target = folder / FILES[format]
     schema, pages = tables(cursor, hidden=hidden)
-    if format == "flat":
-        with parquet.ParquetWriter(target, schema, compression="zstd") as rows:
+    with (folder / FILES[format]).open("wb") as file:  # pyarrow leaves its own open on a full disk
+        if format == "flat":
+            with parquet.ParquetWriter(file, schema, compression="zstd") as rows:
+                for page in pages:
+                    rows.write_table(page)
+            return
+        with csv.CSVWriter(file, _plain(schema.empty_table()).schema) as rows:
             for page in pages:
-                rows.write_table(page)
-        return
-    with csv.CSVWriter(target, _plain(schema.empty_table()).schema) as rows:
-        for page in pages:
-            rows.write_table(_plain(page))
+                rows.write_table(_plain(page))
 
 
 def tables(cursor: Cursor, *, hidden: Hidden = "nothing") -> tuple[Any, Iterator[Any]]:

@@ -173,15 +173,8 @@ class BattleTab:
 
     async def _ask(self, question: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
-            prompt, owner = self._library.identify(question or ""), visitor(request)
-
-            def asked() -> str:
-                if (just := self._just_asked(prompt, size, owner)) is not None:
-                    return just
-                with self._limits.question(owner, address_of(request)):
-                    return self._arena.ask(owner, prompt, size)
-
-            return self._begun(await self._reader.read(len(prompt.text), asked), request)
+            prompt = self._library.identify(question or "")
+            return await self._asked(prompt, size, request, typed=True)
 
     def _just_asked(self, prompt: Prompt, size: int, owner: str) -> str | None:
         """Return the round of who asked the same before there were words: a double click."""
@@ -202,12 +195,18 @@ class BattleTab:
             prompt = self._library.identify(view.turns[0].prompt)
             return await self._asked(prompt, size, request)
 
-    async def _asked(self, prompt: Prompt, size: int, request: gr.Request) -> Shown:
+    async def _asked(
+        self, prompt: Prompt, size: int, request: gr.Request, *, typed: bool = False
+    ) -> Shown:
         owner = visitor(request)
-        asked = partial(self._arena.ask, owner, prompt, size)
-        with self._limits.question(owner, address_of(request)):
-            round_id = await self._reader.read(len(prompt.text), asked)
-        return self._begun(round_id, request)
+
+        def asked() -> str:
+            if typed and (just := self._just_asked(prompt, size, owner)) is not None:
+                return just
+            with self._limits.question(owner, address_of(request)):
+                return self._arena.ask(owner, prompt, size)
+
+        return self._begun(await self._reader.read(len(prompt.text), asked), request)
 
     async def _follow_up(self, round_id: str, question: str, request: gr.Request) -> Shown:
         with user_errors():

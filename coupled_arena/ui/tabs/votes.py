@@ -23,7 +23,7 @@ from coupled_arena.store.tables.exclusions import (
     include,
     moment_of,
 )
-from coupled_arena.store.tables.origins import origin_shares, voters_from
+from coupled_arena.store.tables.origins import voters_from
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.opening import said
 from coupled_arena.ui.parts.visitor import member_of
@@ -55,7 +55,7 @@ class VotesTab:
             gr.Markdown(_(_INTRO))
             with gr.Row(equal_height=True):
                 voter = gr.Textbox(
-                    label=_("Voter, or origin"), info=_("None: all of the time beside")
+                    label=_("Voter, or origin"), placeholder=_("None: all of the time beside")
                 )
                 since = gr.Textbox(label=_("Since"), placeholder="2026-11-23T14:00")
                 until = gr.Textbox(label=_("Until"), placeholder="2026-11-23T15:00")
@@ -112,9 +112,7 @@ def _leave_out(
     made: Decision,
 ) -> None:
     """Exclude a voter, or all who came from a place of that name, or anybody."""
-    shares = origin_shares(cursor, _MOST)
-    there = any(row.origin == named for row in shares)
-    for voter in voters_from(cursor, named) if there else [named or None]:
+    for voter in voters_from(cursor, named) or [named or None]:
         exclude(cursor, Exclusion(new_id(), voter, *bounds, made))
 
 

@@ -93,6 +93,8 @@ def nothing_counted(board: Leaderboard) -> str:
         return _("Nothing fits this selection yet.")
     if board.source is not BoardSource.HUMAN:
         return _("No verdicts that this board could use.")
+    if excluded := tuple(_excluded(board.estimates)):
+        return " ".join(excluded)
     return _("No votes yet. Cast the first one in the Battle tab.")
 
 

@@ -33,7 +33,7 @@ class VoterRow:
     log_e_value, peak_log_e_value : float
         Logarithm of the evidence that they do not vote as the others: now, and the most there was.
     suspect : bool
-        Whether that ever was enough, at the error level of the report.
+        Whether that is enough, at the error level of the report; see `Capitals.suspects`.
     bet : str
         What has won most: "for MODEL", "against MODEL" or "against the others".
     """
@@ -80,7 +80,7 @@ class VoterReport:
     Attributes
     ----------
     alpha : float
-        With at most this probability any honest voter is a suspect.
+        The expected share of honest voters among the suspects, at most.
     tolerance : float
         How much more often than others an honest voter may say the same.
     origins : tuple of OriginShare
@@ -103,7 +103,7 @@ def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE)
     Parameters
     ----------
     alpha : float
-        Error level, joint over all voters there are and all times.
+        The expected share of honest voters among the suspects, at most.
     tolerance : float
         0: an honest voter says everything as often as the others.
     """

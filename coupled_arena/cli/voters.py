@@ -12,7 +12,8 @@ from coupled_arena.core.settings import load_settings
 
 def voters(
     alpha: Annotated[
-        float, typer.Option(help="Probability that any honest voter is named, over all of them.")
+        float,
+        typer.Option(help="Expected share of honest voters among those who are named, at most."),
     ] = 0.05,
     tolerance: Annotated[
         float,

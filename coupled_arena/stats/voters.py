@@ -17,6 +17,8 @@ References
 ----------
 .. [1] R. Turner, A. Ly & P. Grünwald, "Generic E-variables for exact sequential k-sample tests
    that allow for optional stopping", Journal of Statistical Planning and Inference 230 (2024).
+.. [2] R. Wang & A. Ramdas, "False discovery rate control with e-values", Journal of the Royal
+   Statistical Society B 84 (2022).
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ TOLERANCE = 0.25
 OUTCOMES = 3  # the first of the pair, the second, neither
 _BLOCK = 20  # votes of others that each vote is held against
 _LEARNT = 200  # votes of others, at most, that are only learnt from before the first block
-_SHARES = (0.3, 0.8)  # of votes that do not follow the others, as bets have it
+_EVER = 0.1  # of the error level, for voters who were unlike the others once
+_SHARES = (0.3, 0.95)  # of votes that do not follow the others, as bets have it
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +82,22 @@ class Capitals:
     bet: IntArray
 
     def suspects(self, alpha: float) -> NDArray[np.bool_]:
-        """Return who has ever been too unlike the others: of honest ones any with at most alpha.
+        """Return who is too unlike the others: of them, a share of at most alpha is honest.
 
-        Bonferroni over the voters there are, and at all looks together over time.
+        That is the expected share at each look; where all are honest, any is named with a
+        probability of at most alpha. Nine tenths of alpha are for who is so now: where r of n
+        voters have a capital of at least n / (0.9 · alpha · r), they are named (e-BH [2]_, whatever
+        the dependence between voters). One tenth is for who was ever so unlike the others that of
+        all voters none would be by chance (Bonferroni): voting honestly afterwards hides nobody.
         """
-        return self.peak >= np.log(len(self.peak) / alpha)
+        voters = len(self.now)
+        if not voters:
+            return np.zeros(0, dtype=np.bool_)
+        ever = self.peak >= np.log(voters / (_EVER * alpha))
+        rank = np.arange(1, voters + 1)
+        threshold = np.log(voters / ((1 - _EVER) * alpha * rank))
+        named = rank[np.sort(self.now)[::-1] >= threshold].max(initial=0)
+        return ever | (self.now >= threshold[named - 1]) if named else ever
 
 
 def capitals(votes: Votes, models: int, tolerance: float = TOLERANCE) -> Capitals:

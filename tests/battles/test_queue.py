@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from coupled_arena.battles.compare import compare
 from coupled_arena.core.errors import PromptError, VoteError
-from coupled_arena.core.records import Prompt
+from coupled_arena.core.records import Mode, Prompt, Sampling
 from coupled_arena.generation.capacity import Capacity
 from tests.battles.test_battle import QUESTION, endless, finish, played
 from tests.patience import until
@@ -41,6 +42,25 @@ def speaks(arena, owner, round_id):
 
 def place(arena, owner, round_id):
     return arena.view(owner, round_id).ahead
+
+
+def test_comparisons_fill_no_more_than_battles_may(arena, models, worker):
+    """Twenty at once past a limit of four: one runs, three wait, and a question is one too many."""
+    sampling, refused, running = Sampling(max_new_tokens=MOST), 0, []
+    for _ in range(20):
+        try:
+            compared = compare(models, worker, ["ann", "bob"], "why", Mode.COUPLED, sampling)
+            running.append(compared.running)
+        except PromptError as error:
+            assert str(error).startswith(BUSY)
+            refused += 1
+    assert (len(running), refused, worker.battles) == (4, 16, 4)
+    with pytest.raises(PromptError, match=BUSY):
+        arena.ask("ann", QUESTION)
+    for one in running:
+        one.cancelled.set()
+    until(lambda: not worker.battles)
+    assert arena.ask("ann", QUESTION)
 
 
 def test_who_waits_sees_their_place_move(arena, store):

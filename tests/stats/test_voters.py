@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from coupled_arena.stats.voters import TOLERANCE, Votes, capitals
+from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, capitals
 
 LAW = np.array([0.5, 0.3, 0.2])
 
@@ -44,7 +44,7 @@ def test_a_tolerated_voter_has_no_more():
 
 def by_hand(votes, models, who, tolerance):
     """Return the capital against a voter after each of their votes, from the definition."""
-    shares, bets = (0.3, 0.8), 1 + 2 * models
+    shares, bets = (0.3, 0.95), 1 + 2 * models
     capital = {
         (share, bet): (1 / 3 if bet == 0 else 1 / 3 / models) / 2
         for share, bet in product(shares, range(bets))
@@ -105,6 +105,56 @@ def test_the_level_holds_at_all_looks_together():
     for _ in range(boards):
         wrong += capitals(random_votes(rng, 800, 40, 3), 3, 0.0).suspects(0.2).any()
     assert wrong <= binom.ppf(0.999, boards, 0.2)
+
+
+def rigged_board(rng, honest, rigged, each, models):
+    """Return votes of honest voters, then of as many who are always for the last model."""
+    votes = random_votes(rng, honest * each, honest, models)
+    n = rigged * each
+    at = np.sort(rng.integers(honest * each // 4, honest * each, size=n))
+    return Votes(
+        np.insert(votes.voter, at, honest + rng.permutation(n) % rigged),
+        np.insert(votes.first, at, rng.integers(models - 1, size=n)),
+        np.insert(votes.second, at, np.full(n, models - 1)),
+        np.insert(votes.outcome, at, np.ones(n, dtype=np.int64)),
+    )
+
+
+def test_of_the_named_few_are_honest():
+    """The share of honest ones among the named, on sixty boards: its mean is below the level.
+
+    By three standard errors of such a mean at most above it; and twice as many of those who rig are
+    named as if each were judged alone.
+    """
+    rng, alpha, boards = np.random.default_rng(8), 0.2, 60
+    shares, named, alone = [], 0, 0
+    for _ in range(boards):
+        found = capitals(rigged_board(rng, 60, 20, 12, 3), 3, 0.0)
+        suspects = found.suspects(alpha)
+        shares.append(suspects[:60].sum() / max(suspects.sum(), 1))
+        named += suspects[60:].sum()
+        alone += (found.peak[60:] >= math.log(80 / alpha)).sum()
+    assert np.mean(shares) <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / boards)
+    assert named > 2 * alone > 0
+
+
+def test_who_is_named_is_what_the_definition_names():
+    rng, alpha = np.random.default_rng(2), 0.1
+    for _ in range(50):
+        now = rng.normal(3, 2, size=rng.integers(1, 30))
+        peak = np.maximum(now, 0) + rng.exponential(1, size=len(now))
+        most = [
+            r
+            for r in range(1, len(now) + 1)
+            if sum(math.exp(e) >= len(now) / (0.9 * alpha * r) for e in now) >= r
+        ]
+        bound = len(now) / (0.9 * alpha * max(most)) if most else math.inf
+        wanted = [
+            math.exp(e) >= bound or math.exp(p) >= len(now) / (0.1 * alpha)
+            for e, p in zip(now, peak, strict=True)
+        ]
+        found = Capitals(now, peak, np.zeros(len(now), dtype=np.int64)).suspects(alpha)
+        assert found.tolist() == wanted
 
 
 def test_who_always_votes_for_one_model_is_found_and_nobody_else():

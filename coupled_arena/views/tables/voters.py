@@ -31,7 +31,7 @@ VOTERS: tuple[Column[VoterRow], ...] = (
     Column(
         "suspect",
         bool,
-        "Whether it ever was enough",
+        "Whether it is enough now, or ever was for one voter alone",
         heading=N_("Unlike the others"),
         text=lambda row: row.bet if row.suspect else "",
     ),

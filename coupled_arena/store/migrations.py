@@ -23,7 +23,7 @@ def _steps() -> Iterator[str]:
 
 
 MIGRATIONS: tuple[str, ...] = tuple(_steps())
-SQUASHED = 4
+SQUASHED = 8
 """How many of the first steps are one where there is nothing yet to bring along."""
 _AT_ONCE = (_FOLDER / f"1-{SQUASHED}.sql").read_text(encoding="utf-8")
 

@@ -91,9 +91,10 @@ def test_programs_go_on_from_their_stub(benchmark, call, tmp_path):
             ran = TIGHT.run([program], "", PROBLEM["test"], "f")
             if ran.outcome is ProgramResult.PASSED:  # else a lost indentation is forgiven
                 assert marks[battle.id, reply.place][0] == 1
-    replayed(call, tmp_path / "arena.duckdb", battles)
+    replayed(call, tmp_path / "arena.duckdb", battles[:1])
     # The same model and noise, asked without the stub: another answer, and scored all the same.
-    words += ["--answer-prefix", "Sure:\n```python", "--system", "You write Python."]
+    words = ["--max-new-tokens", 4, "--temperature", 0.2, "--answer-prefix", "Sure:\n```python"]
+    words += ["--system", "You write Python."]
     _, battles, marks = benchmark("humaneval", [PROBLEM], *words)
     assert len(battles) == 4
     assert len(marks) == 8
@@ -137,7 +138,7 @@ def test_a_sweep_is_one_run_and_each_sampling_a_row_of_its_own(benchmark, call, 
         assert (row["answers"], row["mean"]) == (4, pytest.approx(sum(mine) / 4))
     assert len(answer["scores"]) == 4 * 2 * 2
     db = tmp_path / "arena.duckdb"
-    replayed(call, db, battles[::6])
+    replayed(call, db, battles[::12])
 
     code, out, err = call("coupling", "--db", db)
     assert (code, out) == (1, "")
@@ -166,7 +167,7 @@ def test_inverse_transform_is_stored_replayed_and_told_apart(benchmark, call, tm
     gumbel = [battle for battle in battles if battle.sampling.coupling == "token"]
     assert (len(inverse), len(gumbel)) == (12, 12)
     db = tmp_path / "arena.duckdb"
-    replayed(call, db, [battle for battle in inverse if battle.repetition == 0])
+    replayed(call, db, inverse[::4])
     code, out, err = call("coupling", "--db", db)
     assert (code, out) == (1, "")
     assert "inverse sampler" in err

@@ -13,9 +13,9 @@ from tests.store import whole
 A = "0" * 31 + "a"
 FAULTS = {
     "schema steps": [
-        "delete from schema_version where version = 6",
+        "delete from schema_version where version = 9",
         "insert into schema_version values (6, now())",
-        "delete from schema_version where version < 6",
+        "delete from schema_version where version < 9",
         "delete from schema_version",
     ],
     "turns": ["insert into turns (battle, turn, prompt) values ('gone', 0, '')"],

@@ -10,6 +10,8 @@ import duckdb
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
 
+_Keys = set[tuple[int, ...]]
+
 _SHORTEST_PREFIX = 8
 ANSWERED = """
 battles
@@ -43,9 +45,10 @@ def add(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
         _insert_battle(cursor, battle)
     elif (stored[0], tuple(stored[1])) != (battle.seed, battle.models):
         raise BattleError(f"Another battle is already stored as {battle.id}. Use a new id.")
-    turns = _insert_turns(cursor, battle)
-    replies = _insert_replies(cursor, battle)
-    return stored is None or turns or replies
+    new = stored is None
+    turns = _insert_turns(cursor, battle, new=new)
+    replies = _insert_replies(cursor, battle, new=new)
+    return new or turns or replies
 
 
 def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
@@ -115,8 +118,9 @@ def _insert_battle(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> None:
     )
 
 
-def _insert_turns(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
-    stored = _keys(cursor, "select turn from turns where battle = ?", battle.id)
+def _insert_turns(cursor: duckdb.DuckDBPyConnection, battle: Battle, *, new: bool) -> bool:
+    query = "select turn from turns where battle = ?"
+    stored: _Keys = set() if new else _keys(cursor, query, battle.id)
     rows = [
         [
             *(battle.id, turn, prompt.text, prompt.id),
@@ -130,8 +134,9 @@ def _insert_turns(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
     return bool(rows)
 
 
-def _insert_replies(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
-    stored = _keys(cursor, "select turn, place from replies where battle = ?", battle.id)
+def _insert_replies(cursor: duckdb.DuckDBPyConnection, battle: Battle, *, new: bool) -> bool:
+    query = "select turn, place from replies where battle = ?"
+    stored: _Keys = set() if new else _keys(cursor, query, battle.id)
     rows = [
         [
             *(battle.id, reply.turn, reply.place, battle.models[reply.place]),
@@ -145,7 +150,7 @@ def _insert_replies(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
     return bool(rows)
 
 
-def _keys(cursor: duckdb.DuckDBPyConnection, query: str, battle_id: str) -> set[tuple[int, ...]]:
+def _keys(cursor: duckdb.DuckDBPyConnection, query: str, battle_id: str) -> _Keys:
     return set(cursor.execute(query, [battle_id]).fetchall())
 
 

@@ -101,7 +101,7 @@ GRADES = {
     "no grade": grades(judge=np.nan),
     "no number": grades(truth=0.5),
     "unlikely": grades(probability=3),
-    "many models": grades(200, 3),
+    "many models": grades(60, 3),  # 1,770 pairs, five times
     "answers": grades(answer="A", truth="A", judge="B"),
     "odd names": grades().assign(model=lambda d: d.model + "/../模型 <b>|\N{ROBOT FACE}"),
     "empty": grades().head(0),

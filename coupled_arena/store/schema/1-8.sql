@@ -1,4 +1,4 @@
--- The schema as steps 1 to 4 leave it, for a database that has no rows yet; a test holds them equal.
+-- The schema as steps 1 to 8 leave it, for a database that has no rows yet; a test holds them equal.
 
 -- No foreign keys: DuckDB would check an index for every row of tables that are never deleted from,
 -- and the only writers are in this package. Primary keys are what makes a retried write harmless.
@@ -21,7 +21,8 @@ create table battles (
     experiment text,
     repetition integer,
     arithmetic map(text, text) not null,
-    battle_no bigint default nextval('battle_seq')
+    battle_no bigint default nextval('battle_seq'),
+    chance double  -- null where nobody noted it
 );
 
 create table turns (
@@ -81,7 +82,11 @@ create table verdicts (
     outcome text,
     raw text not null,
     probability double,
-    judged_at timestamptz not null
+    judged_at timestamptz not null,
+    -- In the order in which the judge was shown the answers; null where its server did not tell.
+    p_first double,
+    p_second double,
+    p_tie double
 );
 
 -- What a number on a reply means. A benchmark's is 1 for a right answer and 0 for a wrong one.
@@ -168,7 +173,11 @@ create table comparisons (
     identical boolean not null,
     voter text,
     category text,
-    language text
+    language text,
+    -- For the model shown first and the other, the mean of all orders that the judge was asked in.
+    p_first double,
+    p_second double,
+    flipped boolean default false
 );
 
 create index votes_of_battle on votes (battle);
@@ -203,10 +212,19 @@ oriented as (
             when first_place < second_place or outcome not in ('first', 'second') then outcome
             when outcome = 'first' then 'second'
             else 'first'
-        end as said
+        end as said,
+        replace(said, 'both_bad', 'tie') as choice,
+        if(first_place < second_place, p_first, p_second) as p_i,
+        if(first_place < second_place, p_second, p_first) as p_j
     from newest
 )
-select battle, judge, i, j, if(min(said) = max(said), min(said), 'tie') as verdict
+select
+    battle, judge, i, j,
+    if(min(said) = max(said), min(said), 'tie') as verdict,
+    -- Of at most two, so that the order of adding does not matter.
+    if(count(p_i) = count(*), (min(p_i) + max(p_i)) / 2, null) as p_first,
+    if(count(p_j) = count(*), (min(p_j) + max(p_j)) / 2, null) as p_second,
+    min(choice) <> max(choice) as flipped
 from oriented
 group by all;
 
@@ -250,9 +268,12 @@ with voted as (
     left join same_words as same on same.battle = p.battle and same.i = p.i and same.j = p.j
 ),
 judged as (
-    select voted.*, 0::smallint as judge_no, null as verdict from voted
+    select
+        voted.*, 0::smallint as judge_no,
+        null as verdict, null as p_first, null as p_second, false as flipped
+    from voted
     union all
-    select voted.*, judge_no, verdict
+    select voted.*, judge_no, verdict, p_first, p_second, flipped
     from voted
     join judgements using (battle, i, j)
     join judges using (judge)
@@ -263,9 +284,53 @@ select
     b.model_no as model_b,
     human::outcome as human,
     verdict::outcome as verdict,
-    identical, voter, category, language
+    identical, voter, category, language, p_first, p_second, flipped
 from judged
 join models as a on a.model = name_a
 join models as b on b.model = name_b
 join prompt_keys using (battle)
 join prompts using (prompt_key);
+
+-- Votes that their voters can still undo. None of them counts before it has moved to `votes`; no key,
+-- for rows leave this table again, and there are never more than a few.
+create table pending_votes (
+    vote text not null,
+    battle text not null,
+    voter text not null,
+    ranks integer[] not null,
+    both_bad boolean not null,
+    source text not null,
+    early boolean not null,
+    cast_at timestamptz not null
+);
+
+-- Why votes were cast, in their voters' words: the newest rationale of a vote stands, and one with
+-- neither criteria nor comment takes back what stood before.
+create sequence rationale_seq;
+
+create table rationales (
+    seq bigint not null default nextval('rationale_seq'),
+    rationale text primary key,
+    vote text not null,
+    criteria text[] not null,
+    comment text not null,
+    given_at timestamptz not null
+);
+
+create index rationales_of_vote on rationales (vote);
+
+-- Those of votes that can still be undone: they go with their votes, wherever these go. No key, as
+-- in `pending_votes`.
+create table pending_rationales (
+    rationale text not null,
+    vote text not null,
+    criteria text[] not null,
+    comment text not null,
+    given_at timestamptz not null
+);
+
+-- By time rather than by number: copies of a store may be merged in any order.
+create view current_rationales as
+select *
+from rationales
+qualify row_number() over (partition by vote order by given_at desc, seq desc) = 1;

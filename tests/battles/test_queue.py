@@ -46,15 +46,15 @@ def place(arena, owner, round_id):
 
 def test_comparisons_fill_no_more_than_battles_may(arena, models, worker):
     """Twenty at once past a limit of four: one runs, three wait, and a question is one too many."""
-    sampling, refused, running = Sampling(max_new_tokens=MOST), 0, []
+    sampling, refused, running = Sampling(max_new_tokens=MOST), [], []
     for _ in range(20):
         try:
             compared = compare(models, worker, ["ann", "bob"], "why", Mode.COUPLED, sampling)
             running.append(compared.running)
         except PromptError as error:
-            assert str(error).startswith(BUSY)
-            refused += 1
-    assert (len(running), refused, worker.battles) == (4, 16, 4)
+            refused.append(str(error))
+    assert (len(running), len(refused), worker.battles) == (4, 16, 4)
+    assert all(told.startswith(BUSY) for told in refused)
     with pytest.raises(PromptError, match=BUSY):
         arena.ask("ann", QUESTION)
     for one in running:

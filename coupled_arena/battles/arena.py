@@ -85,6 +85,8 @@ class Arena:
         if not self.worker.alive:
             why = ": a step did not end" if self.worker.hung else ""
             return f"models are being loaded again{why}"
+        if self.worker.quiet:
+            return "nothing is heard of the process that decodes"
         return "step after step fails" if self.worker.failing else ""
 
     def close(self) -> None:

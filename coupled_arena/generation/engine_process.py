@@ -36,7 +36,7 @@ from coupled_arena.generation.late_models import Late
 from coupled_arena.generation.relayed_turn import HOW, How, RelayedTurn
 from coupled_arena.generation.running import Line, Request, Running
 from coupled_arena.generation.step_times import StepTimes
-from coupled_arena.generation.watchdog import Watchdog
+from coupled_arena.generation.watchdog import Watchdog, how_ended
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
@@ -99,6 +99,7 @@ class EngineProcess:
         self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._ready_since: float | None = None
         self._process: Any = None
+        self._watchdog: Watchdog | None = None
         self._failing = self.hung = False
         self._closing = threading.Event()
         self._first: Future[None] = Future()
@@ -132,6 +133,11 @@ class EngineProcess:
     def failing(self) -> bool:
         """Whether step after step has failed, and none gone well since."""
         return self._failing
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing has been heard of the process for half a minute."""
+        return self._watchdog is not None and self._watchdog.quiet
 
     def check(self, request: Request) -> None:
         """Raise PromptLengthError where the memory never holds such a turn."""
@@ -186,14 +192,14 @@ class EngineProcess:
                 "The process that decodes has ended (%(how)s); battles lost: %(lost)d. "
                 "It is started again%(pause)s.",
                 {
-                    "how": _how_ended(self._process),
+                    "how": how_ended(self._process),
                     "lost": lost,
                     "pause": f" in {pause:.0f} s" if pause else "",
                 },
             )
             self._closing.wait(pause)
         if not self._first.done():
-            why = f"The process that loads the models has ended ({_how_ended(self._process)})."
+            why = f"The process that loads the models has ended ({how_ended(self._process)})."
             self._first.set_exception(ModelError(why))
 
     def _live(self) -> tuple[float | None, int]:
@@ -210,7 +216,7 @@ class EngineProcess:
         there.close()
         sender = threading.Thread(target=_send, args=(here, outbox), daemon=True)
         sender.start()
-        watchdog = Watchdog(lambda: self.alive, self._end_hung)
+        watchdog = self._watchdog = Watchdog(lambda: self.alive, self._end_hung)
         try:
             while True:
                 self._hear(here.recv())
@@ -290,10 +296,3 @@ def _send(pipe: Connection, outbox: queue.SimpleQueue[object]) -> None:
             pipe.send(message)
         except OSError:
             return  # who reads from the child knows by now
-
-
-def _how_ended(process: Any) -> str:
-    code = process.exitcode if process else None
-    if code is None:
-        return "nobody knows how"
-    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -90,6 +90,11 @@ class Worker(Protocol):
         ...
 
     @property
+    def quiet(self) -> bool:
+        """Whether nothing has been heard of it for half a minute."""
+        ...
+
+    @property
     def away(self) -> int:
         """How many models may still join, whose servers do not answer."""
         ...

@@ -1,14 +1,16 @@
-"""Ends a process that hangs: it lives, and is not heard of."""
+"""How a process ends, and the end of one that hangs: it lives, and is not heard of."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 _log = logging.getLogger(__name__)
 _LOOK = 10.0  # seconds between looks
-_MOST_SILENT = 12  # looks in a row
+_QUIET = 3  # looks in a row after which something is wrong
+_MOST_SILENT = 12  # after which it will not come right any more
 
 
 class Watchdog:
@@ -34,6 +36,11 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._thread.start()
 
+    @property
+    def quiet(self) -> bool:
+        """Whether it has not been heard of at three looks in a row."""
+        return self._silent >= _QUIET
+
     def hear(self) -> None:
         """Note that the process has said something."""
         self._silent = 0
@@ -54,3 +61,11 @@ class Watchdog:
                 )
                 self._kill()
                 return
+
+
+def how_ended(process: Any) -> str:
+    """Return how a process ended, for the log."""
+    code = process.exitcode if process else None
+    if code is None:
+        return "nobody knows how"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

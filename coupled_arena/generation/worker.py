@@ -35,7 +35,7 @@ class EngineWorker:
         Told what the steps of each whole block took.
     """
 
-    hung = False  # nobody can end a thread
+    hung = quiet = False  # nobody can end a thread, or hear of it
     away = 0  # who drives an engine here has all models it will have
 
     def __init__(

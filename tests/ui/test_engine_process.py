@@ -216,12 +216,16 @@ def test_a_process_that_hangs_is_killed_and_started_again(
     until(lambda: len(heard) > 20)  # though nothing happens
     running = engine.submit(request(7, RED, GREEN))
     until(lambda: all(running.texts))
+    arena = SimpleNamespace(worker=engine)
+    assert Arena.ails(arena) == ""
     os.kill(first, signal.SIGSTOP)
+    until(lambda: Arena.ails(arena) == "nothing is heard of the process that decodes")
     looks(12)
     assert isinstance(done(running).error, ModelError)
     looks(math.inf)
     assert all(running.texts)
     until(lambda: engine.alive)
+    assert Arena.ails(arena) == ""
     assert engine._process.pid != first
     until(lambda: is_gone(first))
     assert done(engine.submit(request(8, RED, GREEN, most=9))).error is None

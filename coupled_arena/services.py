@@ -22,6 +22,7 @@ from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.members import Members
 from coupled_arena.battles.origins import Origins
 from coupled_arena.core.errors import JudgeError, SettingsError
+from coupled_arena.core.naming import own_names
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
@@ -29,6 +30,7 @@ from coupled_arena.store.annotators import Annotators, annotators_path
 from coupled_arena.store.database import Store
 from coupled_arena.store.keys import key_path, secret_key
 from coupled_arena.store.tables.probation import set_probation
+from coupled_arena.store.tables.upkeep import look_for
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import place_of
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
@@ -135,6 +137,8 @@ def open_store(
         It cannot be opened, or it is not what its snapshots go on to.
     """
     with open_for_writing(settings.db, create=create) as store:
+        own = own_names(settings)
+        store.write(partial(look_for, names=own.names, words=own.words))
         path = snapshot_path(settings.db)
         with closing(SnapshotThread(store, path, settings.snapshot_seconds)) as snapshots:
             yield store, snapshots

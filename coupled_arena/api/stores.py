@@ -26,11 +26,19 @@ class ArenaStore:
     path : Path
     excluded : {"leave-out", "include"}
         Whether votes that somebody has excluded count all the same.
+    named : {"leave-out", "include"}
+        Likewise votes on answers that name a model.
     """
 
-    def __init__(self, path: Path, excluded: Literal["leave-out", "include"] = "leave-out") -> None:
+    def __init__(
+        self,
+        path: Path,
+        excluded: Literal["leave-out", "include"] = "leave-out",
+        named: Literal["leave-out", "include"] = "leave-out",
+    ) -> None:
         self.path = path
         self.excluded = excluded
+        self.named = named
 
     def battles(self) -> pd.DataFrame:
         """Return the battles: models, mode, seed, settings and prompts."""
@@ -43,7 +51,8 @@ class ArenaStore:
     def votes(self) -> pd.DataFrame:
         """Return people's votes; `current` is false where a later vote supersedes one.
 
-        `excluded` is true where one does not count, because somebody has excluded it.
+        `excluded` is true where one does not count, because somebody has excluded it, and `named`
+        where an answer names a model.
         """
         return self._table("votes")
 
@@ -109,7 +118,8 @@ class ArenaStore:
 
         store, _ = open_for_reading(self.path)
         with store:
-            yield store.with_excluded() if self.excluded == "include" else store
+            too = {"excluded": self.excluded == "include", "named": self.named == "include"}
+            yield store.counting(**too) if any(too.values()) else store
 
     def _table(self, name: str) -> pd.DataFrame:
         from coupled_arena.store.transfer.export import relation
@@ -122,7 +132,10 @@ class ArenaStore:
 
 
 def open(
-    path: str | Path, *, excluded: Literal["leave-out", "include"] = "leave-out"
+    path: str | Path,
+    *,
+    excluded: Literal["leave-out", "include"] = "leave-out",
+    named: Literal["leave-out", "include"] = "leave-out",
 ) -> ArenaStore:
     """Open a database to analyse it; nothing in it is ever changed.
 
@@ -132,17 +145,20 @@ def open(
         A database that the app, a batch run or an import has made.
     excluded : {"leave-out", "include"}
         Votes that `coupled-arena exclude` has excluded: left out, or counted all the same.
+    named : {"leave-out", "include"}
+        Likewise votes on answers that name a model or its maker.
 
     Raises
     ------
     StoreError
         It cannot be read.
     ArenaError
-        `excluded` is neither of these.
+        `excluded` or `named` is neither of these.
     """
-    if excluded not in ("leave-out", "include"):
-        raise ArenaError(f"excluded is leave-out or include, not {excluded!r}.")
-    store = ArenaStore(Path(path), excluded)
+    for name, given in {"excluded": excluded, "named": named}.items():
+        if given not in ("leave-out", "include"):
+            raise ArenaError(f"{name} is leave-out or include, not {given!r}.")
+    store = ArenaStore(Path(path), excluded, named)
     with store.reading():
         return store
 

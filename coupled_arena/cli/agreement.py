@@ -6,7 +6,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Excluded, Json, check_level, listed, reading, show
+from coupled_arena.cli.shared import (
+    Config,
+    Db,
+    Excluded,
+    Json,
+    Named,
+    check_level,
+    listed,
+    reading,
+    show,
+)
 from coupled_arena.core.settings import load_settings
 
 
@@ -19,6 +29,7 @@ def agreement(
     category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
     language: Annotated[str | None, typer.Option(help="Only prompts in this language.")] = None,
     excluded: Excluded = "leave-out",
+    named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -31,7 +42,7 @@ def agreement(
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.agreement import agreement_answer, agreement_text
 
-    with reading(settings, excluded) as store:
+    with reading(settings, excluded, named) as store:
         selection = Selection(
             mode=None if mode == "all" else Mode(mode),
             models=listed(models) if models else None,

@@ -17,6 +17,7 @@ from coupled_arena.cli.shared import (
     FlipsOption,
     Json,
     JudgeScores,
+    Named,
     check_level,
     listed,
     only_judge,
@@ -76,6 +77,7 @@ def audit(
         str | None, typer.Option(help="Models that the judge is itself.  [default: by its name]")
     ] = None,
     excluded: Excluded = "leave-out",
+    named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -98,7 +100,7 @@ def audit(
                 **{"--truth": truth != "votes", "--metric": metric, "--key-from": key_from},
                 **{"--judge-score": judge_score != "verdict", "--flips": flips != "tie"},
                 **{"--own": own, "--control": control != "none"},
-                **{"--excluded": excluded != "leave-out"},
+                **{"--excluded": excluded != "leave-out", "--named": named != "leave-out"},
             }
         )
         estimates = _of_table(table, judge, models, category)
@@ -115,7 +117,7 @@ def audit(
                 **{"key_from": key_from, "majority": majority},
                 **{"own": listed(own) if own else None, "control": control},
             },
-            excluded,
+            {"excluded": excluded, "named": named},
         )
     report = audited(estimates, alpha)
     show(audit_answer(report), as_json, lambda: audit_text(report))
@@ -136,7 +138,7 @@ def _of_table(
 
 
 def _of_store(
-    settings: Settings, selection: Selection, asked: Mapping[str, Any], excluded: str
+    settings: Settings, selection: Selection, asked: Mapping[str, Any], counting: dict[str, str]
 ) -> AuditEstimates:
     from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
     from coupled_arena.analysis.audit.read import Truth
@@ -148,7 +150,7 @@ def _of_store(
         "truth": Truth(asked["truth"]),
         "control": Control(asked["control"]),
     }
-    with reading(settings, excluded) as store:
+    with reading(settings, **counting) as store:
         return read_chosen(store, selection, AuditChoice(**{**asked, **kinds}), only_judge)
 
 

@@ -1,4 +1,4 @@
-"""The commands that let votes count no more, take that back, and list what was decided."""
+"""The commands that let votes count no more, take that back, and list which do not and why."""
 
 from __future__ import annotations
 
@@ -91,3 +91,14 @@ def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> N
     with reading(settings) as store, store.cursor() as cursor:
         found = read(cursor)
     show(exclusions_answer(found), as_json, lambda: exclusions_text(found))
+
+
+def names(config: Config = None, db: Db = None, as_json: Json = False) -> None:
+    """List answers that name a model or its maker: votes on them do not count by default."""
+    settings = load_settings(config, db=db)
+    from coupled_arena.store.tables.naming import naming_replies
+    from coupled_arena.views.tables.naming import names_answer, names_text
+
+    with reading(settings) as store, store.cursor() as cursor:
+        found = list(naming_replies(cursor))
+    show(names_answer(found), as_json, lambda: names_text(found))

@@ -16,6 +16,7 @@ from coupled_arena.cli.shared import (
     Db,
     Excluded,
     Json,
+    Named,
     Weightings,
     listed,
     only_judge,
@@ -58,6 +59,7 @@ def resample(
     seed: Seed = 0,
     plots: Annotated[Path | None, typer.Option(help="Folder for figures.")] = None,
     excluded: Excluded = "leave-out",
+    named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -79,7 +81,7 @@ def resample(
         language=language,
     )
     alphas, kept = numbers(alpha, float), None if human is None else numbers(human, int)
-    with reading(settings, excluded) as store:
+    with reading(settings, excluded, named) as store:
         name, counts, warnings = _judged(store, selection)
     with one_line():
         sizes = fitting_sizes(counts, balanced=balanced, total=total)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Excluded, Json, reading, show
+from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, reading, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
@@ -55,6 +55,7 @@ def export(
         bool, typer.Option("--public", help="All the world may read that data set.")
     ] = False,
     excluded: Excluded = "leave-out",
+    named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -74,7 +75,7 @@ def export(
     dataset = _dataset(to_hub, public)
     from coupled_arena.store.transfer import export as exports
 
-    with reading(settings, excluded) as store:
+    with reading(settings, excluded, named) as store:
         if flat:
             files = _with_card(store, out, flat, license, "rounds" if dataset else "nothing")
         else:

@@ -16,6 +16,7 @@ from coupled_arena.cli.shared import (
     FlipsOption,
     Json,
     JudgeScores,
+    Named,
     Scopes,
     TieScores,
     Voter,
@@ -64,6 +65,7 @@ def leaderboard(
         bool, typer.Option("--bradley-terry", help="Add Bradley-Terry scores.")
     ] = False,
     excluded: Excluded = "leave-out",
+    named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -84,7 +86,7 @@ def leaderboard(
     from coupled_arena.views.tables.bradley_terry import scores
     from coupled_arena.views.tables.leaderboard import board_answer, board_text
 
-    with reading(settings, excluded) as store:
+    with reading(settings, excluded, named) as store:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(store)
         judges = judges_of(store, judge)

@@ -19,7 +19,7 @@ from coupled_arena.cli.battles import battles
 from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import import_, import_scores
 from coupled_arena.cli.doctor import doctor
-from coupled_arena.cli.excluding import exclude, exclusions, include
+from coupled_arena.cli.excluding import exclude, exclusions, include, names
 from coupled_arena.cli.experiments import resample
 from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
@@ -72,6 +72,7 @@ app.command()(voters)
 app.command()(exclude)
 app.command()(include)
 app.command()(exclusions)
+app.command()(names)
 app.command()(password)
 app.command()(resample)
 app.command()(simulate)

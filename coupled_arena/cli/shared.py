@@ -22,6 +22,10 @@ Excluded = Annotated[
     Literal["leave-out", "include"],
     typer.Option(help="Votes that `exclude` has excluded: left out, or counted all the same."),
 ]
+Named = Annotated[
+    Literal["leave-out", "include"],
+    typer.Option(help="Votes on answers that name a model: left out, or counted all the same."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 # Spelled out rather than imported, which would cost every command the time to load scipy; a test
@@ -58,14 +62,21 @@ def check_level(alpha: float) -> None:
         raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
 
 
-def reading(settings: Settings, excluded: str = "leave-out") -> Any:
-    """Open the database, or its newest snapshot while another process owns it."""
+def reading(settings: Settings, excluded: str = "leave-out", named: str = "leave-out") -> Any:
+    """Open the database, or its newest snapshot while another process owns it.
+
+    Parameters
+    ----------
+    excluded, named : {"leave-out", "include"}
+        Whether votes count that do not by default: see `Excluded` and `Named`.
+    """
     from coupled_arena.store.transfer.snapshots import open_for_reading
 
     store, age = open_for_reading(settings.db)
     if age is not None:
         typer.echo(f"{settings.db} is in use: reading its snapshot, {age:.0f} s old.", err=True)
-    return store.with_excluded() if excluded == "include" else store
+    too = {"excluded": excluded == "include", "named": named == "include"}
+    return store.counting(**too) if any(too.values()) else store
 
 
 def voter_of(settings: Settings, store: Any, voter: str | None) -> str | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Excluded, Json, check_level, reading, show
+from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, check_level, reading, show
 from coupled_arena.core.settings import load_settings
 
 
@@ -20,6 +20,7 @@ def voters(
         typer.Option(min=0, help="How much more often than others an honest one may say the same."),
     ] = 0.25,
     excluded: Excluded = "leave-out",
+    named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -30,6 +31,6 @@ def voters(
     from coupled_arena.analysis.voters import read_voters
     from coupled_arena.views.tables.voters import voters_answer, voters_text
 
-    with reading(settings, excluded) as store:
+    with reading(settings, excluded, named) as store:
         found = read_voters(store, alpha, tolerance)
     show(voters_answer(found), as_json, lambda: voters_text(found))

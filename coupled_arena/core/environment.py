@@ -10,6 +10,7 @@ COUPLED_ARENA_BACKUP_DATASET  ``dataset`` of ``[backup]``, and so on
 COUPLED_ARENA_LIMITS_PROXIES  ``proxies`` of ``[limits]``, and so on
 COUPLED_ARENA_ACCESS_KEY      ``key`` of ``[access]``, and so on
 COUPLED_ARENA_VOTES_PROBATION ``probation`` of ``[votes]``
+COUPLED_ARENA_NAMING_NAMES    ``names`` of ``[naming]``; ``words`` likewise
 ============================= ================================================
 
 A variable that is empty says nothing.
@@ -27,7 +28,7 @@ from coupled_arena.core.errors import SettingsError
 
 _HUB = "https://huggingface.co https://*.hf.space"
 _SPACE = "10.0.0.0/8"  # where the hub's proxies are, as its Spaces see them
-_TABLES = ("sampling", "battle", "judge", "backup", "limits", "access", "votes")
+_TABLES = ("sampling", "battle", "judge", "backup", "limits", "access", "votes", "naming")
 
 
 class Environment(BaseSettings):
@@ -59,6 +60,7 @@ class Environment(BaseSettings):
     limits: dict[str, str] = {}
     access: dict[str, str] = Field(default={}, repr=False)
     votes: dict[str, str] = {}
+    naming: dict[str, str] = {}
     space: str | None = Field(default=None, validation_alias="SPACE_ID")
     other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
 

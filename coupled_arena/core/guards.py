@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_network
 from typing import Literal, Self
 
@@ -73,6 +74,33 @@ class VoteSettings(Checked):
     """The ``[votes]`` table: votes of who has cast fewer than ``probation`` are kept, and wait."""
 
     probation: int = Field(default=0, ge=0)
+
+
+class NamingSettings(Checked):
+    """The ``[naming]`` table: what else tells which model wrote an answer.
+
+    ``names`` do wherever they stand, ``words``, which mean other things, too, where an answer
+    introduces itself. ``#`` in a name stands for a digit.
+    """
+
+    names: list[str] = Field(default=[])
+    words: list[str] = Field(default=[])
+
+    @field_validator("names", "words", mode="before")
+    @classmethod
+    def _listed(cls, names: object) -> object:
+        """Take one text as names with commas between them, all that the environment can say."""
+        if not isinstance(names, str):
+            return names
+        return [name.strip() for name in names.split(",") if name.strip()]
+
+    @field_validator("names", "words")
+    @classmethod
+    def _long_enough(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if not re.search(r"[^\W\d_].*[^\W_]|\d.*[^\W\d_]", name):
+                raise ValueError(f"{name!r} is no name to look for: give two letters or more")
+        return names
 
 
 class AccessSettings(Checked):

@@ -22,7 +22,13 @@ from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import ending, reason
-from coupled_arena.core.guards import AccessSettings, Checked, LimitSettings, VoteSettings
+from coupled_arena.core.guards import (
+    AccessSettings,
+    Checked,
+    LimitSettings,
+    NamingSettings,
+    VoteSettings,
+)
 from coupled_arena.core.logs import LogForm
 from coupled_arena.core.records import Sampling, Swap
 
@@ -172,6 +178,7 @@ class Settings(Checked):
     limits: LimitSettings = LimitSettings()
     access: AccessSettings = AccessSettings()
     votes: VoteSettings = VoteSettings()
+    naming: NamingSettings = NamingSettings()
     models: list[dict[str, Any]] = Field(default=[])
     base: Path = Path()
 

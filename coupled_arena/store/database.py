@@ -18,6 +18,7 @@ from coupled_arena.core.records import Battle, Score, Vote
 from coupled_arena.store import migrations
 from coupled_arena.store.connection import connect
 from coupled_arena.store.tables import battles, exclusions, scores, upkeep, votes
+from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -39,12 +40,12 @@ class Store:
         path: Path | None,
         *,
         read_only: bool,
-        all_votes: bool = False,
+        counting: Counting = BY_DEFAULT,
     ) -> None:
         self.path = path
         self.read_only = read_only
         self._connection = connection
-        self.all_votes = all_votes  # also those that are excluded
+        self.counted = counting
         self._file = None if path is None or read_only else _identity(path)
         self._writing = threading.Lock()
         self.snapshotting = threading.Lock()  # two at once would write the same file
@@ -87,13 +88,14 @@ class Store:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
         cursor = self._connection.cursor()
-        if self.all_votes:
-            exclusions.count_all(cursor)
+        if self.counted != BY_DEFAULT:
+            exclusions.count_too(cursor, self.counted)
         return cursor
 
-    def with_excluded(self) -> Store:
-        """Return the same database, to be read as if no votes were excluded."""
-        return Store(self._connection, self.path, read_only=True, all_votes=True)
+    def counting(self, *, excluded: bool = False, named: bool = False) -> Store:
+        """Return the same database, to be read as if votes counted as `Counting` has them."""
+        counted = Counting(excluded, named)
+        return Store(self._connection, self.path, read_only=True, counting=counted)
 
     def check_file(self) -> None:
         """Make sure that what is written lands where it will be looked for.
@@ -195,9 +197,9 @@ class Store:
             return battles.of_experiment(cursor, experiment)
 
     def version(self) -> tuple[int, int, int, int]:
-        """Return the last vote's number, how many battles, the last verdict's, how many exclusions.
+        """Return the last vote's number, how many battles, the last verdict's, how many decisions.
 
-        Those that were taken back count twice.
+        These are exclusions, that they were taken back, and later lists of names to look for.
 
         Whatever a leaderboard shows is unchanged as long as this is; it costs about 1 ms.
         """
@@ -208,6 +210,7 @@ class Store:
                 (select count(*) from battles),
                 (select coalesce(max(seq), 0) from verdicts),
                 (select count(*) from exclusions) + (select count(*) from inclusions)
+                    + (select greatest(count(*) - 1, 0) from name_lists)
             """
         )
         return last_vote, count, last_verdict, decided

@@ -22,6 +22,7 @@ from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables.exclusions import BY_DEFAULT
 
 E = TypeVar("E", bound=StrEnum)
 COUNTED = {"battles_coupled": Mode.COUPLED, "battles_independent": Mode.INDEPENDENT}
@@ -136,7 +137,7 @@ def _number(value: str | None) -> float | None:
 class BoardAddresses:
     """Where the numbers of a board lead: to the comparisons that each of them counts.
 
-    Nowhere, where excluded votes are among these: no list of battles counts them.
+    Nowhere, where votes are among these that do not count by default: no list of battles has them.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ class BoardAddresses:
 
     def __init__(self, board: Leaderboard, *, mine: bool = False) -> None:
         selection = board.estimates.selection
-        self._mine, self._nowhere = mine, board.estimates.all_votes
+        self._mine, self._nowhere = mine, board.estimates.counting != BY_DEFAULT
         self._judge, self._together = selection.judge, bool(selection.more_judges)
         self._base = _selected(selection)
         judged = board.source is BoardSource.JUDGE

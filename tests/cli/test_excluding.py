@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -114,3 +115,33 @@ def test_python_has_both_views(call, db):
         assert store.exclusions()["reason"].tolist() == ["one hundred a minute"]
     with pytest.raises(ArenaError, match="leave-out or include, not 'both'"):
         ca.open(db, excluded="both")
+
+
+def test_votes_on_answers_that_name_a_model(call, db):
+    with Store.open(db) as store:
+        told = make_battle(id="c0")
+        told = replace(
+            told, replies=(replace(told.replies[0], text="I am ChatGPT."), told.replies[1])
+        )
+        store.add_battle(told)
+        store.cast(make_vote(told, 2, 1, voter="dan"))
+    code, out, err = call("names", "--db", db)
+    assert code == 0, err
+    assert "ChatGPT" in out
+    assert "c0" in out
+    answers = {}
+    for view in ("leave-out", "include"):
+        code, out, err = call("leaderboard", "--db", db, "--json", "--named", view)
+        assert code == 0, err
+        answers[view] = json.loads(out)
+        assert (answers[view]["named"], answers[view]["named_votes"]) == (view, 1)
+    assert [answers[view]["human_comparisons"] for view in answers] == [32, 33]
+    said = "1 of 33 votes (3.0%) is left out, for an answer names a model."
+    assert said in answers["leave-out"]["warnings"]
+    assert said not in answers["include"]["warnings"]
+    votes = ca.open(db).votes()
+    assert votes.voter[votes.named].tolist() == ["dan"]
+    counts = [ca.leaderboard(ca.open(db, named=view)).to_frame().human_votes.sum() for view in answers]
+    assert counts == [64, 66]
+    with pytest.raises(ArenaError, match="named is leave-out or include, not 'x'"):
+        ca.open(db, named="x")

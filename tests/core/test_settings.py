@@ -92,13 +92,14 @@ def test_every_setting_has_a_variable(monkeypatch):
         "BACKUP": {"DATASET": "lab/votes", "MINUTES": "2.5"},
         "LIMITS": {"VOTES_BY_VOTER": "7"},
         "VOTES": {"PROBATION": "3"},
+        "NAMING": {"NAMES": "['Robin 2', 'ABC']"},
         "ACCESS": {"SIGN_IN": "hub", "REQUIRED": "False"},
     }
     for name, value in changed.items():
         monkeypatch.setenv(f"COUPLED_ARENA_{name}", value)
     for table, values in tables.items():
         for name, value in values.items():
-            monkeypatch.setenv(f"COUPLED_ARENA_{table}_{name}", value)
+            monkeypatch.setenv(f"COUPLED_ARENA_{table}_{name}", value.strip("[]").replace("'", ""))
     settings = load_settings()
     assert {name: str(getattr(settings, name.lower())) for name in changed} == {
         **changed,

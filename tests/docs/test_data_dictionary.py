@@ -281,6 +281,13 @@ def test_json_of_exclusions(answer, db, tmp_path):
     check_keys("exclusions json", [answer("exclusions", "--db", copy)])
 
 
+def test_json_of_names(answer, tmp_path):
+    db = tmp_path / "arena.duckdb"
+    with Store.open(db) as store:
+        whole.fill(store)
+    check_keys("names json", [answer("names", "--db", db)])
+
+
 def test_json_of_a_restoration(answer, db, tmp_path):
     path = tmp_path / "arena.duckdb"
     snapshot_path(path).write_bytes(snapshot_path(db).read_bytes())

@@ -121,6 +121,12 @@ FAULTS = {
         "insert into waiting_voters values ('gone')",
         "update probation set votes = 3",
     ],
+    "naming_replies": ["insert into naming_replies values ('gone', 0, 0, 'Robin')"],
+    "names": [
+        "delete from naming_replies",
+        "update naming_replies set found = 'Robin'",
+        f"update replies set text = 'I am SmolLM.' where battle = '{A}'",
+    ],
     "prompt counts": ["update prompts set comparisons = comparisons + 1"],
 }  # fmt: skip
 BY_NAME = {check.name: check for check in CHECKS}

@@ -107,7 +107,7 @@ def filled(store):
 def test_what_is_excluded_is_as_if_it_had_never_been_cast(filled, one, left):
     before = rows(filled)
     assert leave_out(filled, one) == 9 - 3 * len(left)
-    everything = filled.with_excluded()
+    everything = filled.counting(excluded=True)
     with Store.in_memory() as without:
         assert rows(filled) == rows(fill(without, left))
         assert rows(everything) == before
@@ -160,7 +160,7 @@ def test_boards_and_agreement_follow_at_once(filled):
     leave_out(filled, rule("eve"))
     with Store.in_memory() as without:
         assert said(filled) == said(fill(without, ("ann", "bob")))
-    assert said(filled.with_excluded()) == before
+    assert said(filled.counting(excluded=True)) == before
     with filled.cursor() as cursor:
         told = comparisons.relation(cursor, None).project("voter").distinct().fetchall()
     assert {voter for (voter,) in told} == {"ann", "bob"}
@@ -217,7 +217,7 @@ def test_exports_say_it_and_bring_it_back(filled, tmp_path):
     leave_out(filled, kept)
     leave_out(filled, gone)
     take_back(filled, gone)
-    assert fingerprint(filled.with_excluded()) == fingerprint(filled)
+    assert fingerprint(filled.counting(excluded=True)) == fingerprint(filled)
     files = {path.stem: path for path in export(filled, tmp_path, "jsonl")}
     votes = [json.loads(line) for line in files["votes"].read_text("utf-8").splitlines()]
     assert {vote["voter"] for vote in votes if vote["excluded"]} == {"eve"}
@@ -236,7 +236,7 @@ def test_arena_rows_and_flat_tables_leave_out(filled, tmp_path):
     leave_out(filled, rule("eve"))
     for store, voters in [
         (filled, {"ann", "bob"}),
-        (filled.with_excluded(), {"ann", "bob", "eve"}),
+        (filled.counting(excluded=True), {"ann", "bob", "eve"}),
     ]:
         (arena,) = export(store, tmp_path, "arena")
         told = [json.loads(line)["judge"] for line in arena.read_text("utf-8").splitlines()]

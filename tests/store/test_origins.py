@@ -127,7 +127,7 @@ def test_votes_wait_until_their_voters_have_cast_enough(least):
             assert dict(rows) == human
             wait = sum(cast.values()) - sum(human.values())
             assert (found.votes, found.waiting) == (0, wait)
-        with store.with_excluded().cursor() as cursor:
+        with store.counting(excluded=True).cursor() as cursor:
             query = "select count(*) from comparisons where human is not null"
             assert cursor.execute(query).fetchone() == (24,)
 

@@ -35,9 +35,12 @@ def fill(store):
         make_battle("gamma", "gamma", id="0" * 31 + "c", mode=Mode.UNKNOWN),
         make_battle("beta", "alpha", id="0" * 31 + "d"),
         make_battle("beta", "gamma", id="0" * 31 + "e"),
+        make_battle("beta", "gamma", id="0" * 31 + "f"),
     ]
     same = tuple(replace(reply, text="The same.") for reply in battles[3].replies)
     battles[3] = replace(battles[3], replies=same)
+    telling = replace(battles[5].replies[0], text="I am SmolLM2.")
+    battles[5] = replace(battles[5], replies=(telling, *battles[5].replies[1:]))
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     for number, battle in enumerate(battles):
         marks = [Score(0, place, "quiz", place % 2, None) for place in range(len(battle.models))]
@@ -60,6 +63,7 @@ def _vote(store, battles):
     held = make_vote(battles[4], 2, 1, id="v8", voter="bob", cast_at=at(17))
     store.write(lambda cursor: pending_votes.hold(cursor, held))
     store.cast(make_vote(battles[4], 1, 2, id="v9", voter="dan", cast_at=at(17)))
+    store.cast(make_vote(battles[5], 1, 2, id="v10", voter="dan", cast_at=at(17)))
     given = (("r1", "v2", "ann"), ("r2", "v4", "bob"), ("r3", "v8", "bob"))
     for name, vote, voter in given:
         why = Rationale(name, vote, (Criterion.STYLE,), "so", at(18))

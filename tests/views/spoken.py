@@ -48,7 +48,7 @@ from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_use import JudgeUse
-from coupled_arena.store.tables.exclusions import Excluded
+from coupled_arena.store.tables.exclusions import Counting, Excluded
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings
 from coupled_arena.views.words.audit import audit_findings, audit_verdict
@@ -138,7 +138,8 @@ def _boards():
         estimates = replace(clear.estimates, method=method, **changes)
         yield from _said(replace(clear, missing=missing, estimates=estimates))
     for votes, counted in product((1, 2), (False, True)):
-        left = replace(clear.estimates, excluded=Excluded(votes, 9, votes), all_votes=counted)
+        left_out, counting = Excluded(votes, 9, votes, votes), Counting(counted, counted)
+        left = replace(clear.estimates, excluded=left_out, counting=counting)
         yield from _said(replace(clear, estimates=left))
     yield from _empty_boards()
     yield from _uses()

@@ -37,7 +37,7 @@ from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 from coupled_arena.store.queries.rewordings import reworded
-from coupled_arena.store.tables.exclusions import Excluded, excluded
+from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded, excluded
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
@@ -93,9 +93,9 @@ class BoardEstimates:
     reworded : int
         Questions of benchmarks that were put in several ways, which are counted together.
     excluded : Excluded
-        How many of all votes of the store, whatever the selection, are excluded.
-    all_votes : bool
-        Whether these are counted all the same.
+        How many of all votes of the store, whatever the selection, do not count by default.
+    counting : Counting
+        Which of these are counted all the same.
     """
 
     selection: Selection
@@ -113,7 +113,7 @@ class BoardEstimates:
     use: JudgeUse = field(default_factory=JudgeUse)
     reworded: int = 0
     excluded: Excluded = field(default_factory=lambda: Excluded(0, 0))
-    all_votes: bool = False
+    counting: Counting = BY_DEFAULT
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
     )
@@ -200,7 +200,7 @@ def read_estimates(
         use=use,
         reworded=several,
         excluded=left,
-        all_votes=store.all_votes,
+        counting=store.counted,
     )
 
 

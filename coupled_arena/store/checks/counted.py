@@ -30,6 +30,8 @@ counted as (
         on v.moment >= anybodys.since and v.moment < anybodys.until
     anti join waiting_voters as newcomers
         on newcomers.voter = last_votes.voter and v.source = 'human'
+    anti join naming_replies as telling
+        on telling.battle = last_votes.battle and v.source = 'human'
 ),
 seats as (
     select battle, unnest(models) as model, generate_subscripts(models, 1) as seat from battles

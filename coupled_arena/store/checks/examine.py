@@ -8,9 +8,10 @@ from coupled_arena.store.checks import schema
 from coupled_arena.store.checks.check import Cursor, Finding
 from coupled_arena.store.checks.contents import CONTENTS
 from coupled_arena.store.checks.counted import COMPARISONS, COUNTED
+from coupled_arena.store.checks.named import NAMED
 from coupled_arena.store.checks.orphans import ORPHANS, OTHERS
 
-CHECKS = (schema.STEPS, *ORPHANS, *OTHERS, *CONTENTS, *COUNTED)
+CHECKS = (schema.STEPS, *ORPHANS, *OTHERS, *CONTENTS, *COUNTED, NAMED)
 
 
 def examine(cursor: Cursor) -> Iterator[Finding]:

@@ -29,6 +29,11 @@ _BELONGS = {
 _FOLLOWS = {
     "comparisons": ("battle_no", "battles", "using (battle_no)"),
     "same_words": ("battle", "battles", "using (battle)"),
+    "naming_replies": (
+        "concat_ws(' ', battle, turn, place)",
+        "replies",
+        "using (battle, turn, place)",
+    ),
     "reply_styles": ("battle_no", "battles", "using (battle_no)"),
 }
 _NAMED = {

@@ -106,15 +106,17 @@ class Prompts:
 
 def clusters_overlap(cursor: Cursor) -> bool:
     """Return whether any two comparisons share a prompt, so that they may depend on each other."""
-    # What is excluded is not counted with its prompt, and may be read all the same.
-    ((most, excluded),) = cursor.execute(
+    # What does not count by default is not counted with its prompt, and may be read all the same:
+    # see `count_too` in `store.tables.exclusions`.
+    ((most, others),) = cursor.execute(
         """
-        select
-            max(comparisons), exists (from standing_exclusions) or exists (from waiting_voters)
+        select max(comparisons), exists (
+            from duckdb_views() where temporary and not internal and view_name = 'comparisons'
+        )
         from prompts
         """
     ).fetchall()
-    return (most or 0) > 1 or excluded
+    return (most or 0) > 1 or others
 
 
 def add_up(

@@ -1,7 +1,8 @@
 """Votes that are not to count: by which rule, why, and that it was taken back; on a given cursor.
 
 No vote is deleted or changed. What is excluded is left out of `comparisons`, from which all boards
-are counted; `count_all` makes a cursor on which nothing is.
+are counted, and so are votes on answers that name a model; `count_too` makes a cursor on which they
+are not.
 """
 
 from __future__ import annotations
@@ -54,16 +55,53 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class Excluded:
-    """How many of the votes that stand are left out: by a rule, or as those of new voters."""
+    """How many of the votes that stand are left out, each for the first reason that there is.
+
+    Attributes
+    ----------
+    votes : int
+        By a rule.
+    of : int
+        Of how many; 0 where none is left out.
+    waiting : int
+        As those of new voters.
+    named : int
+        Because an answer names a model.
+    """
 
     votes: int
     of: int
     waiting: int = 0
+    named: int = 0
 
     @property
     def share(self) -> float:
-        """The fraction, 0 where there are no votes."""
+        """The fraction that a rule leaves out, 0 where there are no votes."""
         return self.votes / self.of if self.of else 0.0
+
+    @property
+    def named_share(self) -> float:
+        """The fraction that is left out because an answer names a model."""
+        return self.named / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Which votes count that do not by default.
+
+    Attributes
+    ----------
+    excluded : bool
+        Those that a rule excludes, and those that wait.
+    named : bool
+        Those on answers that name a model.
+    """
+
+    excluded: bool = False
+    named: bool = False
+
+
+BY_DEFAULT = Counting()
 
 
 _COVERED = """
@@ -147,27 +185,43 @@ def exclusions(cursor: Cursor) -> list[Exclusion]:
 def excluded(cursor: Cursor) -> Excluded:
     """Count the votes of people that stand and are left out; takes no time where nothing is."""
     rules = "select 1 from standing_exclusions union all select 1 from waiting_voters limit 1"
-    if not cursor.execute(rules).fetchall():
-        return Excluded(0, 0)
-    return Excluded(
-        *cursor.execute(
-            """
-            select
-                count(*) filter (excluded), count(*),
-                count(*) filter (waiting and not excluded)
-            from ruled_votes
-            where source = 'human'
-            """
-        ).fetchall()[0]
-    )
+    if cursor.execute(rules).fetchall():
+        return Excluded(*cursor.execute(_LEFT_OUT).fetchall()[0])
+    named = cursor.execute(_NAMED_ALONE).fetchall()[0][0]
+    # Of the others only how many there are: a million votes are not put in order for it.
+    standing = "select count(distinct hash(battle, voter)) from votes where source = 'human'"
+    return Excluded(0, cursor.execute(standing).fetchall()[0][0] if named else 0, 0, named)
 
 
-def count_all(cursor: Cursor) -> None:
-    """Let everything that this cursor reads count excluded votes, too."""
+_LEFT_OUT = """
+select
+    count(*) filter (excluded), count(*),
+    count(*) filter (waiting and not excluded),
+    count(*) filter (named and not waiting and not excluded)
+from ruled_votes
+where source = 'human'
+"""
+_NAMED_ALONE = """
+select count(*)
+from (
+    select arg_max(source, seq) as source
+    from votes
+    where battle in (select battle from naming_replies)
+    group by battle, voter
+)
+where source = 'human'
+"""
+
+
+def count_too(cursor: Cursor, counting: Counting) -> None:
+    """Let everything that this cursor reads count votes, too, that do not by default."""
     # In full, for the view has this name, too.
     database = cursor.execute("select current_database()").fetchall()[0][0]
     stored = '"' + database.replace('"', '""') + '".main.comparisons'
-    touched = "battle in (select battle from ruled_votes where excluded or waiting)"
+    reasons = {"excluded or waiting": counting.excluded, "named": counting.named}
+    back = " or ".join(said for said, too in reasons.items() if too)
+    still = " or ".join(said for said, too in reasons.items() if not too)
+    touched = f"battle in (select battle from ruled_votes where {back})"
     cursor.execute(
         f"""
         create temp view comparisons as
@@ -178,7 +232,12 @@ def count_all(cursor: Cursor) -> None:
         """
     )
     # Temporary views come before others of their names, in views that were made with those, too.
-    cursor.execute("create temp view counted_votes as from current_votes")
+    cursor.execute(
+        f"""
+        create temp view counted_votes as
+        select * exclude (excluded, waiting, named) from ruled_votes where not ({still or "false"})
+        """
+    )
 
 
 def moment_of(text: str | None) -> datetime | None:

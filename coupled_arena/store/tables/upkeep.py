@@ -5,18 +5,28 @@ Whatever writes one of those calls this in the same transaction.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import duckdb
+
+from coupled_arena.store.tables import naming
 
 Cursor = duckdb.DuckDBPyConnection
 
 
 def enrol(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
-    """Note of battles with new replies what follows: their style, numbers, which replies are equal.
+    """Note of battles with new replies what follows: style, numbers, which are equal, or name one.
 
     `refresh` needs it, and takes the same; the numbers of models and prompts are given once.
     """
     for statement in _ENROL:
         cursor.execute(statement.format(battles=battles), values)
+    _count_named(cursor, naming.look(cursor, battles, values))
+
+
+def keep_up(cursor: Cursor) -> None:
+    """Bring what follows from the list of names in line with the one that is in force now."""
+    _count_named(cursor, naming.keep_up(cursor))
 
 
 def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
@@ -31,6 +41,19 @@ def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
     """
     for statement in _REFRESH:
         cursor.execute(statement.format(battles=battles), values)
+
+
+def look_for(cursor: Cursor, names: Sequence[str], words: Sequence[str]) -> None:
+    """Let these be looked for, beside the program's own names: see `core.naming.NameList`."""
+    naming.add_own(cursor, names, words)
+    keep_up(cursor)
+
+
+def _count_named(cursor: Cursor, battles: Collection[str]) -> None:
+    """Let votes count no more, or again, whose battles are found to name a model, or no more."""
+    if battles:
+        named: dict[str, object] = {"named": list(battles)}
+        refresh(cursor, "battle in (select unnest($named))", named)
 
 
 # Not by the table's sequence: a row that meets a conflict takes one of its numbers, too, and small

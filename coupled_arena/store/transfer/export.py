@@ -52,7 +52,8 @@ _QUERIES = {
             vote, battle, voter, ranks, both_bad, source, early, cast_at,
             seq in (select seq from current_votes) as current,
             models, revealed_at,
-            seq in (select seq from ruled_votes where excluded) as excluded
+            seq in (select seq from ruled_votes where excluded) as excluded,
+            seq in (select seq from ruled_votes where named) as named
         from votes
         join visible using (battle)
         left join reveals using (battle, voter)

@@ -19,6 +19,7 @@ from coupled_arena.core.files import reason
 from coupled_arena.store.connection import CONFIG
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted
+from coupled_arena.store.tables.upkeep import keep_up
 from coupled_arena.store.transfer.row_counts import RowCounts, count_rows, goes_on_from
 
 _OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it
@@ -112,6 +113,11 @@ def open_for_writing(db: Path, *, create: bool = True) -> Store:
     if lacking:
         store.close()
         raise StoreError(f"{db} lacks what its snapshot {lacking} holds. {way_back}")
+    try:
+        store.write(keep_up)
+    except BaseException:
+        store.close()
+        raise
     return store
 
 

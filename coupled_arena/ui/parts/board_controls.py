@@ -19,7 +19,7 @@ from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables.exclusions import excluded
+from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.controls import (
     MODES,
     alpha_slider,
@@ -81,7 +81,7 @@ class BoardChoice:
     scope: Scope
     control: Control
     dark: bool
-    all_votes: bool = False  # also those that are excluded
+    counting: Counting = BY_DEFAULT
 
     def counts_like(self, other: BoardChoice) -> bool:
         """Return whether the other choice counts the same comparisons in the same way."""
@@ -160,6 +160,12 @@ class BoardControls:
                 visible=False,
                 elem_id="board-all-votes",
             )
+            self.named = gr.Checkbox(
+                label=_("Votes on answers that name a model count, too"),
+                info=_("Whoever read such an answer may have known whose it was."),
+                visible=False,
+                elem_id="board-named",
+            )
             self.mine = gr.Checkbox(
                 label=_("My votes only"),
                 info=_("A board of your own: only what you voted on."),
@@ -185,7 +191,7 @@ class BoardControls:
     def _discrete(self) -> list[Any]:
         return [
             *(self.mode, self.weighting, self.covariance, self.cutoff, self.sets, self.ties),
-            *(self.category, self.language, self.all_votes, self.mine, self.control),
+            *(self.category, self.language, self.all_votes, self.named, self.mine, self.control),
         ]
 
     def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
@@ -213,13 +219,14 @@ class BoardControls:
             scope=Scope(values[self.sets]),
             control=Control(values[self.control]),
             dark=bool(values[self.dark]),
-            all_votes=bool(values[self.all_votes]),
+            counting=Counting(bool(values[self.all_votes]), bool(values[self.named])),
         )
 
     @property
     def offered(self) -> list[Any]:
         """The components whose choices come from the store."""
-        return [self.judged, *self._judges, self.category, self.language, self.all_votes]
+        left_out = self.all_votes, self.named
+        return [self.judged, *self._judges, self.category, self.language, *left_out]
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
@@ -227,7 +234,7 @@ class BoardControls:
             judges = comparisons.judges(cursor)
             categories = comparisons.categories(cursor)
             languages = comparisons.languages(cursor)
-            left_out = excluded(cursor).votes > 0
+            left_out = excluded(cursor)
         judge = values[self.judge] or (judges[0] if judges else None)
         return {
             self.judged: gr.Row(visible=bool(judges)),
@@ -235,5 +242,6 @@ class BoardControls:
             self.more_judges: gr.Dropdown(choices=judges, visible=len(judges) > 1),
             self.category: gr.Dropdown(choices=with_any(_("Any category"), categories)),
             self.language: gr.Dropdown(choices=with_any(_("Any language"), languages)),
-            self.all_votes: gr.Checkbox(visible=left_out),
+            self.all_votes: gr.Checkbox(visible=left_out.votes > 0),
+            self.named: gr.Checkbox(visible=left_out.named > 0),
         }

@@ -16,6 +16,7 @@ from coupled_arena.analysis.style.result import style_board
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.style import Control
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables.exclusions import BY_DEFAULT
 from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
 from coupled_arena.ui.parts.controls import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
@@ -40,9 +41,10 @@ class LeaderboardTab:
 
     def __init__(self, store: Store, live: LiveEstimates, styles: LiveStyle) -> None:
         self._store = store
-        whole = store.with_excluded()
-        self._standing = live, styles
-        self._whole = LiveEstimates(whole), LiveStyle(whole)
+        self._boards = {BY_DEFAULT: (live, styles)}
+        for excluded, named in ((True, False), (False, True), (True, True)):
+            other = store.counting(excluded=excluded, named=named)
+            self._boards[other.counted] = LiveEstimates(other), LiveStyle(other)
         self._style = StylePanel()
         self._controls = BoardControls(store)
 
@@ -112,7 +114,7 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            live, styles = self._whole if choice.all_votes else self._standing
+            live, styles = self._boards[choice.counting]
             estimates = live.get(
                 choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
             )

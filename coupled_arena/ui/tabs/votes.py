@@ -96,7 +96,7 @@ class VotesTab:
         _admin(request)
         with self._store.cursor() as cursor:
             rules, left_out = exclusions(cursor), excluded(cursor)
-        whole = read_voters(self._store.with_excluded())
+        whole = read_voters(self._store.counting(excluded=True))
         words = [said(voters_words(whole))]
         if left_out.votes:
             words.append(paragraph(excluded_words(left_out), "hint"))

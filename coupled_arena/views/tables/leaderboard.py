@@ -203,10 +203,13 @@ def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) ->
 def _left_out(estimates: BoardEstimates) -> dict[str, Any]:
     found = estimates.excluded
     return {
-        "excluded": "include" if estimates.all_votes else "leave-out",
+        "excluded": "include" if estimates.counting.excluded else "leave-out",
         "excluded_votes": found.votes,
         "excluded_share": found.share,
         "waiting_votes": found.waiting,
+        "named": "include" if estimates.counting.named else "leave-out",
+        "named_votes": found.named,
+        "named_share": found.named_share,
     }
 
 

@@ -21,6 +21,7 @@ from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.views.markup import bold, joined, listed, paragraph
 from coupled_arena.views.words.fragility import fragility_words
 from coupled_arena.views.words.judge_use import use_words
+from coupled_arena.views.words.left_out import left_out_words, uncounted_words
 from coupled_arena.views.words.names import level, modes_named, named
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
@@ -38,8 +39,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         *_meaning(board),
         *_mixture(board.estimates.mixed),
         *pooled_words(board.estimates.reworded),
-        *_left_out(board.estimates.left_out),
-        *_excluded(board.estimates),
+        *left_out_words(board.estimates),
         *fragility_words(board.fragility),
         *_not_judged(board),
         *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
@@ -93,7 +93,7 @@ def nothing_counted(board: Leaderboard) -> str:
         return _("Nothing fits this selection yet.")
     if board.source is not BoardSource.HUMAN:
         return _("No verdicts that this board could use.")
-    if excluded := tuple(_excluded(board.estimates)):
+    if excluded := tuple(uncounted_words(board.estimates)):
         return " ".join(excluded)
     return _("No votes yet. Cast the first one in the Battle tab.")
 
@@ -222,43 +222,6 @@ def _mixture(modes: tuple[Mode, ...]) -> Iterator[str]:
     if len(modes) > 1:
         said = _("This board mixes battles of different modes: {modes}.")
         yield said.format(modes=modes_named(modes))
-
-
-def _left_out(comparisons: int) -> Iterator[str]:
-    if comparisons:
-        said = ngettext(
-            "{n:,} comparison is left out: a vote that prefers one of two equal answers says "
-            "nothing.",
-            "{n:,} comparisons are left out: a vote that prefers one of two equal answers says "
-            "nothing.",
-            comparisons,
-        )
-        yield said.format(n=comparisons)
-
-
-def _excluded(estimates: BoardEstimates) -> Iterator[str]:
-    found = estimates.excluded
-    if found.waiting and not estimates.all_votes:
-        yield ngettext(
-            "{n:,} vote waits until its voter has cast more.",
-            "{n:,} votes wait until their voters have cast more.",
-            found.waiting,
-        ).format(n=found.waiting)
-    if not found.votes:
-        return
-    if estimates.all_votes:
-        said = ngettext(
-            "{n:,} of {of:,} votes ({share}) is excluded, and counted here all the same.",
-            "{n:,} of {of:,} votes ({share}) are excluded, and counted here all the same.",
-            found.votes,
-        )
-    else:
-        said = ngettext(
-            "{n:,} of {of:,} votes ({share}) is excluded and left out.",
-            "{n:,} of {of:,} votes ({share}) are excluded and left out.",
-            found.votes,
-        )
-    yield said.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
 
 
 def _not_judged(board: Leaderboard) -> Iterator[str]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from coupled_arena.api.checks import check_texts, one_of
+from coupled_arena.api.checks import check_texts
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError, PromptError
-from coupled_arena.core.records import Battle, Mode, Prompt, Sampler
-from coupled_arena.core.settings import Settings, load_settings
+from coupled_arena.core.records import Battle, Mode, Prompt
+from coupled_arena.core.settings import Settings, coupling_of, load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.generation.language_model import LanguageModel
@@ -82,6 +82,7 @@ def generate(
     top_p: float | None = None,
     max_new_tokens: int | None = None,
     sampler: Literal["gumbel", "inverse"] = "gumbel",
+    coupling: Literal["auto", "token", "bytes"] | None = None,
     at_once: int = 16,
     progress: bool = False,
 ) -> Result[tuple[Battle, ...]]:
@@ -104,6 +105,9 @@ def generate(
         By default those of the settings.
     sampler : {"gumbel", "inverse"}
         How noise becomes a token: Gumbel-max, or inverse transform to compare it with.
+    coupling : {"auto", "token", "bytes"}, optional
+        Whether noise is read for each token or for each byte, by default that of the settings:
+        auto takes bytes where the models' vocabularies differ.
     at_once : int
         Battles that decode in one batch.
     progress : bool
@@ -135,10 +139,11 @@ def generate(
         "top_k": top_k,
         "top_p": top_p,
         "max_new_tokens": max_new_tokens,
+        "coupling": coupling,
     }
-    coupling = one_of(Sampler, "sampler", sampler).coupling
     changed = {name: value for name, value in given.items() if value is not None}
     sampling = load_settings(sampling={**models.settings.sampling.model_dump(), **changed}).sampling
+    drawn = coupling_of(sampler, coupling, sampling.coupling)
     from coupled_arena.battles.batch import BatchPlan
     from coupled_arena.battles.batch import generate as run
     from coupled_arena.store.database import Store
@@ -150,14 +155,15 @@ def generate(
         modes=_MODES[mode],
         repetitions=seeds,
         seed=seed,
-        samplings=(replace(sampling.sampling(), coupling=coupling),),
-    )
+        samplings=(replace(sampling.sampling(), coupling=drawn),),
+    ).settled(models)
     with Store.in_memory() as store:
         room = models.settings.battle.kv_tokens
         made = run(plan, models, store, at_once=at_once, kv_tokens=room, progress=progress)
         battles = tuple(store.battle(battle.id) for battle, _ in plan.battles())
     settings = {"mode": mode, "seeds": seeds, "seed": seed, **sampling.model_dump()}
     settings |= {"sampler": sampler, "models": tuple(models)}
+    settings["coupling"] = plan.samplings[0].coupling
     table = replies(battles)
     answer = {**settings, "tokens": made.tokens, "replies": table.records()}
     return Result("Replies", battles, settings, {"replies": table}, answer)

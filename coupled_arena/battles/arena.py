@@ -12,6 +12,7 @@ import random
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from coupled_arena.battles.asking import OVER, STILL_WRITTEN, check_question, request_of
@@ -26,7 +27,7 @@ from coupled_arena.core.errors import ArenaError, PromptError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Finish, Prompt, Source, Vote, new_id
 from coupled_arena.generation.running import Worker
-from coupled_arena.generation.turns import Models, with_turn
+from coupled_arena.generation.turns import Models, settled, with_turn
 from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
@@ -122,7 +123,9 @@ class Arena:
         """
         names = tuple(self.models)
         chances = self._whose_turn.chances(names) if self._whose_turn else None
-        current = Round(owner, self._draw(names, size, chances=chances))
+        drawn = self._draw(names, size, chances=chances)
+        sampling = settled(drawn.sampling, drawn.models, self.models)
+        current = Round(owner, replace(drawn, sampling=sampling))
         self._begin(current, prompt)
         return current.id
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 from tqdm import tqdm
@@ -20,7 +20,7 @@ from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, S
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.running import Running
-from coupled_arena.generation.turns import Models, next_request, with_turn
+from coupled_arena.generation.turns import Models, next_request, settled, with_turn
 from coupled_arena.store.database import Store
 
 
@@ -49,6 +49,11 @@ class BatchPlan:
         """How many battles are planned."""
         repeated = self.repetitions * len(self.samplings) * len(self.modes)
         return len(self.prompts) * repeated
+
+    def settled(self, models: Models) -> BatchPlan:
+        """Return the plan with each coupling chosen that it leaves to the models' vocabularies."""
+        chosen = (settled(sampling, self.models, models) for sampling in self.samplings)
+        return replace(self, samplings=tuple(dict.fromkeys(chosen)))
 
     def battles(self) -> Iterator[tuple[Battle, Prompt]]:
         """Yield the planned battles, unanswered; the same plan yields the same ids and seeds."""
@@ -139,6 +144,7 @@ def generate(
     KeyboardInterrupt, ModelError
         Interrupted, or a model failed. What is done is stored; the same plan goes on from there.
     """
+    plan = plan.settled(models)
     started = time.perf_counter()
     stored = store.battles_of(seed_to_hex(plan.seed))
     missing = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]

@@ -76,6 +76,7 @@ def run_benchmark(
         What is done is stored; the same plan goes on from there.
     """
     marker.task.ready()
+    plan = plan.settled(models)
     store.write(lambda cursor: scores.declare(cursor, marker.task.name, source="benchmark"))
     _mark_stored(plan, marker, store)
     made = generate(

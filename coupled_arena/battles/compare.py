@@ -12,7 +12,7 @@ from coupled_arena.core.errors import PromptError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id
 from coupled_arena.generation.running import Running, Worker
-from coupled_arena.generation.turns import Models, next_request, with_turn
+from coupled_arena.generation.turns import Models, next_request, settled, with_turn
 
 FEWEST, MOST = 2, 4
 _FIRST_WORD = re.compile(r"\s*\S+")
@@ -65,7 +65,7 @@ def compare(
         mode=mode,
         seed=drawn,
         nonce=b"",
-        sampling=sampling,
+        sampling=settled(sampling, names, models),
         origin=Origin.ARENA,
         prompts=(),
         replies=(),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, zip_longest
 
+from coupled_arena.battles.byte_parting import Step, steps
 from coupled_arena.battles.waiting import decoded
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import _
@@ -13,7 +15,7 @@ from coupled_arena.core.records import Battle, Finish, Mode, Reply, Sampler
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.draws import Candidate, Draw
 from coupled_arena.generation.language_model import LanguageModel, holds_keys
-from coupled_arena.generation.running import Request, Running, Worker
+from coupled_arena.generation.running import Contender, Request, Running, Worker
 from coupled_arena.generation.turns import Models, before_turn, check_replayable, next_request
 from coupled_arena.generation.vocabulary import Vocabulary
 
@@ -23,22 +25,28 @@ _SHOWN = 5  # the likeliest of each model, beside those that were drawn
 
 @dataclass(frozen=True)
 class Parting:
-    """The first position at which not all replies of a turn have the same token.
+    """The first position at which not all replies of a turn have the same token, or byte.
 
     Attributes
     ----------
     position : int
-        Tokens that all replies have in common.
+        Tokens that all replies have in common; where noise is read byte by byte, bytes.
     common : str
         What these say.
     chosen : tuple of (int or None)
         By place, the noise key of what came next; None where the reply was cut off there.
+    reached : tuple of (int, int)
+        By place, whole tokens before it, and bytes of the next token before it.
+    by_bytes : bool
+        Whether noise is read byte by byte.
     """
 
     turn: int
     position: int
     common: str
     chosen: tuple[int | None, ...]
+    reached: tuple[tuple[int, int], ...] = ()
+    by_bytes: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,10 @@ def find_parting(battle: Battle, models: Mapping[str, LanguageModel], turn: int)
     check_replayable(battle, models)
     replies = _replies(battle, turn)
     vocabularies = [models[name].vocabulary for name in battle.models]
+    begun = bool(battle.prompts[turn].prefix)
+    if battle.sampling.by_bytes:
+        written = zip(replies, vocabularies, strict=True)
+        return _first_difference(turn, [steps(*one, begun=begun) for one in written])
     for position in count():
         chosen = tuple(
             _outcome(reply, position, vocabulary)
@@ -105,12 +117,26 @@ def find_parting(battle: Battle, models: Mapping[str, LanguageModel], turn: int)
         )
         known = {key for key in chosen if key is not None}
         if len(known) > 1:
-            begun = bool(battle.prompts[turn].prefix)
             common = vocabularies[0].text(replies[0].tokens[:position], begun=begun)
-            return Parting(turn, position, common, chosen)
+            return Parting(turn, position, common, chosen, ((position, 0),) * len(replies))
         if all(position >= len(reply.tokens) for reply in replies):
             return None
     raise AssertionError("unreachable")
+
+
+def _first_difference(turn: int, written: list[list[Step]]) -> Parting | None:
+    """Return where replies differ in their bytes first, in the midst of a token or not."""
+    for position, column in enumerate(zip_longest(*written)):
+        if len({step.key for step in column if step}) > 1:
+            common = b"".join(step.byte for step in written[0][:position])
+            text = codecs.getincrementaldecoder("utf-8")("replace").decode(common)
+            ends = any(step and not step.byte for step in column)
+            asked = [step and step.asked(ends=ends) for step in column]
+            chosen = tuple(step and step.key for step in asked)
+            # Of a reply that was cut off nothing is known; its first draw is as good as any.
+            reached = tuple((step.token, step.within) if step else (0, 0) for step in asked)
+            return Parting(turn, position, text, chosen, reached, by_bytes=True)
+    return None
 
 
 def reopening(battle: Battle, models: Models, parting: Parting) -> Request:
@@ -124,12 +150,15 @@ def reopening(battle: Battle, models: Models, parting: Parting) -> Request:
     question = battle.prompts[parting.turn]
     asked = next_request(models, before_turn(battle, parting.turn), question).contenders
     replies = _replies(battle, parting.turn)
-    contenders = tuple(
-        replace(asked[at], prompt=(*asked[at].prompt, *replies[at].tokens[: parting.position]))
-        for at in _places_here(battle, models)
-    )
+    contenders: list[Contender] = []
+    for at in _places_here(battle, models):
+        tokens, within = parting.reached[at]
+        written = replies[at].tokens[:tokens]
+        read = (*asked[at].prompt, *written)
+        contenders.append(replace(asked[at], prompt=read, written=written, within=within))
     once = replace(battle.sampling, max_new_tokens=1)
-    return Request(contenders, once, parting.turn, parting.position, OPENED)
+    begun = bool(question.prefix)
+    return Request(tuple(contenders), once, parting.turn, opened=OPENED, begun=begun)
 
 
 def explain(battle: Battle, models: Models, parting: Parting, running: Running) -> Reason:

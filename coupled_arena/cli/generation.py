@@ -15,6 +15,7 @@ from coupled_arena.cli.plan_files import PlanFile
 from coupled_arena.cli.run_options import (
     AnswerPrefix,
     AtOnce,
+    CouplingOption,
     MaxNewTokens,
     Question,
     SamplerOption,
@@ -27,8 +28,8 @@ from coupled_arena.cli.run_options import (
 )
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.errors import ArenaError, SettingsError
-from coupled_arena.core.records import Drawn, Sampler
-from coupled_arena.core.settings import Settings, load_settings, resource
+from coupled_arena.core.records import Drawn
+from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
 
 if TYPE_CHECKING:
     from coupled_arena.battles.batch import BatchPlan, Generated
@@ -71,7 +72,8 @@ def generate(
     top_k: TopK = None,
     top_p: TopP = None,
     max_new_tokens: MaxNewTokens = None,
-    sampler: SamplerOption = Sampler.GUMBEL,
+    sampler: SamplerOption = "gumbel",
+    coupling: CouplingOption = None,
     at_once: AtOnce = 16,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
     config: Config = None,
@@ -84,7 +86,8 @@ def generate(
     from coupled_arena.core.prompts import read_prompts
 
     given = {"top_k": top_k, "max_new_tokens": max_new_tokens}
-    samplings = samplings_of(settings, {}, sampler, temperature, top_p, **given)
+    drawn = coupling_of(sampler, coupling, settings.sampling.coupling)
+    samplings = samplings_of(settings, {}, drawn, temperature, top_p, **given)
     wanted = _plan(settings, read_prompts(prompts), models, mode, seeds, seed, samplings)
     made = _generated(settings, wanted, at_once)
     show(asdict(made), as_json, lambda: _generated_text(made))
@@ -110,7 +113,8 @@ def benchmark(
     top_k: TopK = None,
     top_p: TopP = None,
     max_new_tokens: MaxNewTokens = None,
-    sampler: SamplerOption = Sampler.GUMBEL,
+    sampler: SamplerOption = "gumbel",
+    coupling: CouplingOption = None,
     at_once: AtOnce = 16,
     unsafe_sandbox: Annotated[
         bool, typer.Option("--unsafe-sandbox", help="humaneval: run programs unlocked.")
@@ -133,27 +137,28 @@ def benchmark(
     wording = Wording(*map(text_of, (system, question, answer_prefix)))
     paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
     given = {"top_k": top_k, "max_new_tokens": max_new_tokens}
+    drawn = coupling_of(sampler, coupling, settings.sampling.coupling)
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
 
         asked = read_prompts(Path(_needed(data, task)))[:limit]
         questions = tuple(wording.of_prompt(prompt, prompt.text) for prompt in asked)
         paper["temperature"] = 1.0
-        samplings = samplings_of(settings, paper, sampler, temperature, top_p, **given)
+        samplings = samplings_of(settings, paper, drawn, temperature, top_p, **given)
         wanted = _plan(settings, questions, models, mode, seeds, seed, samplings)
         made = _generated(settings, wanted, at_once)
         show(asdict(made), as_json, lambda: _generated_text(made))
         return
     marker = _marker(task, data, limit, wording, unsafe=unsafe_sandbox)
     paper["max_new_tokens"] = marker.task.max_new_tokens
-    samplings = samplings_of(settings, paper, sampler, temperature, top_p, **given)
+    samplings = samplings_of(settings, paper, drawn, temperature, top_p, **given)
     wanted = _plan(settings, marker.prompts, models, mode, seeds, seed, samplings)
     scored = _scored(settings, wanted, marker, at_once)
     answer = {
         **asdict(scored.made),
         "task": task.value,
         "scores": [
-            {**asdict(accuracy), **asdict(Drawn(each.temperature, each.top_p, sampler.value))}
+            {**asdict(accuracy), **asdict(Drawn(each.temperature, each.top_p, each.sampler))}
             for each, accuracies in scored.accuracies.items()
             for accuracy in accuracies
         ],

@@ -5,25 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import ending
-from coupled_arena.core.records import Sampler, Sampling
+from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import Settings, load_settings
 
 SamplerOption = Annotated[
-    Sampler,
+    Literal["gumbel", "inverse"],
     typer.Option("--sampler", help="How noise becomes a token: Gumbel-max or inverse transform."),
+]
+CouplingOption = Annotated[
+    Literal["auto", "token", "bytes"] | None,
+    typer.Option("--coupling", help="Whether noise is read for each token or for each byte."),
 ]
 
 
 def samplings_of(
     settings: Settings,
     changes: dict[str, float],
-    sampler: Sampler,
+    coupling: str,
     temperature: str | None,
     top_p: str | None,
     **given: float | None,
@@ -49,7 +53,7 @@ def samplings_of(
     )
     tables = ({**table, "temperature": warm, "top_p": share} for warm, share in each)
     samplings = (load_settings(sampling=one).sampling.sampling() for one in tables)
-    return tuple(dict.fromkeys(replace(each, coupling=sampler.coupling) for each in samplings))
+    return tuple(dict.fromkeys(replace(each, coupling=coupling) for each in samplings))
 
 
 def _numbers(option: str, text: str | None, default: float) -> list[float]:

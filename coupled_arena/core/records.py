@@ -63,11 +63,16 @@ class Sampler(StrEnum):
 
     GUMBEL = "gumbel"  # a number for each token: the largest log p + g
     INVERSE = "inverse"  # one number a step: where it lies among the probabilities, side by side
+    BYTES = "bytes"  # a number for each byte of the text: see `generation.byte_coupling`
 
     @property
     def coupling(self) -> str:
         """What `Sampling.coupling` says of it."""
         return "token" if self is Sampler.GUMBEL else self.value
+
+
+AUTO = "auto"
+"""A `Sampling.coupling` that `generation.turns.settled` is still to choose; no battle has it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,7 @@ class Sampling:
         Longest reply, in tokens.
     coupling : str
         The sampler: ``token`` is Gumbel-max with noise for each token, keyed by its bytes;
+        ``bytes`` draws a token byte by byte, so that models of any vocabularies are coupled;
         ``inverse`` is inverse transform sampling, with one uniform number for each position.
     """
 
@@ -94,6 +100,16 @@ class Sampling:
     top_p: float = 0.95
     max_new_tokens: int = 256
     coupling: str = "token"
+
+    @property
+    def by_bytes(self) -> bool:
+        """Whether noise is read for each byte; a greedy answer reads none."""
+        return self.coupling == Sampler.BYTES.coupling and self.temperature > 0
+
+    @property
+    def sampler(self) -> str:
+        """The name of its `Sampler`, or what else a store has in its place."""
+        return Sampler.GUMBEL if self.coupling == Sampler.GUMBEL.coupling else self.coupling
 
 
 @dataclass(frozen=True)

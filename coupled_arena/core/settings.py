@@ -30,7 +30,7 @@ from coupled_arena.core.guards import (
     VoteSettings,
 )
 from coupled_arena.core.logs import LogForm
-from coupled_arena.core.records import Sampling, Swap
+from coupled_arena.core.records import AUTO, Sampler, Sampling, Swap
 
 _SITE = r"^(\*|https?://[\w.*-]+(:\d+)?)$"
 _PACKAGE = Path(__file__).parents[1]
@@ -56,16 +56,41 @@ def _home() -> Path:
 
 
 class SamplingSettings(Checked):
-    """The ``[sampling]`` table: see `records.Sampling`."""
+    """The ``[sampling]`` table: see `records.Sampling`.
+
+    By ``coupling`` noise is read for each token or for each byte; ``auto`` takes bytes where the
+    models of a battle have other vocabularies.
+    """
 
     temperature: float = Field(default=0.7, ge=0, le=10)
     top_k: int = Field(default=0, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
     max_new_tokens: int = Field(default=256, ge=1, le=32_768)
+    coupling: Literal["auto", "token", "bytes"] = "auto"
 
     def sampling(self) -> Sampling:
         """Return the settings as the value that travels with a battle."""
         return Sampling(**self.model_dump())
+
+
+def coupling_of(sampler: str, coupling: str | None, default: str) -> str:
+    """Return what `Sampling.coupling` says of a sampler, and of what its noise is read for.
+
+    Raises
+    ------
+    SettingsError
+        There is no such sampler, or it reads noise for neither tokens nor bytes.
+    """
+    if sampler not in (Sampler.GUMBEL, Sampler.INVERSE):
+        raise SettingsError(f"sampler is one of gumbel, inverse, not {sampler!r}.")
+    if sampler != Sampler.INVERSE:
+        return coupling or default
+    if coupling in (None, AUTO):
+        return Sampler.INVERSE.coupling
+    raise SettingsError(
+        f"Coupling by {coupling} is for the sampler gumbel: inverse transform reads one number a "
+        "step. Leave one of the two out."
+    )
 
 
 class BattleSettings(Checked):

@@ -18,12 +18,13 @@ class Candidate:
     Attributes
     ----------
     key : int
-        Its noise key, the same in every vocabulary that has these bytes; signed 64 bits.
+        Its noise key, the same in every vocabulary that has these bytes; signed 64 bits. By bytes
+        it is that of one byte, or of one answer to whether text follows at all.
     text : str
         Its characters; bytes that are none by themselves as ``\xe2``. Empty for the end of the
         answer and for control tokens.
     kind : str
-        "text", "control" or "end".
+        "text", "control" or "end"; by bytes also "more": text, whichever it is.
     probability : float
         After temperature, top-k and top-p, with all tokens that end the answer as one.
     noise : float or None
@@ -78,7 +79,7 @@ def read_draw(
         Candidate(
             key=int(vocabulary.keys[outcome]),
             text=outcome_text(vocabulary, outcome),
-            kind=_kind(vocabulary, outcome),
+            kind=outcome_kind(vocabulary, outcome),
             probability=float(probabilities[outcome]),
             noise=None if noise is None else float(noise[outcome]),
         )
@@ -94,7 +95,8 @@ def outcome_text(vocabulary: Vocabulary, outcome: int) -> str:
     return (vocabulary.spellings[outcome] or b"").decode("utf-8", errors="backslashreplace")
 
 
-def _kind(vocabulary: Vocabulary, outcome: int) -> str:
+def outcome_kind(vocabulary: Vocabulary, outcome: int) -> str:
+    """Return what an outcome is, see `Candidate`."""
     if outcome == vocabulary.end:
         return "end"
     return "control" if vocabulary.spellings[outcome] is None else "text"

@@ -13,7 +13,9 @@ from typing import Protocol
 import torch
 
 from coupled_arena.core.records import Finish, Sampler, Sampling
-from coupled_arena.generation.draws import read_draw
+from coupled_arena.generation.byte_coupling import ByteWalk
+from coupled_arena.generation.byte_questions import lay_open
+from coupled_arena.generation.draws import Draw, read_draw
 from coupled_arena.generation.language_model import (
     LanguageModel,
     LocalModel,
@@ -74,10 +76,13 @@ class LocalLane:
 
     waits = False
 
-    def __init__(self, model: LocalModel, noise: GumbelCache, most_tokens: int | None) -> None:
+    def __init__(
+        self, model: LocalModel, noise: GumbelCache, walk: ByteWalk, most_tokens: int | None
+    ) -> None:
         self.model = model
         self.lines: list[Line] = []
         self._noise = noise
+        self._walk = walk
         self._batch = model.start_batch(most_tokens)
         self._stops = torch.tensor(
             sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device
@@ -122,6 +127,8 @@ class LocalLane:
         if not sampling.temperature:
             return draw(scores, None)
         places = [self.lines[row].place for row in rows]
+        if sampling.by_bytes:
+            return self._walk.draw(scores, places)
         if sampling.coupling == Sampler.INVERSE.coupling:
             return draw_inverse(scores, self._noise.uniforms(places), self._noise.order)
         if scores.device.type == "cpu":
@@ -133,8 +140,13 @@ class LocalLane:
         """Keep what is behind the first draw of those lines for which that was asked."""
         for at, line in enumerate(self.lines[row] for row in rows):
             if line.opened and not line.tokens:
-                noise = self._noise.at([line.place])[0] if line.sampling.temperature else None
-                line.draw = read_draw(scores[at], noise, self.model.vocabulary, line.opened)
+                line.draw = self._laid_open(scores[at], line)
+
+    def _laid_open(self, scores: torch.Tensor, line: Line) -> Draw:
+        if line.sampling.by_bytes:
+            return lay_open(self._walk, scores, line.place, line.contender.within, line.opened)
+        noise = self._noise.at([line.place])[0] if line.sampling.temperature else None
+        return read_draw(scores, noise, self.model.vocabulary, line.opened)
 
     def _by_sampling(self) -> dict[Sampling, list[int]]:
         groups: dict[Sampling, list[int]] = defaultdict(list)

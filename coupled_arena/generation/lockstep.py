@@ -18,6 +18,7 @@ from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.core.language import _
 from coupled_arena.generation import arrivals
 from coupled_arena.generation.admission import Admission
+from coupled_arena.generation.byte_coupling import ByteWalk
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.lanes import Lane, LocalLane, ServedLane
 from coupled_arena.generation.language_model import LanguageModel, LocalModel, is_served
@@ -60,6 +61,7 @@ class LockstepEngine:
         self._running: list[Running] = []
         self._lanes: list[Lane] = []
         self._noise: dict[tuple[str, torch.device], GumbelCache] = {}
+        self._walks: dict[tuple[str, torch.device], ByteWalk] = {}
 
     @property
     def battles(self) -> int:
@@ -192,7 +194,7 @@ class LockstepEngine:
         if is_served(model):
             return ServedLane(model)
         local = cast(LocalModel, model)
-        return LocalLane(local, self._noise_of(local), most_tokens)
+        return LocalLane(local, self._noise_of(local), self._walk_of(local), most_tokens)
 
     def _noise_of(self, model: LocalModel) -> GumbelCache:
         key = (model.vocabulary.fingerprint, model.device)
@@ -200,6 +202,12 @@ class LockstepEngine:
             keys = torch.from_numpy(model.vocabulary.keys).to(model.device)
             self._noise[key] = GumbelCache(keys)
         return self._noise[key]
+
+    def _walk_of(self, model: LocalModel) -> ByteWalk:
+        key = (model.vocabulary.fingerprint, model.device)
+        if key not in self._walks:
+            self._walks[key] = ByteWalk(model.vocabulary, model.device)
+        return self._walks[key]
 
     def _forget(self) -> None:
         places = {line.place for lane in self._lanes for line in lane.lines}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,14 +12,24 @@ from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.draws import Draw
 from coupled_arena.generation.language_model import LanguageModel
 
+OPENING = -1
+"""Of a token not even whether it has bytes is known."""
+
 
 @dataclass(frozen=True)
 class Contender:
-    """One model's part in one turn: its name, the seed of its noise, and its prompt's ids."""
+    """One model's part in one turn: its name, the seed of its noise, and its prompt's ids.
+
+    The prompt may end with tokens of the answer, which are ``written``: noise goes on after them.
+    Which byte of the first draw to keep, where draws are opened and noise is read for each: the one
+    after so many ``within`` the token, or, for `OPENING`, whether there is a byte at all.
+    """
 
     model: str
     seed: int
     prompt: tuple[int, ...]
+    written: tuple[int, ...] = ()
+    within: int = 0
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,6 @@ class Request:
 
     Attributes
     ----------
-    position : int
-        That of the first token: more than 0 where the prompts hold tokens of the answers.
     opened : int
         How many of the likeliest outcomes of the first draw to keep, see `Line.draw`.
     begun : bool
@@ -39,7 +47,6 @@ class Request:
     contenders: tuple[Contender, ...]
     sampling: Sampling
     turn: int = 0
-    position: int = 0
     opened: int = 0
     begun: bool = False
 
@@ -129,11 +136,13 @@ class Line:
         self.tokens: list[int] = []
         self.text = ""
         self.finish: Finish | None = None
-        self._position = request.position
         self._lengths: list[int] = []  # of the text, after each token
         self._vocabulary = model.vocabulary
         self._begun = request.begun
         self._decoder = model.vocabulary.decoder(begun=request.begun)
+        self._by_bytes = request.sampling.by_bytes
+        self._position = self._vocabulary.first_offset(begun=self._begun) if self._by_bytes else 0
+        self._move(contender.written)
 
     @property
     def longest(self) -> int:
@@ -142,8 +151,8 @@ class Line:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Seed, turn and position of the next token's noise."""
-        return self.contender.seed, self.turn, self._position + len(self.tokens)
+        """Seed and turn of the next token's noise, and its position or, by bytes, its offset."""
+        return self.contender.seed, self.turn, self._position
 
     def take(self, outcome: int) -> None:
         """Append the drawn outcome: a token, or the end."""
@@ -151,10 +160,19 @@ class Line:
             self.end(Finish.STOP)
             return
         self.tokens.append(outcome)
+        self._move((outcome,))
         self.text += self._decoder.feed(outcome)
         self._lengths.append(len(self.text))
         if len(self.tokens) >= self.limit:
             self.end(Finish.LENGTH)
+
+    def _move(self, tokens: Iterable[int]) -> None:
+        """Let the next noise be that after these tokens."""
+        for token in tokens:
+            if self._by_bytes:
+                self._position = self._vocabulary.next_offset(self._position, token)
+            else:
+                self._position += 1
 
     def text_after(self, tokens: int) -> str:
         """Return the text of the first so many tokens, all of it where there are no more."""

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from coupled_arena.core.errors import BattleError, ModelError
 from coupled_arena.core.language import _
-from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampler
+from coupled_arena.core.records import (
+    AUTO,
+    Battle,
+    Finish,
+    Mode,
+    Origin,
+    Prompt,
+    Reply,
+    Sampler,
+    Sampling,
+)
 from coupled_arena.generation.language_model import LanguageModel, holds_keys
 from coupled_arena.generation.running import Contender, Request, Running
 from coupled_arena.generation.seeds import model_seed
@@ -23,6 +33,20 @@ def seeds(battle: Battle) -> tuple[int, ...]:
         model_seed(battle.seed, name, battle.models[:place].count(name))
         for place, name in enumerate(battle.models)
     )
+
+
+def settled(sampling: Sampling, names: Iterable[str], models: Models) -> Sampling:
+    """Return a sampling with its coupling chosen, where that is left to the models' vocabularies.
+
+    Noise for each token where all spell the same, but for control tokens, where none is read, and
+    where a server draws, which knows no other; else noise for each byte.
+    """
+    if sampling.coupling != AUTO:
+        return sampling
+    meeting = [models[name] for name in names]
+    alike = len({model.vocabulary.text_fingerprint for model in meeting}) == 1
+    token = alike or sampling.temperature == 0 or not all(map(holds_keys, meeting))
+    return replace(sampling, coupling=(Sampler.GUMBEL if token else Sampler.BYTES).coupling)
 
 
 def messages(battle: Battle, place: int, question: Prompt) -> list[dict[str, str]]:
@@ -76,14 +100,14 @@ def next_request(
 
 
 def _check_sampler(battle: Battle, models: Models) -> None:
-    """Refuse inverse transform sampling where a server draws, which knows Gumbel-max alone."""
-    if battle.sampling.coupling != Sampler.INVERSE.coupling:
+    """Refuse other samplers where a server draws, which knows noise for each token alone."""
+    if battle.sampling.coupling == Sampler.GUMBEL.coupling:
         return
     served = sorted({name for name in battle.models if not holds_keys(models[name])})
     if served:
         raise ModelError(
-            f"{', '.join(served)}: a model server draws by --sampler gumbel alone. Take that "
-            "sampler, or models of this machine."
+            f"{', '.join(served)}: a model server draws by --sampler gumbel and --coupling token "
+            "alone. Take these, or models of this machine."
         )
 
 

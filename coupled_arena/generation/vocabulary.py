@@ -12,6 +12,9 @@ kind outcome              bytes
 2    end of the answer    none: common to all models
 3    repeated spelling    bytes, then its ordinal by id as uint32 little-endian
 4    no outcome at all    none: the one number of inverse transform sampling
+5    next byte            the byte: a question of bytes coupling
+6    a token ends here    none: likewise
+7    the text goes on     none: likewise, beside 1 and 2
 ==== ==================== =====================================================
 
 No two outcomes of one vocabulary share a key.
@@ -26,14 +29,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from coupled_arena.core.errors import ModelError
 
-TEXT, CONTROL, END, REPEATED, UNIFORM = 0, 1, 2, 3, 4
+TEXT, CONTROL, END, REPEATED, UNIFORM, BYTE, TOKEN_END, GO_ON = range(8)
+OFFSETS = 1 << 32
+"""Offsets of noise in bytes wrap: the one before the first is the last."""
 _NAMED = 0.75  # share of a model's outputs that have a name; the rest pads to a round number
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -68,10 +73,27 @@ class Vocabulary:
     fingerprint: str
     strips_first_space: bool = False
 
+    @cached_property
+    def text_fingerprint(self) -> str:
+        """Equal for two vocabularies exactly when they spell the same, whatever they control by."""
+        spoken = np.fromiter(map(bool, self.spellings), bool, len(self.spellings))
+        return hashlib.sha256(np.sort(self.keys[:-1][spoken]).tobytes()).hexdigest()[:16]
+
     @property
     def end(self) -> int:
         """Index of the outcome "the answer ends"."""
         return len(self.spellings)
+
+    def first_offset(self, *, begun: bool = False) -> int:
+        """Return the offset in bytes at which an answer's noise begins.
+
+        A space that is no part of the text lies before it, for the text begins at 0 in all models.
+        """
+        return OFFSETS - 1 if self.strips_first_space and not begun else 0
+
+    def next_offset(self, offset: int, token: int) -> int:
+        """Return the offset after a token that begins at another; one without bytes counts one."""
+        return (offset + len(self.spellings[token] or b"\0")) % OFFSETS
 
     def decoder(self, *, begun: bool = False) -> TextDecoder:
         """Return a decoder for one reply; one that was begun goes on in the midst of a text."""

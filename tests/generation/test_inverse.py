@@ -161,5 +161,5 @@ def test_a_server_is_not_asked_for_what_it_cannot_draw():
 
     battle = make_battle("here", "there", sampling=INVERSE)
     models = {"here": random_chain(["a", "b"], 1, name="here"), "there": Served()}
-    with pytest.raises(ModelError, match="there: a model server draws by --sampler gumbel alone"):
+    with pytest.raises(ModelError, match="there: a model server draws by --sampler gumbel and"):
         next_request(models, battle, Prompt("Hello"))

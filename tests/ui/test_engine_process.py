@@ -112,7 +112,7 @@ def test_a_process_writes_what_a_thread_would(engine, settings):
 
 
 def test_a_draw_is_laid_open_as_in_a_thread(engine, settings):
-    wanted = replace(request(3, RED, GREEN, most=1), position=5, opened=7)
+    wanted = replace(request(3, RED, GREEN, most=1), opened=7)
     models = load_enabled(settings)
     (expected,) = decode(LockstepEngine(models), [wanted])
     found = [line.draw for line in done(engine.submit(wanted)).lines]

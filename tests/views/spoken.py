@@ -448,6 +448,10 @@ def _own():
 
 def _partings():
     yield from parting_words(_reason(texts=("end", "control")))
+    for position, options in product((0, 1, 1200), (True, False)):
+        texts = ("end", "more")
+        told = _reason(position=position, options=options, texts=texts, by_bytes=True)
+        yield from parting_words(told)
     for position, coupled in product((0, 1, 1200), (True, False)):
         yield from parting_words(_reason(position=position, coupled=coupled))
         yield from parting_words(_reason(position=position, options=False))
@@ -472,6 +476,7 @@ def _reason(
     seen=(True, True),
     least=(0.01, 0.0),
     again=(True, True),
+    by_bytes=False,
 ):
     """Return why two answers parted; `seen`: whether each model saw the other's, and its own."""
     mine, yours = (
@@ -483,7 +488,7 @@ def _reason(
         Option("v", texts[0], (mine, mine if theirs else None), (True, False)),
         Option("u", texts[1], (yours if theirs else None, yours if own else None), (False, True)),
     )
-    parting = Parting(0, position, "", (1, 2))
+    parting = Parting(0, position, "", (1, 2), by_bytes=by_bytes)
     return Reason(parting, COLOURS[:2], coupled, found if options else (), least, again)
 
 

@@ -237,6 +237,8 @@ def show(battle: Battle, texts: tuple[str, ...], ahead: int | None = None) -> di
     note = _("Seed {seed} · the first {n:,} characters are common to all").format(
         seed=seed, n=common
     )
+    if battle.sampling.by_bytes:
+        note += _(" · noise is read for each byte, whatever the vocabulary")
     if ahead is not None:
         note = _("{n} ahead of you").format(n=ahead) if ahead else _("You are next")
     begun = battle.created_at.timestamp()

@@ -28,7 +28,12 @@ class _Seen:
 
 PARTING: tuple[Column[_Seen], ...] = (
     Column("text", str, "Characters of an outcome", lambda row: row.option.text),
-    Column("kind", str, "`text`, `control`, or `end` of the answer", lambda row: row.option.kind),
+    Column(
+        "kind",
+        str,
+        "`text`, `control`, or `end` of the answer; by bytes also `more`: text, whichever",
+        lambda row: row.option.kind,
+    ),
     Column("place", int, "The model's place in the battle, from 0"),
     Column("model", str, "Name of the model"),
     Column(
@@ -62,6 +67,7 @@ def parting_answer(reason: Reason) -> dict[str, Any]:
     return {
         "turn": reason.parting.turn,
         "position": reason.parting.position,
+        "by_bytes": reason.parting.by_bytes,
         "common": reason.parting.common,
         "models": list(reason.models),
         "coupled": reason.coupled,
@@ -95,7 +101,7 @@ def parting_text(reason: Reason) -> str:
 def parting_table(reason: Reason) -> Table[Option]:
     """Return a row for each outcome: its noise, and what each model saw in it."""
     columns = [
-        Column("token", str, "", option_words, heading=_("Next token")),
+        Column("token", str, "", option_words, heading=_next(reason)),
         *(
             Column(f"model {place}", str, "", _probability(reason, place), heading=model)
             for place, model in enumerate(reason.models)
@@ -103,6 +109,10 @@ def parting_table(reason: Reason) -> Table[Option]:
         *_noise(reason),
     ]
     return Table(tuple(columns), reason.options)
+
+
+def _next(reason: Reason) -> str:
+    return _("Next byte") if reason.parting.by_bytes else _("Next token")
 
 
 def _probability(reason: Reason, place: int) -> Any:

@@ -48,7 +48,7 @@ SWEEP: tuple[Column[SweptPair], ...] = (
     Column(
         "sampler",
         str,
-        "How noise became tokens: gumbel or inverse",
+        "How noise became tokens: gumbel, bytes or inverse",
         lambda row: row.drawn.sampler,
         N_("Sampler"),
     ),

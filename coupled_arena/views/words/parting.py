@@ -37,6 +37,8 @@ def option_words(option: Option) -> str:
         return _("the end of the answer")
     if option.kind == "control":
         return _("a control token")
+    if option.kind == "more":
+        return _("more text")
     shown = option.text.replace("\n", "\\n").replace("\t", "\\t")
     return _("“{text}”").format(text=shown)
 
@@ -53,8 +55,11 @@ def _where(reason: Reason) -> str:
         for option in reason.options
         if option.chosen[place]
     ]
-    n = reason.parting.position
-    said = _differ(n) if parts else _begin(n)
+    n, by_bytes = reason.parting.position, reason.parting.by_bytes
+    if by_bytes:
+        said = _differ_by_bytes(n) if parts else _begin_by_bytes(n)
+    else:
+        said = _differ(n) if parts else _begin(n)
     return said.format(n=n, parts=", ".join(parts))
 
 
@@ -72,6 +77,22 @@ def _begin(n: int) -> str:
     if not n:
         return _("From the first token on.")
     return ngettext("After {n:,} token in common.", "After {n:,} tokens in common.", n)
+
+
+def _differ_by_bytes(n: int) -> str:
+    if not n:
+        return _("From the first byte on the answers differ: {parts}.")
+    return ngettext(
+        "After {n:,} byte in common the answers differ: {parts}.",
+        "After {n:,} bytes in common the answers differ: {parts}.",
+        n,
+    )
+
+
+def _begin_by_bytes(n: int) -> str:
+    if not n:
+        return _("From the first byte on.")
+    return ngettext("After {n:,} byte in common.", "After {n:,} bytes in common.", n)
 
 
 def _why(reason: Reason) -> Iterator[str]:

@@ -84,11 +84,9 @@ class Arena:
     def ails(self) -> str:
         """Return why new rounds are not answered, for the host; empty while they are."""
         if not self.worker.alive:
-            why = ": a step did not end" if self.worker.hung else ""
-            return f"models are being loaded again{why}"
-        if self.worker.quiet:
-            return "nothing is heard of the process that decodes"
-        return "step after step fails" if self.worker.failing else ""
+            return f"models are being loaded again{': a step did not end' * self.worker.hung}"
+        silent = "nothing is heard of the process that decodes" if self.worker.quiet else ""
+        return silent or ("step after step fails" if self.worker.failing else "")
 
     def close(self) -> None:
         """Take no more questions, count the votes, stop the answers and store them as they are."""

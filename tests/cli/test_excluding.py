@@ -141,7 +141,9 @@ def test_votes_on_answers_that_name_a_model(call, db):
     assert said not in answers["include"]["warnings"]
     votes = ca.open(db).votes()
     assert votes.voter[votes.named].tolist() == ["dan"]
-    counts = [ca.leaderboard(ca.open(db, named=view)).to_frame().human_votes.sum() for view in answers]
+    counts = [
+        ca.leaderboard(ca.open(db, named=view)).to_frame().human_votes.sum() for view in answers
+    ]
     assert counts == [64, 66]
     with pytest.raises(ArenaError, match="named is leave-out or include, not 'x'"):
         ca.open(db, named="x")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -213,22 +215,19 @@ def test_designs_with_one_judge(design):
         SimulatedTruth((0.0, 0.0), 10, 10, more_judges=(0.5,), design=design)
 
 
+@cache
+def simulated(judges, bias):
+    truth = SimulatedTruth(
+        evenly(5, 0.0), 300, 1500, ties=0.3, more_judges=judges, toward_first=bias
+    )
+    return simulate(SimulationPlan(truth, repeats=400, cutoffs=(Cutoff.MAX_T,), draws=4000))
+
+
 @pytest.mark.parametrize("more", [(0.45,), (0.45, 0.4)])
 @pytest.mark.parametrize("bias", [0.0, 0.3])
 def test_rank_sets_and_intervals_keep_their_promise(more, bias):
     """k = 5, 30 votes a pair, at a nominal 95 %; and each further judge narrows the intervals."""
-    plans = [
-        SimulationPlan(
-            SimulatedTruth(
-                evenly(5, 0.0), 300, 1500, ties=0.3, more_judges=judges, toward_first=bias
-            ),
-            repeats=400,
-            cutoffs=(Cutoff.MAX_T,),
-            draws=4000,
-        )
-        for judges in (more[:-1], more)
-    ]
-    before, after = (simulate(plan) for plan in plans)
+    before, after = simulated(more[:-1], bias), simulated(more, bias)
     (sets,) = (one for one in after.rank_sets if one.ranking is Ranking.PPR)
     (found,) = (one for one in after.intervals if one.ranking is Ranking.PPR)
     (wider,) = (one for one in before.intervals if one.ranking is Ranking.PPR)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from coupled_arena.core.records import Mode
+from coupled_arena.core.records import Mode, Origin
 from coupled_arena.store.database import Store
 from tests.batches import at_once
 from tests.stats.real_votes import FOLDER, golden, lines_of, needs_real_votes
@@ -96,7 +96,7 @@ def small(tmp_path_factory):
             )
             batch.add_battle(battle)
             batch.cast(make_vote(battle, *[(1, 2), (2, 1), (1, 1)][rng.integers(3)]))
-        batch.add_battle(make_battle("a", "c", prompts=(), replies=()))
+        batch.add_battle(make_battle("a", "c", origin=Origin.GENERATE, prompts=(), replies=()))
     return db
 
 

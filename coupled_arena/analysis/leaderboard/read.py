@@ -37,6 +37,7 @@ from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
 from coupled_arena.store.queries.rewordings import reworded
+from coupled_arena.store.queries.visibility import seen
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded, excluded
 
 _MANY_PROMPTS = 1000
@@ -87,15 +88,13 @@ class BoardEstimates:
     version : tuple of int
         `Store.version` before the votes were read, so that no vote after it can be overlooked.
     idle : tuple of str
-        Models of the selection that nobody has compared with another one: in none of the counts.
+        Models that nobody has compared with another one, but those of open rounds alone.
     use : JudgeUse
         How the selected judge is heard.
     reworded : int
         Questions of benchmarks that were put in several ways, which are counted together.
-    excluded : Excluded
-        How many of all votes of the store, whatever the selection, do not count by default.
-    counting : Counting
-        Which of these are counted all the same.
+    excluded, counting : Excluded, Counting
+        How many of all votes of the store do not count by default; which do all the same.
     """
 
     selection: Selection
@@ -183,6 +182,7 @@ def read_estimates(
             modes = modes and modes_on_prompts(cursor, plain, modes, voted=voted)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         left = excluded(cursor)
+        idle = seen(cursor, [model for model in stored.models if model not in counts.models])
         cursor.execute("commit")
     return BoardEstimates(
         selection=selection,
@@ -195,7 +195,7 @@ def read_estimates(
         mixed=_mixed(counts),
         left_out=counts.left_out,
         version=version,
-        idle=tuple(model for model in stored.models if model not in counts.models),
+        idle=idle,
         draws=draws,
         use=use,
         reworded=several,

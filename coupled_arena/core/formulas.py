@@ -15,8 +15,14 @@ ESCAPED = "^'('*[=+\\-@\t\r\n])"
 """What they then begin with; its group is what was there."""
 
 _FORMULA = re.compile(FORMULA)
+_ESCAPED = re.compile(ESCAPED)
 
 
 def as_text(cell: object) -> object:
     """Return a cell as what no spreadsheet runs; a number is none."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def as_written(cell: str) -> str:
+    """Return what `as_text` was given."""
+    return cell[1:] if _ESCAPED.match(cell) else cell

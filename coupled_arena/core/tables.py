@@ -20,6 +20,7 @@ import duckdb
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import LONGEST_LINE, ending, reason
+from coupled_arena.core.formulas import as_written
 from coupled_arena.core.language import _
 
 if TYPE_CHECKING:
@@ -113,7 +114,9 @@ def read_frame(path: Path, error: type[ArenaError], *, name: str | None = None) 
     rows = list(read_rows(path, error, name=name))
     if not rows:
         header = [row.values.values() for row in read_rows(path, error, name=name, header=False)]
-        return pd.DataFrame(columns=[cell.strip() for cells in header for cell in cells])
+        return pd.DataFrame(
+            columns=[as_written(cell.strip()) for cells in header for cell in cells]
+        )
     index = pd.Index([row.number for row in rows], name=rows[0].unit)
     return pd.DataFrame([row.values for row in rows], index=index)
 
@@ -201,7 +204,7 @@ def _csv(path: Path, *, header: bool = True) -> _Numbered:
             if not header:
                 yield here, dict(enumerate(cells))
             elif not columns:
-                columns = [cell.strip() for cell in cells]
+                columns = [as_written(cell.strip()) for cell in cells]
                 if len(columns) > _MOST_COLUMNS:
                     text = _("{place} names {n} columns, more than {most}.")
                     raise _LineError(here, text, n=len(columns), most=_MOST_COLUMNS)
@@ -211,7 +214,7 @@ def _csv(path: Path, *, header: bool = True) -> _Numbered:
                 text = _("{place} has {n} columns, the first line {first}.")
                 raise _LineError(here, text, n=len(cells), first=len(columns))
             else:
-                yield here, dict(zip(columns, cells, strict=True))
+                yield here, dict(zip(columns, map(as_written, cells), strict=True))
 
 
 def _json_lines(path: Path) -> _Numbered:

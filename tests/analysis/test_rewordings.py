@@ -23,6 +23,8 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
 from coupled_arena.views.papers.judge import answers_worth, votes_worth
 from coupled_arena.views.papers.protocol_makers import win_rates
+from coupled_arena.views.papers.ranking.pairs import compared
+from coupled_arena.views.papers.risk.distributions import metric_densities
 from coupled_arena.views.words.audit import audit_warnings
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.plan import plan_words
@@ -84,6 +86,8 @@ def said(store):
         "paper on judges, answers": answers_worth(source).notes,
         "paper on judges, votes": votes_worth(source).notes,
         "paper on coupling": win_rates(source).notes,
+        "paper on ranking": compared(source).notes,
+        "paper on risk": metric_densities(source).notes,
     }
 
 

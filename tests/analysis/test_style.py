@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import optimize
+from scipy.special import expit
 
 from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
@@ -365,11 +367,26 @@ def test_a_judge_beside_people(styled):
     assert found.agreement.low < 0.5 < found.agreement.high
     wide = max(abs(row.plain_bias) for row in found.models)
     assert max(abs(row.bias) for row in found.models) < wide
-    answer, text = judge_style_answer(found), "\n".join(judge_style_text(found, "gpt"))
+    answer, text = judge_style_answer(found), "\n".join(judge_style_text(found))
     assert json.dumps(answer)
     assert answer["agreement"]["rate"] == found.agreement.rate
-    assert "more than luck explains" in text
-    assert "50% is chance" in text
+    assert "by more than luck explains" in text
+    assert "one half is chance" in text
+
+
+def test_agreement_at_equal_style_by_another_route(styled):
+    """An optimiser on verdicts by model, length and vote: half of the vote's log-odds count."""
+    _, rows = styled
+    a, b, x, vote, verdict = (np.array(column) for column in zip(*rows, strict=True))
+    design = np.column_stack([np.eye(4)[a] - np.eye(4)[b], x, vote - 0.5])[:, 1:]
+
+    def loss(theta):
+        eta = design @ theta
+        return np.sum(np.logaddexp(0, eta) - verdict * eta)
+
+    theta = optimize.minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-7}).x
+    found = judge_style(read_judge_style(styled[0], Selection(judge="gpt"), Control.LENGTH))
+    assert found.agreement.rate == pytest.approx(expit(theta[-1] / 2), abs=1e-6)
 
 
 def test_errors_of_a_difference_come_from_what_both_share(store):
@@ -395,4 +412,4 @@ def test_a_judge_without_texts_or_verdicts(store):
     answer = judge_style_answer(found)
     assert (answer["comparisons"], answer["without_texts"], answer["traits"]) == (0, 20, [])
     assert "needs the texts" in answer["warnings"][0]
-    assert judge_style_text(found, "gpt")
+    assert judge_style_text(found)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import re
 
+import numpy as np
 import pytest
 
-from coupled_arena.core.formulas import ESCAPED, as_text
+from coupled_arena.analysis.coupling.files import read_score_table, write_score_table
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.formulas import ESCAPED, as_text, as_written
 from coupled_arena.core.records import Prompt
+from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.annotators import add_annotators, annotators_path, write_names
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import export
@@ -25,7 +29,7 @@ HARMFUL = tuple("=+-@\t\r\n")
 def test_it_comes_back(text):
     written = as_text(text)
     assert not written.startswith(HARMFUL)
-    assert re.sub(ESCAPED, r"\1", written) == text
+    assert re.sub(ESCAPED, r"\1", written) == as_written(written) == text
 
 
 def test_numbers_are_left_alone():
@@ -62,3 +66,20 @@ def test_results_and_names(tmp_path):
     db = tmp_path / "arena.duckdb"
     add_annotators(annotators_path(db), ["=cmd", "Ann"])
     assert "'=cmd" in cells(write_names(annotators_path(db), tmp_path))
+
+
+def test_scores_and_back(tmp_path):
+    models = ("=a", "+b", "-c", "@d", "'=e", "'f", "g")
+    scores = np.random.default_rng(0).random((2, 3, 2, len(models)))
+    write_score_table(ScoreTable(models, *scores), tmp_path / "scores.csv")
+    read = read_score_table(tmp_path / "scores.csv", 2)
+    assert read.models == models
+    assert np.array_equal([read.coupled, read.independent], scores)
+
+
+@pytest.mark.parametrize("name", ["Noise", "subject", "Prompt", "Temperature", " a", "b\n"])
+def test_a_name_that_would_be_read_as_something_else_is_refused(name, tmp_path):
+    table = ScoreTable((name, "other"), *np.ones((2, 3, 2, 2)))
+    with pytest.raises(ScoreError, match="is no model's column"):
+        write_score_table(table, tmp_path / "scores.csv")
+    assert list(tmp_path.iterdir()) == []

@@ -14,6 +14,8 @@ from coupled_arena.analysis.audit.live import LiveAudits
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval
 from coupled_arena.analysis.audit.result import read_audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.analysis.style.judge import judge_style, read_judge_style
+from coupled_arena.core.style import Control
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -26,8 +28,10 @@ from coupled_arena.views.figures.audit import (
     powered_figure,
 )
 from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.tables.judge_style import judge_style_models
 from coupled_arena.views.words.audit import audit_findings
 from coupled_arena.views.words.plan import plan_findings
+from tests.analysis.styled import TERSE, fill_styled
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 
@@ -126,3 +130,25 @@ def test_a_store_without_verdicts_says_what_to_do():
         shown = tab._refresh({tab._judge: None})
     assert "There are no verdicts here yet" in shown[tab._said]
     assert not shown[tab._body].visible
+
+
+def test_style_is_held_fixed_where_it_is_asked_for():
+    with Store.in_memory() as store, gr.Blocks():
+        fill_styled(store, TERSE, 60, judged="gpt")
+        tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
+        tab.build()
+        values = {**{each: each.value for each in tab._inputs}, tab._judge: "gpt", tab._mode: ""}
+        plain = tab._refresh(values)
+        styled = tab._refresh({**values, tab._control: "style"})
+        command = read_judge_style(store, Selection(judge="gpt"), Control.STYLE)
+    panel = tab._style
+    assert not plain[panel._all].visible
+    assert panel._words not in plain
+    assert styled[panel._all].visible
+    assert styled[panel._models] == judge_style_models(judge_style(command)).html()
+    assert "amber" in styled[panel._models]
+    assert "with twice the length gets" in styled[panel._words]
+    assert "one half is chance" in styled[panel._words]
+    assert "nothing to hold fixed: headings" in styled[panel._words]
+    # What does not hang on style is the same.
+    assert styled[tab._table] == plain[tab._table]

@@ -16,6 +16,7 @@ from coupled_arena.analysis.leaderboard.read import BoardSource, Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.analysis.style.judge import HeldAgreement, JudgeStyle, TraitBeside
 from coupled_arena.analysis.style.result import (
     ControlledModel,
     Score,
@@ -58,6 +59,7 @@ from coupled_arena.views.words.coupling import (
     coupling_words,
 )
 from coupled_arena.views.words.experiments import resampling_verdict
+from coupled_arena.views.words.judge_style import judge_style_warnings, judge_style_words
 from coupled_arena.views.words.judge_use import use_words
 from coupled_arena.views.words.judged import NO_JUDGE, own_agreement_words
 from coupled_arena.views.words.leaderboard import board_warnings, judge_words, mode_words
@@ -85,6 +87,7 @@ def spoken(found):
         "warnings": _estimates(),
         "modes": _modes(),
         "style": _styles(),
+        "style of a judge": _judge_styles(),
         "judge": _judged_boards(found["judged board"].analysis),
         "audit": _audits(found["audit"].analysis),
         "graded": _audits(found["graded"].analysis),
@@ -250,6 +253,25 @@ def _styles():
             for each in (empty, counted):
                 estimates = SimpleNamespace(obstructed=named, counted=each)
                 yield from style_warnings(SimpleNamespace(estimates=estimates))
+
+
+def _judge_styles():
+    """Yield what is said of a judge beside people: every trait, clear or not, all obstacles."""
+    held, half = HeldAgreement(0.6, 0.5, 0.7), Share(0.5, 0.4, 0.6)
+    nothing = np.zeros(0)
+    counted = Counted(COLOURS, 9, 1, 0, tuple(Trait), (), nothing, nothing)
+    for low, agreement in ((-0.1, None), (0.1, held)):
+        traits = tuple(
+            TraitBeside(effect, effect, 0.2, low, 0.3)
+            for effect in (
+                TraitEffect(trait, *(0.0,) * 4, half, half, None, 1.0, 1.0) for trait in Trait
+            )
+        )
+        for obstructed in (None, ObstructedError(Obstacle.PROMPTS)):
+            estimates = SimpleNamespace(obstructed=obstructed, counted=counted)
+            found = JudgeStyle(estimates, 0.05, traits, (), agreement, agreement)
+            yield from judge_style_words(found)
+            yield from judge_style_warnings(found)
 
 
 def _judged_boards(board):

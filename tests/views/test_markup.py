@@ -39,3 +39,13 @@ def test_a_name_of_many_lines_is_shortened_below_a_column():
     layout = pair_heatmap(board).layout
     assert set(layout.xaxis.ticktext) == {shortened(long), "ant", "bee"}
     assert set(layout.yaxis.ticktext) == {wrapped(long), "ant", "bee"}
+
+
+def test_names_are_broken_where_words_end():
+    name = "meta-llama/Meta-Llama-3.1-70B_Instruct bnb"
+    lines = ["meta-llama/", "Meta-Llama-", "3.1-70B_", "Instruct bnb"]
+    assert wrapped(name, 14).split("<br>") == lines
+    assert wrapped("mistralai/Mixtral", 14) == "mistralai/<br>Mixtral"
+    assert wrapped("x" * 30, 14).split("<br>") == ["x" * 14, "x" * 14, "xx"]
+    assert wrapped("a < b", 14) == "a &lt; b"
+    assert wrapped("", 14) == ""

@@ -273,13 +273,18 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
     Raises
     ------
     ScoreError
-        The file cannot be written.
+        The file cannot be written, or a model has a name that its reader takes for something else.
     """
+    header = (_NOISE, *table.models)
+    for model in table.models:
+        taken = model != model.strip() or not is_score(model)
+        if taken or model.lower() in {_NOISE.lower(), *SUBJECTS, *PROMPTS}:
+            raise ScoreError(f"{model!r} is no model's column in a table of scores: leave it out.")
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow([_NOISE, *map(as_text, table.models)])
+            writer.writerow(map(as_text, header))
             for protocol, scores in zip(
                 _PROTOCOLS, (table.coupled, table.independent), strict=True
             ):

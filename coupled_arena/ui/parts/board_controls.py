@@ -20,6 +20,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
+from coupled_arena.ui.parts.choices import CONTROLS
 from coupled_arena.ui.parts.controls import (
     MODES,
     alpha_slider,
@@ -60,12 +61,6 @@ _SCOPES = [
 _TIES = [
     (N_("A win for neither"), TieScore.LOSS.value),
     (N_("Half a win for both: another quantity"), TieScore.HALF.value),
-]
-
-_CONTROLS = [
-    (N_("Nothing"), Control.NONE.value),
-    (N_("Length"), Control.LENGTH.value),
-    (N_("Length and Markdown"), Control.STYLE.value),
 ]
 
 
@@ -131,7 +126,7 @@ class BoardControls:
                     elem_id="board-more-judges",
                 )
         self.control = gr.Radio(
-            translated(_CONTROLS),
+            translated(CONTROLS),
             value=Control.NONE.value,
             label=_("Style held fixed"),
             info=_("Adds scores that the length of replies, or their Markdown too, cannot move."),

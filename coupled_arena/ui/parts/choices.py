@@ -1,9 +1,10 @@
-"""What the audit and risk tabs offer, and say above it; translated where it is shown."""
+"""What the tabs of analyses offer, and say above it; translated where it is shown."""
 
 from __future__ import annotations
 
 from coupled_arena.analysis.audit.result import Truth
 from coupled_arena.core.language import N_
+from coupled_arena.core.style import Control
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.risk.portfolio import Copula
 
@@ -19,6 +20,11 @@ PLANNER = N_(
     "with a given probability at their present distance, if more votes and verdicts are like those "
     "there are. The leaderboard keeps ties, whatever is chosen above."
 )
+CONTROLS = [
+    (N_("Nothing"), Control.NONE.value),
+    (N_("Length"), Control.LENGTH.value),
+    (N_("Length and Markdown"), Control.STYLE.value),
+]
 PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
 COPULAS = [
     (N_("Independent copula"), Copula.INDEPENDENT.value),

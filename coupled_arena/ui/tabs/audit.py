@@ -17,6 +17,7 @@ from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
+from coupled_arena.core.style import Control
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, grades
@@ -35,6 +36,7 @@ from coupled_arena.ui.parts.controls import (
 )
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
+from coupled_arena.ui.parts.judge_style_panel import JudgeStylePanel
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
 from coupled_arena.ui.parts.plan_fields import PlanFields
 from coupled_arena.views.addresses import audit_addresses
@@ -69,6 +71,7 @@ class AuditChoice:
     truth: Truth
     metric: str | None
     ties: Ties
+    control: Control
     alpha: float
     dark: bool
 
@@ -81,6 +84,7 @@ class AuditTab:
         self._audits = audits
         self._boards = boards
         self._asked = PlanFields()
+        self._style = JudgeStylePanel()
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -95,6 +99,7 @@ class AuditTab:
             self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
             with gr.Accordion(_("Differences between neighbours"), open=False):
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
+            self._style.build()
             with gr.Column() as self._planner:
                 self._plan = self._asked.build()
                 gr.on(
@@ -142,6 +147,7 @@ class AuditTab:
             self._mode = gr.Radio(
                 translated(MODES), value="", label=_("Battles"), elem_id="audit-mode", min_width=280
             )
+        self._control = self._style.build_choice()
         with how(AUDIT_METHOD), gr.Row():
             self._alpha = alpha_slider("audit-alpha")
             self._category = dropdown([(_("Any category"), "")], _("Category"), "audit-category")
@@ -150,7 +156,7 @@ class AuditTab:
     @property
     def _chosen(self) -> list[Any]:
         filters = [self._ties, self._mode, self._category, self._language]
-        return [self._judge, self._metric, *filters]
+        return [self._judge, self._metric, *filters, self._control]
 
     @property
     def _inputs(self) -> set[Any]:
@@ -159,9 +165,9 @@ class AuditTab:
     @property
     def _outputs(self) -> list[Any]:
         shown = [self._said, self._opening, self._findings, self._body]
-        shown += [*self._plots.values(), self._table, self._leads]
+        shown += [*self._plots.values(), self._table, self._leads, *self._style.outputs]
         asked = [self._planner, *self._asked.models, self._plan]
-        return [*shown, self._judge, self._ties, *asked]
+        return [*shown, self._judge, self._ties, self._control, *asked]
 
     def _telling(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
         """Return a handler that says that it counts, if that takes longer than a moment."""
@@ -198,10 +204,12 @@ class AuditTab:
 
     def _judged(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
         """Offer judges, and show one of them."""
+        voted = Truth(values[self._truth]) is Truth.VOTES
         judge = values[self._judge] if values[self._judge] in judges else next(iter(judges), None)
         return {
             self._judge: gr.Dropdown(judges, value=judge),
-            self._ties: gr.Radio(visible=Truth(values[self._truth]) is Truth.VOTES),
+            self._ties: gr.Radio(visible=voted),
+            self._control: gr.Radio(visible=voted),
             **self._refresh({**values, self._judge: judge}),
         }
 
@@ -235,6 +243,7 @@ class AuditTab:
             },
             self._table: audit_models(found, known=True).html(address=audit_addresses(found)),
             self._leads: audit_differences(found, neighbours=True).html(),
+            **self._style.shown(found.style),
             **offered,
             self._plan: self._plan_again(asked) if voted else "",
         }
@@ -257,7 +266,7 @@ class AuditTab:
     def _estimates(self, choice: AuditChoice) -> AuditEstimates:
         if choice.truth is Truth.BENCHMARK:
             return read_benchmark_estimates(self._store, choice.selection, choice.metric)
-        return self._audits.get(choice.selection, choice.ties)
+        return self._audits.get(choice.selection, choice.ties, choice.control)
 
     def _read(self, values: dict[Any, Any]) -> AuditChoice:
         mode = values[self._mode]
@@ -271,6 +280,7 @@ class AuditTab:
             truth=Truth(values[self._truth]),
             metric=values[self._metric],
             ties=Ties(values[self._ties]),
+            control=Control(values[self._control]),
             alpha=error_level(values[self._alpha]),
             dark=bool(values[self._dark]),
         )

@@ -151,11 +151,16 @@ def ranking_figure(ranking: JudgeRanking, title: str) -> go.Figure:
             _name(0, left, f"{name} {row.b:.1%}  <b>{row.true_rank}</b>"),
             _name(1, right, f"<b>{row.judge_rank}</b>  {row.judge_score:.1%} {name}"),
         ]
+    parts = [wrapped(row.model, _LINE).split("<br>") for row in ranking.models]
+    margin = _NUMBERS + _LETTER * max(len(line) for lines in parts for line in lines)
+    width = _PLOT + 2 * margin
     head = Head(
         file="judge-ranks",
         title=title,
         lines=(
-            f"Left: by the truth. Right: by {shortened(ranking.judge)}.",
+            *wrapped(f"Left: by the truth. Right: by {ranking.judge}.", width // _LETTER).split(
+                "<br>"
+            ),
             key(
                 ("\N{BOX DRAWINGS LIGHT HORIZONTAL}", best, "ranked too low"),
                 ("\N{BOX DRAWINGS LIGHT HORIZONTAL}", worst, "too high"),
@@ -164,10 +169,8 @@ def ranking_figure(ranking: JudgeRanking, title: str) -> go.Figure:
         ),
         numbers=judge_ranks([ranking]),
     )
-    parts = [wrapped(row.model, _LINE).split("<br>") for row in ranking.models]
-    margin = _NUMBERS + _LETTER * max(len(line) for lines in parts for line in lines)
     layout = {
-        "width": _PLOT + 2 * margin,
+        "width": width,
         "xaxis": {"visible": False, "range": [-0.04, 1.04]},
         "yaxis": {"visible": False, "range": [last + 0.5, 0.5]},
         "margin": {"l": margin, "r": margin},

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from html import escape
-from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -166,5 +166,12 @@ def shortened(name: str, most: int = _LONGEST_NAME) -> str:
 
 
 def wrapped(name: str, most: int = _NAME_LINE) -> str:
-    """Break a name into lines of so many characters at most."""
-    return "<br>".join(escape(line, quote=False) for line in wrap(straight(name), most))
+    """Break a name into lines of so many characters at most, within a word only where one must."""
+    lines = [""]
+    for word in re.findall(r"[^\s/_-]*[\s/_-]*", straight(name)):
+        for start in range(0, len(word), most):
+            piece = word[start : start + most]
+            if len((lines[-1] + piece).rstrip()) > most:
+                lines.append("")
+            lines[-1] += piece
+    return "<br>".join(escape(line.strip(), quote=False) for line in lines)

@@ -288,6 +288,6 @@ def audit_text(audit: Audit) -> str:
     table = audit_models(audit)
     text = table.showing(*table.shown, "tau_max_low").text()
     soft = ["With the judge's probabilities:", audit_soft(audit).text()] if audit.soft else []
-    style = judge_style_text(audit.style, audit.judge) if audit.style else []
+    style = judge_style_text(audit.style) if audit.style else []
     said = [*audit_words(audit), *quality_text(audit), *style, *audit_warnings(audit)]
     return "\n".join([text, *soft, settings, *said])

@@ -8,11 +8,10 @@ from operator import attrgetter
 from typing import Any
 
 from coupled_arena.analysis.style.judge import JudgeStyle, StyleBias, TraitBeside
-from coupled_arena.core.language import N_
-from coupled_arena.core.style import Trait
-from coupled_arena.views.tables.style import NAMES
+from coupled_arena.core.language import N_, _
+from coupled_arena.views.tables.style import NAMES, TRAITS
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
-from coupled_arena.views.words.style import counted_words, obstacle_words
+from coupled_arena.views.words.judge_style import judge_style_warnings, judge_style_words
 
 _TWICE = {
     "judge": N_("Twice as much wins:\njudge"),
@@ -69,7 +68,8 @@ JUDGE_STYLE_TRAITS: tuple[Column[TraitBeside], ...] = (
         str,
         "length (in characters), headers, bold or lists (list items)",
         lambda row: NAMES[row.trait],
-        "Held fixed",
+        N_("Held fixed"),
+        lambda row: _(TRAITS[row.trait]),
     ),
     *_side("judge", "the judge"),
     *_side("people", "people, where they voted on the same comparisons,"),
@@ -138,51 +138,13 @@ def judge_style_answer(found: JudgeStyle) -> dict[str, Any]:
         "plain_agreement": found.plain_agreement and asdict(found.plain_agreement),
         "traits": judge_style_traits(found).records(),
         "models": judge_style_models(found).records(),
-        "warnings": list(_warnings(found)),
+        "warnings": list(judge_style_warnings(found)),
     }
 
 
-def judge_style_text(found: JudgeStyle, judge: str) -> list[str]:
+def judge_style_text(found: JudgeStyle) -> list[str]:
     """Return the same as lines for a terminal."""
     lines = [f"control {found.estimates.control}:"]
     if found.traits:
         lines += [judge_style_traits(found).text(), judge_style_models(found).text()]
-    for beside in found.traits:
-        what = _MORE[beside.trait]
-        surely = "" if beside.low <= 0 <= beside.high else ", more than luck explains"
-        lines.append(
-            f"between equally strong models a reply with {what} gets "
-            f"{beside.judge.twice.rate:.1%} of {judge}'s verdicts and "
-            f"{beside.people.twice.rate:.1%} of people's votes{surely}"
-        )
-    if found.agreement and found.plain_agreement:
-        held, plain = found.agreement, found.plain_agreement
-        lines.append(
-            f"the answer that people prefer gets {held.rate:.1%} of {judge}'s verdicts "
-            f"({held.low:.1%} to {held.high:.1%}) between equally strong models of equal style, "
-            f"{plain.rate:.1%} ({plain.low:.1%} to {plain.high:.1%}) without control; 50% is chance"
-        )
-    return [*lines, *_warnings(found)]
-
-
-_MORE = {
-    Trait.LENGTH: "twice the length",
-    Trait.HEADERS: "twice as many headings",
-    Trait.BOLD: "twice as much in bold",
-    Trait.LISTS: "twice as many list items",
-}
-
-
-def _warnings(found: JudgeStyle) -> tuple[str, ...]:
-    counted, obstructed = found.estimates.counted, found.estimates.obstructed
-    return (
-        *obstacle_words(obstructed, counted, more=1),
-        *counted_words(counted),
-        *(() if obstructed or found.agreement else (_NO_AGREEMENT,)),
-    )
-
-
-_NO_AGREEMENT = (
-    "How far the judge agrees at equal style has no finite estimate here: it always says what "
-    "people say, or people never prefer an answer."
-)
+    return [*lines, *judge_style_words(found), *judge_style_warnings(found)]

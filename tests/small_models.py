@@ -44,8 +44,13 @@ def catalog_of(**models: str) -> str:
 SMALL_MODELS = catalog_of(**{name: name for name in NAMES})
 
 
+def save_other_spellings(folder: Path) -> None:
+    """Give a saved model a tokenizer of as many tokens, of which most are spelled otherwise."""
+    _tokenizer(capitals=True).save_pretrained(folder)
+
+
 @cache
-def _tokenizer() -> PreTrainedTokenizerFast:
+def _tokenizer(*, capitals: bool = False) -> PreTrainedTokenizerFast:
     built = Tokenizer(models.BPE())
     built.pre_tokenizer = splits.ByteLevel(add_prefix_space=False)
     built.decoder = decoders.ByteLevel()
@@ -56,7 +61,7 @@ def _tokenizer() -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     texts = [json.loads(line)["text"] for line in _QUESTIONS.read_text().splitlines()]
-    built.train_from_iterator(texts, trainer)
+    built.train_from_iterator([t.title() for t in texts] if capitals else texts, trainer)
     assert built.get_vocab_size() == TOKENS
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=built, bos_token=CONTROL[1], eos_token=END)
     tokenizer.chat_template = CHATML

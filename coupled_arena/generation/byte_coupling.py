@@ -49,6 +49,7 @@ from coupled_arena.generation.vocabulary import (
 Places = list[tuple[int, int, int]]
 _ONE = 2.0**60
 _ROOT = 0
+_CACHED = 1 << 18  # weights that a processor's cache holds: two megabytes
 
 
 def _signed_keys(*labels: tuple[int, bytes]) -> np.ndarray:
@@ -95,12 +96,15 @@ class ByteWalk:
             `NO_NUMBER` where the model computed what is no number.
         """
         table = torch.tensor([(signed(seed), turn, offset) for seed, turn, offset in places])
-        weights = whole_weights(scores)
         loop = _loop() if self._device.type == "cpu" else None
         if loop is None:
-            return self._draw_together(weights, *to_device(table, self._device).unbind(1))
+            places_there = to_device(table, self._device).unbind(1)
+            return self._draw_together(whole_weights(scores), *places_there)
         drawn = torch.empty(len(scores), dtype=torch.int64)
-        loop(weights.numpy(), table.numpy(), *self._arrays, drawn.numpy())
+        rows = max(1, _CACHED // scores.shape[1])
+        parts = (scores.split(rows), table.split(rows), drawn.split(rows))
+        for part, at, into in zip(*parts, strict=True):
+            loop(whole_weights(part).numpy(), at.numpy(), *self._arrays, into.numpy())
         return drawn
 
     @cached_property

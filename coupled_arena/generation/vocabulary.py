@@ -222,11 +222,10 @@ def _speller(tokenizer: Any) -> tuple[Any, bool]:
     kinds = {step["type"] for step in steps}
     if "ByteLevel" in kinds:
         return _byte_level, False
-    if "ByteFallback" in kinds:
+    if kinds & {"ByteFallback", "Metaspace"}:  # Unigram models may have no bytes to fall back on
         return _sentencepiece, any(map(_strips_first_space, steps))
     raise ModelError(
-        "its tokenizer is neither byte-level BPE nor SentencePiece with byte fallback; choose "
-        "another model."
+        "its tokenizer is neither byte-level BPE nor of SentencePiece's kind; choose another model."
     )
 
 

@@ -278,6 +278,28 @@ def test_sentencepiece_decodes_as_its_own_tokenizer(make):
     assert vocabulary.spellings[:3] == (None, None, None)
 
 
+def unigram():
+    """Build what XGLM and mT5 have: no bytes to fall back on, and a score for each word."""
+    words = [SPACE, f"{SPACE}the", "the", "th", *"abcdefghijklmnopqrstuvwxyz.", "é", f"{SPACE}a"]
+    table = [("<unk>", 0.0), *((word, -float(at)) for at, word in enumerate(words))]
+    built = Tokenizer(models.Unigram(table, unk_id=0))
+    built.decoder = decoders.Metaspace(SPACE, prepend_scheme="always")
+    return PreTrainedTokenizerFast(tokenizer_object=built, unk_token="<unk>", eos_token="</s>")
+
+
+@given(st.lists(st.integers(1, 30), max_size=12))
+def test_words_without_bytes_to_fall_back_on_decode_as_the_tokenizer_does(ids):
+    tokenizer = unigram_tokenizer()
+    vocabulary = read_tokenizer(tokenizer, len(tokenizer), [tokenizer.eos_token_id])
+    assert vocabulary.text(ids) == tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+    assert vocabulary.spellings[0] is None
+
+
+@functools.cache
+def unigram_tokenizer():
+    return unigram()
+
+
 @given(st.lists(st.integers(259, 290), max_size=12))
 def test_sentencepiece_decodes_any_drawn_words(ids):
     """A model may draw what no text encodes to, such as a word without its space first."""

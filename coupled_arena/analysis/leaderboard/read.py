@@ -181,8 +181,7 @@ def read_estimates(
             estimates = {s: _on_prompts(cursor, selection, s, e) for s, e in estimates.items()}
             modes = modes and modes_on_prompts(cursor, plain, modes, voted=voted)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
-        left = excluded(cursor)
-        idle = seen(cursor, [model for model in stored.models if model not in counts.models])
+        left, idle = excluded(cursor), seen(cursor, sorted({*stored.models} - {*counts.models}))
         cursor.execute("commit")
     return BoardEstimates(
         selection=selection,

@@ -104,7 +104,8 @@ def observe(visitor: Listener, number: int, *, alone: bool = True) -> Round | No
     start = time.perf_counter()
     visitor.join(visitor.dependency("click", "ask"), [f"Question {number}: tell me a tale.", 2])
     visitor.posted += 1
-    view, grown = visitor.answer() or {}, []
+    view = visitor.answer() or {}
+    step, grown = view, []
     for step in visitor.follow(view):
         grown.append([len(answer) for answer in step["turns"][-1]["answers"]])
     came, message = visitor.times[begun:], bytes(visitor.heard[heard:])

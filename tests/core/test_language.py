@@ -122,8 +122,9 @@ def test_no_text_of_the_program_escapes_extraction():
 def test_every_heading_of_a_result_is_in_the_catalog():
     known = {words(each.id)[0] for each in catalog.extracted() if each.id}
     letters = {column.heading for column in AUDIT_MODELS if len(column.heading) <= 2}
-    # What `reproduce` makes goes to files and a terminal, which speak English.
-    shown = [columns for name, columns in RESULTS.items() if not name.startswith("reproduce")]
+    # What `reproduce` and `names` make goes to files and a terminal, which speak English.
+    english = ("reproduce", "names")
+    shown = [columns for name, columns in RESULTS.items() if not name.startswith(english)]
     headings = {column.heading for columns in shown for column in columns}
     assert headings - known - letters - {""} == set()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.records import Sampling
+from coupled_arena.core.records import AUTO, Sampling
 from coupled_arena.core.settings import load_settings, preset_path, presets, resource
 
 
@@ -32,7 +32,7 @@ def test_defaults_serve_the_demo():
         "SmolLM2-135M-bnb-8bit",
         "SmolLM2-135M-bnb-4bit",
     ]
-    assert settings.sampling.sampling() == Sampling()
+    assert settings.sampling.sampling() == Sampling(coupling=AUTO)
 
 
 def test_command_line_beats_environment_beats_file(tmp_path, monkeypatch):

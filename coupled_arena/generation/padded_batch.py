@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import torch
@@ -63,9 +64,10 @@ class PaddedBatch:
         return output.logits[:, -1]
 
     def _alone(self, reading: PromptReading) -> PaddedBatch:
-        """Return a batch of one prompt."""
+        """Return a batch of one prompt, whose reading stays as it is for who joins later."""
         alone = PaddedBatch(self._network)
-        alone._cache, alone.logits = reading.cache, reading.logits
+        alone._cache, alone.logits = copy(reading.cache), reading.logits
+        alone._cache.layers = list(map(copy, reading.cache.layers))
         alone._mask = self._mask.new_ones((1, reading.length))
         return alone
 

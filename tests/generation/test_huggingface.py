@@ -390,6 +390,21 @@ def test_rows_survive_joins_and_keeps(full, batch):
     check(middle, short)
 
 
+def test_what_was_read_once_serves_whoever_joins_later(full, batch):
+    """One question waits twice: the second joins when the first has words already."""
+    prompt = full.encode(user("Hi"))
+    read = {tuple(prompt): full.start_reading(prompt)}
+    batch.add([prompt], read)
+    for token in prompt[-3:]:
+        batch.advance(torch.tensor([token]))
+    batch.add([prompt], read)
+    batch.advance(torch.tensor(prompt[:2]))
+    histories = [*prompt, *prompt[-3:], prompt[0]], [*prompt, prompt[1]]
+    for row, history in zip(batch.logits, histories, strict=True):
+        expected = next_logits(full, [tuple(history)])[0]
+        assert float((row - expected).abs().max()) < rounding_bound(expected)
+
+
 def test_greedy_decoding_is_that_of_the_library(full, tokenizer, demo_catalog, weights_cache):
     """A network loaded by transformers alone, with its own generate: identical ids."""
     folder = local_folder(demo_catalog[FULL], weights_cache)

@@ -55,6 +55,10 @@ class StoreLostError(StoreError):
     """The database was moved, deleted or exchanged while it was open."""
 
 
+class StoreFileError(StoreError):
+    """The database's file cannot be read or written, for what its disk says."""
+
+
 class BackupError(StoreError):
     """The backup cannot be reached or written at the moment."""
 

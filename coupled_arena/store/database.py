@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 
 import duckdb
 
-from coupled_arena.core.errors import StoreError, StoreLostError
+from coupled_arena.core.errors import StoreError, StoreFileError, StoreLostError
 from coupled_arena.core.files import reason
 from coupled_arena.core.records import Battle, Score, Vote
 from coupled_arena.store import migrations
@@ -83,7 +83,7 @@ class Store:
     ) -> None:
         self.close()
         if self.path and isinstance(error, duckdb.Error) and _is_of_the_file(error):
-            raise StoreError(_damage(self.path, "read", error)) from error
+            raise StoreFileError(_damage(self.path, "read", error)) from error
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
@@ -241,7 +241,7 @@ class Store:
             except duckdb.Error as error:
                 if not isinstance(error, duckdb.ConstraintException) and not _is_of_the_file(error):
                     raise
-                raise StoreError(_damage(self.path, "written", error)) from error
+                raise StoreFileError(_damage(self.path, "written", error)) from error
 
     def _row(self, query: str) -> tuple[int, ...]:
         with self.cursor() as cursor:

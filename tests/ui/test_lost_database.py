@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import signal
 
+import duckdb
+import gradio as gr
 import httpx
+import pytest
 
+from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.snapshots import snapshot_path
+from coupled_arena.ui.parts.events import user_errors
 from tests.patience import until
 from tests.ui.raw_client import NO_TLS, Visitor, differ, speak
 from tests.ui.server import EQUAL_MODELS, Served, read, serving
@@ -84,3 +89,18 @@ def test_told_to_end_the_app_stores_running_rounds_as_stopped(tmp_path):
         "arena.snapshot-hour.duckdb",
     }
     assert "Traceback" not in served.stderr.read_text()
+
+
+def test_what_a_disk_says_is_for_the_host(tmp_path, caplog):
+    path = tmp_path / "arena.duckdb"
+
+    def fill(_):
+        raise duckdb.IOException(
+            f'Could not write all bytes to file "{path}": No space left on device'
+        )
+
+    with Store.open(path) as store, pytest.raises(gr.Error) as told, user_errors():
+        store.write(fill)
+    assert told.value.message.startswith("This arena's database cannot be read or written")
+    assert str(tmp_path) not in told.value.message
+    assert f"{path} cannot be written: the disk is full" in caplog.text

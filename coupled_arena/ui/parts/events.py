@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import gradio as gr
 
-from coupled_arena.core.errors import ArenaError, StoreLostError
+from coupled_arena.core.errors import ArenaError, StoreFileError, StoreLostError
 from coupled_arena.core.language import N_, _
+
+_log = logging.getLogger(__name__)
 
 # At each word from the server Gradio's page copies the values, whole figures, of all that might
 # show progress, hidden or not: much of what a leaderboard cost the browser that looked for votes.
@@ -21,6 +24,10 @@ _LOST = N_(  # visitors need no paths; the log has them
     "This arena's database was moved, deleted or exchanged, so that no vote can be stored at the "
     "moment. What was stored before is safe. Please tell whoever runs the arena."
 )
+_ILL = N_(
+    "This arena's database cannot be read or written at the moment, so nothing was stored. Please "
+    "try again in a minute, and tell whoever runs the arena."
+)
 
 
 def sent(event: gr.EventData, name: str) -> object:
@@ -31,7 +38,12 @@ def sent(event: gr.EventData, name: str) -> object:
 
 def words_of(error: ArenaError) -> str:
     """Return what visitors are told of an error."""
-    return _(_LOST) if isinstance(error, StoreLostError) else str(error)
+    if isinstance(error, StoreLostError):
+        return _(_LOST)
+    if isinstance(error, StoreFileError):
+        _log.warning("%s", error)
+        return _(_ILL)
+    return str(error)
 
 
 @contextmanager

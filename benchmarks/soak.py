@@ -89,13 +89,13 @@ class App:
         return self.process.wait()
 
     def says(self) -> str:
-        """Return what the health check answers: yes, no, or nothing."""
+        """Return what the health check answers: yes, nothing, or what ails."""
         try:
             answer = httpx.get(f"{self.url}/healthz", timeout=LONGEST, verify=NO_TLS)
         except httpx.TransportError:
             return "nothing"
         # While models load, all paths answer with the page that says so.
-        return "yes" if answer.status_code == 200 and "parts" in answer.text else "no"
+        return "yes" if answer.status_code == 200 and "parts" in answer.text else answer.text
 
     def decoder(self) -> int:
         """Return the process that decodes: of those below the app, the one with most memory."""
@@ -247,11 +247,15 @@ class Soak:
             )
         print("; ".join(f"{what}: {times} times" for what, times in self.well.items()))
         false = [
-            at
+            (at, said)
             for at, said in self.said
             if said != "yes" and not any(b <= at <= e + SETTLED for _, b, e in self.ill)
         ]
         print(f"{len(self.said)} looks at the health check, {len(false)} false alarms")
+        for at, said in false:
+            ends = ((ended, what) for what, _, ended in self.ill if ended < at)
+            ended, what = max(ends, default=(at, "nothing"))
+            print(f"  {at - ended:.1f} s after {what}: {said[:200]}")
         stored = {vote for (vote,) in read(self.app.db, "select vote from votes")}
         lost = {*self.votes} - stored
         print(f"{len(self.votes)} votes that somebody was thanked for, {len(lost)} lost")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from coupled_arena.core.records import Finish, Reply
-from coupled_arena.generation.byte_coupling import BYTE_KEYS, QUESTION_KEYS
 from coupled_arena.generation.running import OPENING
-from coupled_arena.generation.vocabulary import Vocabulary
+from coupled_arena.generation.vocabulary import BYTE_KEYS, QUESTION_KEYS, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -37,27 +37,12 @@ from coupled_arena.generation.noise import gumbel, signed, words_at
 from coupled_arena.generation.philox import POSITIONS_PER_BLOCK, noise_words
 from coupled_arena.generation.sampling import NO_NUMBER
 from coupled_arena.generation.transfer import to_device
-from coupled_arena.generation.vocabulary import (
-    BYTE,
-    GO_ON,
-    OFFSETS,
-    TOKEN_END,
-    Vocabulary,
-    token_key,
-)
+from coupled_arena.generation.vocabulary import BYTE_KEYS, OFFSETS, QUESTION_KEYS, Vocabulary
 
 Places = list[tuple[int, int, int]]
 _ONE = 2.0**60
 _ROOT = 0
 _CACHED = 1 << 18  # weights that a processor's cache holds: two megabytes
-
-
-def _signed_keys(*labels: tuple[int, bytes]) -> np.ndarray:
-    return np.array([signed(token_key(*label)) for label in labels], dtype=np.int64)
-
-
-BYTE_KEYS = _signed_keys(*((BYTE, bytes([byte])) for byte in range(256)))
-QUESTION_KEYS = _signed_keys((TOKEN_END, b""), (GO_ON, b""))
 
 
 class ByteWalk:

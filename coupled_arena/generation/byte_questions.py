@@ -10,15 +10,15 @@ from typing import Literal
 import numpy as np
 import torch
 
-from coupled_arena.generation.byte_coupling import (
-    BYTE_KEYS,
-    QUESTION_KEYS,
-    ByteWalk,
-    whole_weights,
-)
+from coupled_arena.generation.byte_coupling import ByteWalk, whole_weights
 from coupled_arena.generation.draws import Candidate, Draw, outcome_kind
 from coupled_arena.generation.noise import gumbel_at, signed
-from coupled_arena.generation.vocabulary import OFFSETS, Vocabulary
+from coupled_arena.generation.vocabulary import (
+    BYTE_KEYS,
+    OFFSETS,
+    QUESTION_KEYS,
+    Vocabulary,
+)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,16 @@ def token_key(kind: int, spelling: bytes) -> int:
     return int.from_bytes(digest, "little")
 
 
+def _signed_keys(*labels: tuple[int, bytes]) -> np.ndarray:
+    return np.array([token_key(*label) for label in labels], dtype=np.uint64).view(np.int64)
+
+
+BYTE_KEYS = _signed_keys(*((BYTE, bytes([byte])) for byte in range(256)))
+"""Noise keys of the next byte, int64 of shape (256,)."""
+QUESTION_KEYS = _signed_keys((TOKEN_END, b""), (GO_ON, b""))
+"""Of "a token ends here" and "the text goes on"."""
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The outcomes of one model's next-token draw.

@@ -11,7 +11,7 @@ import pytest
 
 from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.core.records import Mode
+from coupled_arena.core.records import Mode, Origin
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.store.database import Store
@@ -37,10 +37,10 @@ def store():
         yield opened
 
 
-def vote(store, models, ranks, times, *, mode=Mode.COUPLED, both_bad=False):
+def vote(store, models, ranks, times, *, mode=Mode.COUPLED, origin=Origin.ARENA, both_bad=False):
     with at_once(store) as batch:
         for _ in range(times):
-            battle = make_battle(*models, mode=mode, prompts=(), replies=())
+            battle = make_battle(*models, mode=mode, origin=origin, prompts=(), replies=())
             batch.add_battle(battle)
             if ranks:
                 batch.cast(make_vote(battle, *ranks, both_bad=both_bad))
@@ -55,7 +55,7 @@ def filled(store):
         vote(batch, (BEST, WORSE), (1, 1), 1, both_bad=True)
         vote(batch, (WORSE, BEST), (1, 2), 12, mode=Mode.INDEPENDENT)
         vote(batch, (BEST, WORSE), (1, 2), 4, mode=Mode.INDEPENDENT)
-        vote(batch, (BEST, NEW), (), 1)
+        vote(batch, (BEST, NEW), (), 1, origin=Origin.GENERATE)
     return store
 
 

@@ -53,7 +53,9 @@ def add_something(batch, rng, number):
         models = (models[0], models[0])
     mode = Mode(rng.choice(list(Mode)))
     origin = Origin.IMPORT if mode is Mode.UNKNOWN else Origin(rng.choice(["arena", "generate"]))
-    words = ["the same"] * len(models) if number % 5 == 0 else models
+    # Not the models' names: votes on those would not be blind.
+    own = [f"Number {MODELS.index(model)}" for model in models]
+    words = ["the same"] * len(models) if number % 5 == 0 else own
     prompt = Prompt(f"Question {number % 20}", None, *rng.choice([["art", "de"], ["maths", "en"]]))
     battle = make_battle(
         *models,

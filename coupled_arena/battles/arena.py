@@ -26,7 +26,7 @@ from coupled_arena.battles.whose_turn import WhoseTurn
 from coupled_arena.core.errors import ArenaError, PromptError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Finish, Prompt, Source, Vote, new_id
-from coupled_arena.generation.running import Worker
+from coupled_arena.generation.running import Worker, trouble_of
 from coupled_arena.generation.turns import Models, settled, with_turn
 from coupled_arena.store.database import Store
 
@@ -83,10 +83,7 @@ class Arena:
 
     def ails(self) -> str:
         """Return why new rounds are not answered, for the host; empty while they are."""
-        if not self.worker.alive:
-            return f"models are being loaded again{': a step did not end' * self.worker.hung}"
-        silent = "nothing is heard of the process that decodes" if self.worker.quiet else ""
-        return silent or ("step after step fails" if self.worker.failing else "")
+        return trouble_of(self.worker)
 
     def close(self) -> None:
         """Take no more questions, count the votes, stop the answers and store them as they are."""

@@ -115,6 +115,17 @@ class Worker(Protocol):
         ...
 
 
+def trouble_of(worker: Worker) -> str:
+    """Return why a worker decodes nothing, for the host; empty while it does."""
+    if not worker.alive and worker.hung:
+        return "models are being loaded again: a step did not end"
+    if not worker.alive:
+        return "models are being loaded again"
+    if worker.quiet:
+        return "nothing is heard of the process that decodes"
+    return "step after step fails" if worker.failing else ""
+
+
 class Line:
     """One reply being written, token by token.
 

@@ -18,7 +18,7 @@ OPTIONS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-# What Gradio says of a stream that is cut off by a reload.
+# What Gradio says of calls and streams that are cut off because their page is left.
 CUT_OFF = ("AbortError", "Unexpected error Connection errored out")
 
 METRICS_TOKEN = "a token of sixteen signs or more"
@@ -92,10 +92,14 @@ def visits(browser, free_pages):
     """Open pages, each in a browser context of its own; complain of errors and outside requests."""
     opened, requests, complaints = [], [], []
 
-    def visited(url, *, reloads=False, expected=None, script="", scheme="light", **options):
-        def complain(text):
-            if not (reloads and text.startswith(CUT_OFF)) and text != expected:
-                complaints.append(text)
+    def visited(url, *, expected=None, script="", scheme="light", **options):
+        cut_off = []  # on the page as it is: whoever leaves it has cut off what it waited for
+
+        def complain(text, place):
+            if text.startswith(CUT_OFF):
+                cut_off.append(text)
+            elif text != expected:
+                complaints.append(f"{text} {place['url']}")
 
         plain = not (options or script)
         page = free_pages.pop() if plain and free_pages else new_page(browser, script, options)
@@ -105,16 +109,18 @@ def visits(browser, free_pages):
             "request": lambda request: requests.append(request.url),
             # Leaving a page aborts what it was waiting for.
             "pageerror": lambda e: e.name != "AbortError" and complaints.append(str(e)),
-            "console": lambda said: said.type == "error" and complain(said.text),
+            "console": lambda said: said.type == "error" and complain(said.text, said.location),
+            "domcontentloaded": lambda _: cut_off.clear(),
         }
         for event, listener in listeners.items():
             page.on(event, listener)
-        opened.append((page, plain, listeners))
+        opened.append((page, plain, listeners, cut_off))
         page.goto(url)
         return page
 
     yield visited
-    for page, plain, listeners in opened:
+    for page, plain, listeners, cut_off in opened:
+        complaints += cut_off
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
         if plain and page.context.pages == [page]:

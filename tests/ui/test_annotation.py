@@ -258,7 +258,7 @@ def test_pages_fit_the_screen(app, visit, tmp_path):
 
 
 def test_a_reload_goes_on_with_the_same_battle(app, visit):
-    page = visit(app.url, reloads=True)
+    page = visit(app.url)
     page.click("#start")
     for _ in range(2):
         page.wait_for_selector("#round .ballot")

@@ -91,7 +91,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lasting(served, stay):
-    opened = stay(f"{served.url}/?tab=battles", reloads=True)
+    opened = stay(f"{served.url}/?tab=battles")
     opened.wait_for_selector(FOUND)
     return opened
 
@@ -356,7 +356,7 @@ def test_nothing_is_told_of_a_battle_that_is_not_shown(served, asked):
 
 
 def test_a_tab_in_the_menu_of_a_phone_has_an_address(served, visit):
-    page = visit(f"{served.url}/?tab=battles", reloads=True)
+    page = visit(f"{served.url}/?tab=battles")
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{served.url}/?tab=audit")
     page.locator("#audit-table a", has_text="12").first.click()

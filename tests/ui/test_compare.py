@@ -31,7 +31,7 @@ def asks(request):
 
 
 def test_each_press_counts_while_an_answer_ends(app, visit):
-    page = visit(app.url, reloads=True)
+    page = visit(app.url)
     posted = []
     open_tab(page, "Compare")
     page.locator("#compare-question textarea").fill(QUESTION)

@@ -107,7 +107,7 @@ def test_who_waits_sees_their_place(tmp_path, visit):
         first, second = Visitor(served.url), Visitor(served.url)
         streams = [begin(first), wait_in_line(second)]
         assert all(streams)
-        page = visit(served.url, reloads=True)
+        page = visit(served.url)
         page.wait_for_selector("#ask")
         page.fill("#question textarea", QUESTION)
         page.keyboard.press("Enter")

@@ -26,7 +26,7 @@ def url():
 
 @pytest.fixture
 def voter(url, visit):
-    page = visit(url, reloads=True)
+    page = visit(url)
     page.wait_for_selector("#ask")
     somebody = Voter(page, url)
     somebody.ask()
@@ -133,7 +133,7 @@ def wait_for_words(page, size):
 @pytest.fixture
 def page(url, visit):
     """A page that shows texts as they were written."""
-    opened = visit(f"{url}/votes", reloads=True)
+    opened = visit(f"{url}/votes")
     opened.evaluate("localStorage.setItem('coupled-arena-texts', 'exact')")
     opened.goto(url)
     opened.wait_for_selector(".starters .chip")
@@ -162,6 +162,8 @@ def test_two_actions_lead_to_a_vote_and_the_category_stays(page):
 
 
 def test_a_question_is_still_chosen_from_all_and_can_be_changed(page):
+    sent = []
+    page.on("request", lambda request: sent.append(request.post_data or ""))
     page.get_by_text("Question library and number of models").click()
     page.locator("#library input").fill("umbrella")
     page.locator("#library [role=option]", has_text="umbrella").click()
@@ -169,6 +171,7 @@ def test_a_question_is_still_chosen_from_all_and_can_be_changed(page):
     page.wait_for_function(
         "() => document.querySelector('#question textarea').value.includes('umbrella')"
     )
+    assert [said for said in sent if "umbrella" in said] == []  # else a question asked now is lost
     box.press_sequentially(" Please.")
     page.click("#ask")
     page.locator("#round .question", has_text="Please.").wait_for()

@@ -17,7 +17,7 @@ TAG = re.compile(r'<meta (?:property|name)="((?:og|twitter):[a-z]+)" content="([
 
 @pytest.fixture(scope="module")
 def page(app, stay):
-    return stay(app.url, reloads=True)
+    return stay(app.url)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "identity"])

@@ -112,7 +112,7 @@ def test_while_it_reads_the_page_says_so_through_a_reload_and_can_call_it_off(
 ):
     released = threading.Event()
     server.script = lambda _: verdict("A") if released.wait(PATIENCE) else None
-    page = visit(judged_app.url, reloads=True)
+    page = visit(judged_app.url)
     ask_until_open(page)
     page.get_by_role("button", name="Let the judge decide").dblclick()
     page.get_by_text("The judge strict reads: 0 of 2 answers.").wait_for()

@@ -412,7 +412,7 @@ def test_undo_keeps_the_order_of_three_answers(voter):
 
 
 def test_a_reload_keeps_the_vote_and_the_time_to_undo_it(url, visit):
-    page = visit(url, reloads=True)
+    page = visit(url)
     page.wait_for_selector("#ask")
     voter = Voter(page, url)
     voter.ask()

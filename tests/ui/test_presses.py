@@ -200,7 +200,7 @@ def test_escape_leaves_a_box_for_the_keys(begin):
 
 
 def test_keys_can_be_switched_off_for_good(url, visit):
-    page = visit(url, reloads=True)
+    page = visit(url)
     page.wait_for_selector(STOP)
     switch = page.get_by_role("checkbox", name="Vote with keys")
     assert switch.is_checked()

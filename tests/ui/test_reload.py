@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui import test_blindness as blindness
 from tests.ui.raw_client import Visitor, differ
-from tests.ui.test_browser import QUESTION, ask, ask_and_stop, revealed, stop, texts
+from tests.ui.test_browser import QUESTION, ask, ask_and_stop, open_exactly, revealed, stop, texts
 from tests.ui.test_browser import wait_for_words as words
 
 LENGTH = "document.querySelector('#round .answer .text').textContent.length"
@@ -16,7 +16,7 @@ LENGTH = "document.querySelector('#round .answer .text').textContent.length"
 
 @pytest.fixture
 def page(app, visit):
-    opened = visit(app.url, reloads=True)
+    opened = visit(app.url)
     opened.wait_for_selector("#ask")
     return opened
 
@@ -50,8 +50,7 @@ def test_a_finished_round_is_continued_and_voted_on_after_a_reload(page):
 
 
 def test_a_running_round_goes_on_after_a_reload(talkative_app, visit):
-    page = visit(talkative_app.url, reloads=True)
-    page.wait_for_selector("#ask")
+    page = open_exactly(talkative_app.url, visit)  # Markdown that grows takes its signs back
     ask(page)
     words(page)
     before = commitment(page), texts(page)

@@ -41,7 +41,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture
 def board(served, visit):
-    page = visit(served.url, reloads=True)
+    page = visit(served.url)
     open_tab(page, "Leaderboard")
     page.wait_for_selector("#board .board .sort")
     return page
@@ -179,7 +179,7 @@ def of_how_many(row):
 @pytest.fixture
 def strong(served, visit):
     """The page of a model that has met thirteen others."""
-    page = visit(f"{served.url}/?model=left", reloads=True)
+    page = visit(f"{served.url}/?model=left")
     page.wait_for_selector(".battles .numbers .sort")
     return page
 
@@ -257,7 +257,7 @@ def swipe(page, start, end, y=422):
 
 
 def test_a_phone_moves_a_matrix_sideways_and_the_names_of_its_rows_stay(served, visit):
-    page = visit(f"{served.url}/?tab=leaderboard", has_touch=True, reloads=True)
+    page = visit(f"{served.url}/?tab=leaderboard", has_touch=True)
     page.set_viewport_size({"width": 390, "height": 844})
     matrix = page.locator("#board-pairs")
     matrix.locator(".row-names").wait_for(state="attached")

@@ -74,7 +74,7 @@ def test_the_page_says_what_is_loaded_and_opens_by_itself(tmp_path, visit):
             answer = httpx.request(method, served.url + path)
             assert answer.status_code == 503
             assert "Loading &lt;i&gt;slow&lt;/i&gt;, 2 of 3." in answer.text
-        page = visit(f"{served.url}/?tab=leaderboard", reloads=True, expected=UNAVAILABLE)
+        page = visit(f"{served.url}/?tab=leaderboard", expected=UNAVAILABLE)
         assert page.get_by_role("status").inner_text() == SAYS
         refuse_all(server)
         page.get_by_role("tab", name="Leaderboard").wait_for()

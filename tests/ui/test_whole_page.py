@@ -294,7 +294,7 @@ def test_who_comes_by_a_link_that_does_not_hold_reads_so_in_german(arenas):
 def test_no_text_is_the_same_in_both_languages(arenas, stay, tmp_path):
     tours = {}
     for language, url in arenas.items():
-        page = stay("about:blank", reloads=True, locale=language)
+        page = stay("about:blank", locale=language)
         tour = tours[language] = Tour(page, url)
         tour.battle()
         tour.tab(1)

@@ -89,7 +89,9 @@ class BattleTab:
         continuing, more, send = follow_up_row()
         self._build_history()
 
-        chosen.input(lambda text: text, chosen, question, **QUIET)
+        # In the browser: the queue's stream closes after an event, and what is asked just then is
+        # lost, as at the load of the page below.
+        chosen.input(None, chosen, question, js="text => text", **QUIET)
         shown = [round_id, panel, continuing]
         # Not in the queue: its events come over one stream, which closes with the last of them. A
         # question asked just then was lost, three in a hundred where packets were late.

@@ -89,12 +89,10 @@ class BattleTab:
         continuing, more, send = follow_up_row()
         self._build_history()
 
-        # In the browser: the queue's stream closes after an event, and what is asked just then is
-        # lost, as at the load of the page below.
-        chosen.input(None, chosen, question, js="text => text", **QUIET)
         shown = [round_id, panel, continuing]
         # Not in the queue: its events come over one stream, which closes with the last of them. A
         # question asked just then was lost, three in a hundred where packets were late.
+        chosen.input(None, chosen, question, js="text => text", **QUIET)
         page.load(self._resume, None, shown, queue=False, **QUIET)
         # Where one is lost on its way, the next must not wait for it.
         looked = panel.look(self._look, round_id, shown, trigger_mode="multiple", **FREE)

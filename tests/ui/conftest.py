@@ -18,8 +18,13 @@ OPTIONS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-# What Gradio says of calls and streams that are cut off because their page is left.
-CUT_OFF = ("AbortError", "Unexpected error Connection errored out")
+# What Gradio says of calls and streams that are cut off because their page is left; its server
+# forgets a session whose stream was cut off, and answers the next stream of it with 404.
+CUT_OFF = (
+    "AbortError",
+    "Unexpected error Connection errored out",
+    "Unexpected error 404: Not Found",
+)
 
 METRICS_TOKEN = "a token of sixteen signs or more"
 _CONFIG = """

@@ -12,6 +12,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.ui.tabs.risk import _FIGURES
 from tests.batches import at_once
 from tests.store.conftest import make_battle
+from tests.ui.fields import enter
 from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_audit import fill as fill_judged
 from tests.ui.test_browser import open_tab
@@ -58,7 +59,7 @@ def test_the_tab_audit(site, visit):
     assert {row["model"] for row in rows_of(download)} == {"left", "right"}
     page.wait_for_selector("#plan >> text=A 95% interval of width 0.05")
     price = page.get_by_label("Price of a verdict")
-    price.fill("0.01")
+    enter(price, "0.01")
     price.press("Tab")
     page.wait_for_selector("#plan >> text=These verdicts cost")
     width = page.get_by_label("Width of the interval")
@@ -80,7 +81,7 @@ def test_the_tab_audit(site, visit):
 def type_and_press_enter(page, slider, text):
     """Write a number beside a slider; return the field, which keeps the focus."""
     field = page.locator(f"#{slider} input[type=number]")
-    field.fill(text)
+    enter(field, text)
     field.press("Enter")
     return field
 
@@ -150,7 +151,7 @@ def risk_of_a_file(page, path):
     assert "Portfolio of 2 metrics" in page.inner_text("#risk-tail")
     page.locator("#risk-tail-foot summary").click()
     page.locator("#risk-tail-foot .settings").get_by_text("Independent copula").wait_for()
-    page.locator("#weight-1 input[type=number]").fill("0")
+    enter(page.locator("#weight-1 input[type=number]"), "0")
     page.locator("#weight-1 input[type=number]").press("Tab")
     page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
     page.locator("#risk-view input").click()
@@ -179,7 +180,7 @@ def test_the_tab_experiments(site, visit):
 
 
 def run_experiment(page, votes, total, repeats):
-    page.get_by_label("Votes that are kept").fill(votes)
+    enter(page.get_by_label("Votes that are kept"), votes)
     page.get_by_label("Comparisons of each subset").fill(total)
     page.locator("input[aria-label*='Repeats'][type=number]").fill(repeats)
     page.click("#run-experiment")

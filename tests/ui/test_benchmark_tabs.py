@@ -15,6 +15,7 @@ from tests.batches import at_once
 from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.store.conftest import make_battle
+from tests.ui.fields import enter
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 from tests.ui.streams import Streams
@@ -84,13 +85,13 @@ def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
     page.get_by_label("Pair").click()
     page.get_by_role("option", name="able | poor").click()
     said.get_by_text("to compare able and poor:").wait_for()
-    page.get_by_label("Half the width of the interval").fill("0.1")
+    enter(page.get_by_label("Half the width of the interval"), "0.1")
     page.locator("#coupling-needed").get_by_text("± 0.1").wait_for()
     page.get_by_label("Half the width of the interval").fill("-1")
     page.locator("#coupling-needed").get_by_text("must be positive").wait_for()
 
     page.get_by_text("A table of scores from elsewhere").click()
-    page.get_by_label("Repetitions of each prompt").fill("2")
+    enter(page.get_by_label("Repetitions of each prompt"), "2")
     file = tmp_path / "elsewhere.csv"
     file.write_text(TABLE)
     page.locator("#coupling-file input[type=file]").set_input_files(file)

@@ -16,6 +16,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.visitor import COOKIE
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
+from tests.ui.fields import enter
 from tests.ui.raw_client import Visitor, speak
 from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_browser import open_tab
@@ -74,7 +75,7 @@ def ranks(page):
 
 def set_alpha(page, value):
     field = page.locator("#board-alpha input[type=number]")
-    field.fill(str(value))
+    enter(field, str(value))
     field.press("Enter")
 
 

@@ -14,6 +14,7 @@ from PIL import Image
 
 from tests.patience import until
 from tests.ui import hostile_app
+from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.server import serving_page
 from tests.ui.streams import Streams
@@ -311,7 +312,7 @@ def compared(page, streams, mode, seed):
     """Compare two models; return note and texts when all has come."""
     until(streams.over)  # else its events might come on a stream that is open already
     before = len(streams.opened)
-    page.locator("#compare-question textarea").fill(QUESTION)
+    enter(page.locator("#compare-question textarea"), QUESTION)
     page.locator("#compare-seed").locator("input, textarea").fill(seed)
     page.get_by_role("radio", name=mode).and_(page.locator(":visible")).check()
     page.click("#compare")

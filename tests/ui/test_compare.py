@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.ui.fields import enter
 from tests.ui.test_browser import QUESTION, open_tab
 
 PRESSES = 10
@@ -34,7 +35,7 @@ def test_each_press_counts_while_an_answer_ends(app, visit):
     page = visit(app.url)
     posted = []
     open_tab(page, "Compare")
-    page.locator("#compare-question textarea").fill(QUESTION)
+    enter(page.locator("#compare-question textarea"), QUESTION)
     page.get_by_role("radio", name="independent").and_(page.locator(":visible")).check()
     page.on("request", lambda request: asks(request) and posted.append(request))
     page.click("#compare")

@@ -8,6 +8,7 @@ import pytest
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from tests.ui import voting_app
+from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import NO_TLS, Visitor, differ
 from tests.ui.server import serving_page
@@ -165,7 +166,7 @@ def test_a_question_is_still_chosen_from_all_and_can_be_changed(page):
     sent = []
     page.on("request", lambda request: sent.append(request.post_data or ""))
     page.get_by_text("Question library and number of models").click()
-    page.locator("#library input").fill("umbrella")
+    enter(page.locator("#library input"), "umbrella")
     page.locator("#library [role=option]", has_text="umbrella").click()
     box = page.locator("#question textarea")
     page.wait_for_function(

@@ -12,6 +12,7 @@ from tests.judging.test_real_server import transformers_serve
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
 from tests.stored import fill
+from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import free_port, serving
@@ -146,7 +147,7 @@ def test_where_it_fails_vote_and_page_are_as_they_were(judged_app, server, page)
 
 def test_in_compare_it_is_asked_at_a_click_and_nothing_is_stored(judged_app, server, page):
     open_tab(page, "Compare")
-    page.fill("#compare-question textarea", "Which way?")
+    enter(page.locator("#compare-question textarea"), "Which way?")
     page.click("#compare")
     button = page.get_by_role("button", name="Ask the judge strict")
     button.wait_for()

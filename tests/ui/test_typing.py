@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.ui.fields import enter
 from tests.ui.test_browser import (
     ANSWERS,
     QUESTION,
@@ -90,7 +91,7 @@ def test_enter_that_ends_a_composition_does_not_send(page):
 @pytest.mark.parametrize("box", ["#compare-question textarea", "#compare-seed textarea"])
 def test_enter_sends_in_compare(page, box):
     open_tab(page, "Compare")
-    page.locator("#compare-question textarea").fill("Tell me")
+    enter(page.locator("#compare-question textarea"), "Tell me")
     page.locator("#compare-seed textarea").fill("7")
     page.locator(box).press("Enter")
     page.get_by_text("Seed 0000000000000007").wait_for()

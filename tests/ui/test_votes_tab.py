@@ -8,6 +8,7 @@ from coupled_arena.core.passwords import hash_password
 from coupled_arena.store.database import Store
 from tests.small_models import SMALL_MODELS
 from tests.store.conftest import make_battle, make_vote
+from tests.ui.fields import enter
 from tests.ui.server import serving
 from tests.ui.test_browser import open_tab
 
@@ -37,8 +38,8 @@ def test_an_admin_excludes_a_voter(served, visit):
     page.goto(f"{served.url}/?tab=votes")
     page.locator("#votes-voters th[scope=row]", has_text="script").wait_for()
     assert page.locator("#address-note").count() == 0
-    page.get_by_label("Voter, or origin").fill("script")
-    page.locator("#exclude-reason textarea, #exclude-reason input").first.fill("a script")
+    enter(page.get_by_label("Voter, or origin"), "script")
+    enter(page.locator("#exclude-reason textarea, #exclude-reason input").first, "a script")
     page.click("#exclude")
     page.locator("#votes-rules").get_by_text("a script").wait_for()
     open_tab(page, "Leaderboard")

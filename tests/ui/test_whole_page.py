@@ -19,6 +19,7 @@ from tests.judging.scripted import KEY, completion, scripted
 from tests.patience import until
 from tests.small_models import NAMES, SMALL_MODELS
 from tests.ui import test_audit
+from tests.ui.fields import enter
 from tests.ui.server import serving
 from tests.ui.test_waiting import loading, status
 
@@ -200,7 +201,7 @@ class Tour:
         kept = self.page.get_by_role("textbox").first
         sizes = kept.input_value()
         for wrong in ("some", "9999"):
-            kept.fill(wrong)
+            enter(kept, wrong)
             self.page.click("#run-experiment")
             self.refused(f"{wrong} votes")
         kept.fill(sizes)
@@ -213,7 +214,7 @@ class Tour:
         self.tab(6)
         self.page.click("#compare")
         self.refused("compared nothing")
-        self.page.fill("#compare-question textarea", "What is a cat?")
+        enter(self.page.locator("#compare-question textarea"), "What is a cat?")
         seed = self.page.locator("#compare-seed").locator("input, textarea")
         seed.fill("none")
         self.page.click("#compare")

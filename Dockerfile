@@ -15,12 +15,16 @@ ENV PATH=/home/user/.local/bin:$PATH \
     NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
-COPY --chown=user requirements.txt .
-RUN pip install --no-cache-dir --user -r requirements.txt
+# Each file by its hash, but a torch for processors, which comes from where the host says.
+COPY --chown=user requirements.lock requirements-torch.lock requirements.txt ./
+RUN if [ "$DEVICE" = cuda ]; \
+    then pip install --no-cache-dir --user --no-deps --require-hashes -r requirements-torch.lock; \
+    else pip install --no-cache-dir --user --no-deps -c requirements.txt torch; fi \
+    && pip install --no-cache-dir --user --no-deps --require-hashes -r requirements.lock
 # A build for the other device would start, and be slow or large in silence.
 RUN python -c "import torch; built = 'cuda' if torch.version.cuda else 'cpu'; assert built == '$DEVICE', f'This torch is built for {built}, not for $DEVICE.'"
 COPY --chown=user . .
-RUN pip install --no-cache-dir --user --no-deps -e .
+RUN pip install --no-cache-dir --user --no-deps --no-build-isolation -e .
 # The demo weights are part of the image, so that the first visitor does not wait for them.
 RUN coupled-arena models fetch SmolLM2-135M
 

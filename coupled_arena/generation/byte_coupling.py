@@ -134,7 +134,7 @@ class ByteWalk:
             low, ends = on["low"][node], on["ends"][node]
             begin = sums[rows, low]
             ending, all_below = sums[rows, low + ends] - begin, sums[rows, on["high"][node]] - begin
-            words = _words(seeds, turns, offsets, on["token_end"])[:, 0]
+            words = _words(seeds, turns, offsets, on["token_end"])[:, 0].to(torch.float64)
             walking = walking & ~token_ends(ending, all_below, words)
         token = self._alike(node, weights, seeds, turns, offsets)
         return torch.where(drawn < 0, token, drawn).masked_fill(~weights.any(dim=1), NO_NUMBER)

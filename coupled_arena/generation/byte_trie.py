@@ -101,7 +101,8 @@ def make_trie(spellings: Sequence[bytes | None]) -> ByteTrie:
 def token_ends(ending: Any, below: Any, word: Any) -> Any:
     """Answer "does a token end here?" where ``ending`` of the weight ``below`` a node does.
 
-    Where none of it does the answer is no, where all of it does it is yes, whatever the word.
+    Where none of it does the answer is no, where all of it does it is yes, whatever the word. Of
+    tensors words are float64, for 32 bits do not go into what torch makes of a whole number.
     """
     return (word + 0.5) / 2**32 * below < ending
 

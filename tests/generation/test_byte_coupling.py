@@ -18,9 +18,9 @@ from coupled_arena.generation import byte_coupling
 from coupled_arena.generation.byte_coupling import ByteWalk, whole_weights
 from coupled_arena.generation.byte_questions import byte_gap, questions
 from coupled_arena.generation.byte_trie import make_trie
-from coupled_arena.generation.noise import gumbel_at
+from coupled_arena.generation.noise import gumbel_at, words_at
 from coupled_arena.generation.sampling import NO_NUMBER, outcome_scores
-from coupled_arena.generation.vocabulary import make_vocabulary
+from coupled_arena.generation.vocabulary import QUESTION_KEYS, make_vocabulary
 from tests.generation.byte_walks import BYTE, TOKEN_END, label_key, plain_draw
 from tests.generation.chi_square import chi_square_p
 
@@ -110,6 +110,19 @@ def test_all_rows_at_once_draw_what_the_loop_draws(monkeypatch):
     monkeypatch.setattr(byte_coupling, "_loop", lambda: None)
     assert ByteWalk(vocabulary, CPU).draw(scores, places).tolist() == by_loop.tolist()
     assert len(set(by_loop.tolist())) == 13  # all but the stop, and the end
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("longer", "token"), [(0.0, 0), (1.5e-8, 0), (6e-8, 1)])
+def test_a_word_next_to_the_last_is_not_rounded(monkeypatch, compiled, longer, token):
+    """In 24 bits it were 1, at which a token that cannot go on does not end."""
+    place = torch.tensor([11080770]), torch.tensor([0]), torch.tensor([1])
+    assert int(words_at(*place, torch.from_numpy(QUESTION_KEYS[:1]))) == 2**32 - 115
+    if not compiled:
+        monkeypatch.setattr(byte_coupling, "_loop", lambda: None)
+    walk = ByteWalk(vocabulary_of([b"a", b"ab"]), CPU)
+    scores = scores_of([0.0, math.log(longer) if longer else -math.inf])
+    assert walk.draw(scores, [(11080770, 0, 0)]).tolist() == [token]
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -197,6 +197,7 @@ def read_tokenizer(tokenizer: Any, outputs: int, stops: Iterable[int]) -> Vocabu
         The tokenizer's way of spelling bytes is not known, or it is that of another model.
     """
     spell, strips = _speller(tokenizer)
+    spell_added = spell if spell is _sentencepiece else str.encode  # Gemma has "▁▁" among these
     control = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     added = {number: token.content for number, token in tokenizer.added_tokens_decoder.items()}
     _check_size(tokenizer, outputs)
@@ -206,7 +207,7 @@ def read_tokenizer(tokenizer: Any, outputs: int, stops: Iterable[int]) -> Vocabu
         if number < outputs:
             names[number] = name
             if number in added:
-                spellings[number] = None if number in control else added[number].encode()
+                spellings[number] = None if number in control else spell_added(added[number])
             else:
                 spellings[number] = spell(name)
     return make_vocabulary(names, spellings, stops, strips_first_space=strips)

@@ -278,6 +278,18 @@ def test_sentencepiece_decodes_as_its_own_tokenizer(make):
     assert vocabulary.spellings[:3] == (None, None, None)
 
 
+@pytest.mark.parametrize("make", [llama_like, gemma_like, metaspace_like])
+def test_added_words_are_spelled_as_their_tokenizer_decodes_them(make):
+    """Gemma's runs of spaces are among these, written as SentencePiece writes spaces."""
+    tokenizer = make()
+    words = [SPACE * 3, "<table>"]
+    tokenizer.add_tokens([AddedToken(word, normalized=False) for word in words])
+    vocabulary = read_tokenizer(tokenizer, len(tokenizer), [])
+    assert vocabulary.spellings[-2:] == (b"   ", b"<table>")
+    ids = [*tokenizer("a").input_ids, len(tokenizer) - 2, len(tokenizer) - 1]
+    assert vocabulary.text(ids) == tokenizer.decode(ids, skip_special_tokens=True)
+
+
 def unigram():
     """Build what XGLM and mT5 have: no bytes to fall back on, and a score for each word."""
     words = [SPACE, f"{SPACE}the", "the", "th", *"abcdefghijklmnopqrstuvwxyz.", "é", f"{SPACE}a"]

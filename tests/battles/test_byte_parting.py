@@ -42,8 +42,8 @@ def models():
     }
 
 
-def played(models, seed):
-    battle = new_battle(list(models), 2, AUTO, coupled_share=1.0, rng=random.Random(seed))
+def played(models, seed, sampling=AUTO):
+    battle = new_battle(list(models), 2, sampling, coupled_share=1.0, rng=random.Random(seed))
     battle = replace(battle, sampling=settled(battle.sampling, battle.models, models))
     (running,) = decode(LockstepEngine(models), [next_request(models, battle, Prompt("x"))])
     return with_turn(battle, Prompt("x"), running, models)
@@ -111,6 +111,19 @@ def test_words_and_table_speak_of_bytes(models):
     assert "byte" in parting_words(reason)[0]
     assert parting_table(reason).columns[0].heading == "Next byte"
     assert parting_answer(reason)["by_bytes"] is True
+
+
+def test_what_no_token_goes_on_with_is_not_laid_to_the_filters(models):
+    """Neither here: one model may be in the midst of a token, or have none that begins so."""
+    alone = 0
+    for seed in range(60):
+        battle = played(models, seed, replace(AUTO, top_p=1.0))
+        if not find_parting(battle, models, 0):
+            continue
+        told = " ".join(parting_words(explain_parting(battle, models, 0)))
+        assert "cuts it off" not in told
+        alone += "no token that top-k and top-p leave goes on so" in told
+    assert alone > 10
 
 
 def test_a_stored_answer_that_is_another_has_a_gap(models):

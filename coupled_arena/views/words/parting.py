@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from coupled_arena.battles.parting import Option, Reason
 from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.generation.running import OPENING
 
 # What a model's odds say for its own choice, what the noise does, and which weighs more.
 _AS_AND_AGREES = N_("{model} finds {option} {times:.3g} times as likely, and the noise agrees.")
@@ -138,6 +139,8 @@ def _weighed(reason: Reason, place: int, pair: tuple[Option, Option], luck: floa
     if theirs is None:
         cut = _("{model} cannot draw {option}: top-k or top-p cuts it off.")
         rare = _("{model} does not find {option} among the likeliest.")
+        if _asks_for_byte(reason, place):  # the tokens may have no such byte, or begin otherwise
+            cut = _("{model} cannot draw {option}: no token that top-k and top-p leave goes on so.")
         said = cut if reason.least[place] == 0 else rare
         return said.format(model=model, option=option_words(other))
     odds = math.log(ours.probability / theirs.probability)
@@ -149,6 +152,10 @@ def _weighed(reason: Reason, place: int, pair: tuple[Option, Option], luck: floa
         more=more,
         less=less,
     )
+
+
+def _asks_for_byte(reason: Reason, place: int) -> bool:
+    return reason.parting.by_bytes and reason.parting.reached[place][1] != OPENING
 
 
 def _balance(odds: float, luck: float) -> str:

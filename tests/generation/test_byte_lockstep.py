@@ -125,6 +125,8 @@ def test_vocabularies_choose_how_noise_is_read():
     assert settled(auto, ("one", "same", "other"), models).coupling == "bytes"
     assert settled(replace(auto, temperature=0.0), ("one", "other"), models).coupling == "token"
     assert settled(BYTES, ("one", "same"), models) == BYTES
+    other.served = True  # by a server, which knows noise for each token alone
+    assert settled(auto, ("one", "same", "other"), models).coupling == "token"
 
 
 @pytest.mark.parametrize(

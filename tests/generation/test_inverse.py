@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -151,7 +152,8 @@ def test_coupled_lines_share_the_number_and_models_alike_say_the_same():
     assert left.tokens != right.tokens
 
 
-def test_a_server_is_not_asked_for_what_it_cannot_draw():
+@pytest.mark.parametrize("coupling", [INVERSE.coupling, "bytes"])
+def test_a_server_is_not_asked_for_what_it_cannot_draw(coupling):
     class Served:
         def start_stream(self):
             raise AssertionError("unreachable")
@@ -159,7 +161,7 @@ def test_a_server_is_not_asked_for_what_it_cannot_draw():
         def encode(self, messages):
             return (0,)
 
-    battle = make_battle("here", "there", sampling=INVERSE)
+    battle = make_battle("here", "there", sampling=replace(INVERSE, coupling=coupling))
     models = {"here": random_chain(["a", "b"], 1, name="here"), "there": Served()}
     with pytest.raises(ModelError, match="there: a model server draws by --sampler gumbel and"):
         next_request(models, battle, Prompt("Hello"))

@@ -95,6 +95,20 @@ def test_judges_of_other_battles_have_nothing_to_share(tmp_path):
         read_shared(source_of(tmp_path, rows, ("x", "y")))
 
 
+def test_rows_that_are_left_out_are_told(tmp_path, caplog):
+    path = tmp_path / "human.jsonl"
+    whole = lines(made_up((), n=9), "human")
+    path.write_text(whole)
+    store_of_files(path, {})
+    assert not caplog.records
+    path.write_text(whole[:-20])
+    store_of_files(path, {})
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"{path}: 1 of 9 rows are left out. The first, line 9: not valid JSON."
+    )
+
+
 def sized(met):
     """Return comparisons of three models, so many of each pair."""
     labelled = np.zeros((3, 3, 4, 4), dtype=np.int64)

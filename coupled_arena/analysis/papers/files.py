@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.importing import import_files
+from coupled_arena.store.transfer.importing import Imported, import_files
+
+_log = logging.getLogger(__name__)
 
 
 def store_of_files(votes: Path, verdicts: Mapping[str, Path]) -> Store:
     """Return a store in memory that holds the votes of a file, and judges' verdicts on them.
+
+    Of rows that cannot be taken the log tells.
 
     Parameters
     ----------
@@ -28,11 +33,18 @@ def store_of_files(votes: Path, verdicts: Mapping[str, Path]) -> Store:
     """
     with ExitStack() as opened:
         store = opened.enter_context(Store.in_memory())
-        import_files(store, [votes])
+        _tell(import_files(store, [votes]))
         for judge, path in verdicts.items():
-            import_files(store, [path], judge=judge)
+            _tell(import_files(store, [path], judge=judge))
         opened.pop_all()  # whoever asked closes it
     return store
+
+
+def _tell(done: Imported) -> None:
+    """Say how many rows nothing was taken from, and why of the first."""
+    for row in done.rejected[:1]:
+        left_out = f"{len(done.rejected):,} of {done.rows:,} rows are left out"
+        _log.warning("%s: %s. The first, line %d: %s.", row.file, left_out, row.line, row.reason)
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

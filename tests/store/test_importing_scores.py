@@ -227,3 +227,22 @@ def test_tables_that_make_no_sense(untouched, tmp_path, text, arguments, complai
 def test_a_file_that_is_not_there(store):
     with pytest.raises(StoreError, match="cannot be read"):
         import_scores(store, [Path("absent.csv")])
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_a_file_that_breaks_off_is_read_up_to_there_or_refused(store, bring, tmp_path, format):
+    bring(WIDE, ["toxicity", "wit"], ["toxicity"])
+    export(store, tmp_path / "out", format)
+    path = tmp_path / "out" / f"scores.{format}"
+    whole = path.read_bytes()
+    for end in range(0, len(whole), len(whole) // 12):
+        path.write_bytes(whole[:end])
+        store.write(lambda cursor: cursor.execute("delete from scores; delete from metrics"))
+        try:
+            import_scores(store, [path])
+            said = ""
+        except (ScoreError, StoreError) as error:
+            said = str(error).lower()
+        assert "constraint" not in said
+        assert not (said and stored(store))
+        assert set(stored(store)) <= set(ROWS)

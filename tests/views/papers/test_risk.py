@@ -215,3 +215,10 @@ def test_scores_that_are_all_the_same(tmp_path):
         made("figure-4", source(path))
     ranks = made("table-4", source(path)).tables["ranks"].records()
     assert {row["rank_order2_portfolio"] for row in ranks} == {1}
+
+
+def test_densities_of_what_is_better_lower_are_called_negated(table):
+    figures = made("figure-11", judged(table)).figures
+    titles = {name: figure.layout.xaxis.title.text for name, figure in figures.items()}
+    assert titles == {"likeness": "likeness", "mistakes": "mistakes, negated"}
+    assert min(figures["mistakes"].data[0].x) < -1

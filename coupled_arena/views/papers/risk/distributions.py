@@ -53,9 +53,12 @@ def _made(scores: RiskScores) -> Made:
             Line(model, points.tolist(), curve.tolist())
             for model, curve in zip(scores.models, curves, strict=True)
         ]
-        said = f"Higher is better; Gaussian kernel of width {width:.3g}"
+        turned = metric in scores.lower_is_better
+        said = f"{'Negated: higher' if turned else 'Higher'} is better"
+        said += f"; Gaussian kernel of width {width:.3g}"
         head = Head("density", metric, (said,), table_of(DENSITIES, rows[metric]))
-        figures[metric] = line_figure(lines, Axes(metric, "Density"), head, names="list")
+        axes = Axes(f"{metric}, negated" if turned else metric, "Density")
+        figures[metric] = line_figure(lines, axes, head, names="list")
     if not rows:
         raise ScoreError("All scores are the same: there is no distribution to draw.")
     left = [name for name in scores.metrics if name not in rows]

@@ -177,7 +177,12 @@ LISTED: tuple[Column[tuple[Paper, Item]], ...] = (
     Column("paper", str, "Name of the paper", lambda row: row[0].name, heading="paper"),
     Column("item", str, "Figure or table of it", lambda row: row[1].name, heading="item"),
     Column("title", str, "What it shows", lambda row: row[1].title, heading="what it shows"),
-    Column("needs", str, "What it is made from", lambda row: row[1].needs.value),
+    Column(
+        "needs",
+        str,
+        "What it is made from; unknown where it is not made",
+        lambda row: row[1].needs.value if row[1].make else None,
+    ),
     Column("made", bool, "Whether it is made here", lambda row: row[1].make is not None),
     Column(
         "reason",

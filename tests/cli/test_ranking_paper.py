@@ -128,6 +128,22 @@ def test_a_line_for_each_way_to_rank():
             assert len(known) == 2
 
 
+def test_bars_of_shares_stay_between_none_and_all():
+    for line in votes_figure(experiment(), Agreement.COVERAGE).data:
+        bars = line.error_x
+        for share, up, down in zip(line.x, bars.array, bars.arrayminus, strict=True):
+            assert 0 <= share - down <= share <= share + up <= 1
+            assert up + down > 0.2  # six repeats tell little, of none and of all of them, too
+
+
+def test_names_stand_at_all_lines_or_in_the_key():
+    one = dict(list(experiment().items())[:1])
+    for figure in (votes_figure(one), trade_off_figure(one, 150)):
+        named = [line.name for line in figure.data if line.text]
+        key = " ".join(figure.layout.title.subtitle.text.split())
+        assert all(line.name in (named or key) for line in figure.data)
+
+
 def test_a_panel_for_each_judge_or_way_to_rank():
     results = experiment()
     figure = votes_figure(results, Agreement.COVERAGE)

@@ -7,7 +7,13 @@ import plotly.graph_objects as go
 from coupled_arena.stats.simulation.noisy_judges import NoisyJudges
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.views.figures.methods import COVARIANCES, CUTOFF_NAMES
-from coupled_arena.views.figures.rankings import JUDGE_COLOURS, Shown, finished, key_of
+from coupled_arena.views.figures.rankings import (
+    JUDGE_COLOURS,
+    Shown,
+    finished,
+    key_of,
+    share_bars,
+)
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Theme, theme_for
 
@@ -81,11 +87,15 @@ def _line(
     result: NoisyJudges, shown: Shown, ranking: Ranking, noise: float | None, measure: str
 ) -> go.Scatter:
     points = [q for q in result.qualities if (q.ranking, q.noise) == (ranking, noise)]
-    errors = [1.96 * getattr(each, f"{measure}_error") for each in points]
+    if measure == "coverage":
+        bars = share_bars([each.coverage for each in points], result.repeats)
+    else:
+        errors = [1.96 * each.overlap_error for each in points]
+        bars = {"type": "data", "array": errors, "thickness": 1, "width": 0}
     return go.Scatter(
         x=[each.human for each in points],
         y=[getattr(each, measure) for each in points],
-        error_y={"type": "data", "array": errors, "thickness": 1, "width": 0},
+        error_y=bars,
         mode="lines+markers",
         name=shown.name,
         line={"color": shown.colour, "dash": shown.dash},

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
+import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.core.language import N_, _
+from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality, RankSetRuns
 from coupled_arena.stats.simulation.resampling import Resampling
 from coupled_arena.views.figures.methods import COVARIANCES, CUTOFF_NAMES
@@ -121,6 +123,15 @@ def ranked(results: Results, votes: int, kinds: Sequence[Ranking] = ALL) -> list
             for place, (judge, result) in enumerate(judges.items())
         ]
     return found
+
+
+def share_bars(shares: Sequence[float], repeats: int) -> dict[str, object]:
+    """Return bars of 95% around shares of so many repeats; none ends below 0 or above 1."""
+    here = np.array(shares)
+    size = np.full(len(here), repeats)
+    low, high = wilson(here, here * (1 - here) / repeats, size, critical_value(0.05))
+    ends = {"array": (high - here).tolist(), "arrayminus": (here - low).tolist()}
+    return {"type": "data", "symmetric": False, **ends, "thickness": 1, "width": 0}
 
 
 def usual_alpha(result: Resampling) -> tuple[int, float]:

@@ -21,6 +21,7 @@ from coupled_arena.views.figures.rankings import (
     finished,
     key_of,
     ranked,
+    share_bars,
 )
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Theme, key, shortened, theme_for
@@ -52,11 +53,11 @@ def trade_off_figure(
 ) -> go.Figure:
     """Draw size against agreement, a line over alpha for each ranking (figures 1, 6, 7)."""
     lines = ranked(results, votes, (Ranking.JUDGE, Ranking.HUMAN, Ranking.PPR))
-    named = len(by_judge(results)) == 1 and _have_room(lines, agreement)
-    figure = go.Figure([_line(one, agreement, named=named) for one in lines])
+    turn = _turn(lines, agreement) if len(by_judge(results)) == 1 else None
+    figure = go.Figure([_line(one, agreement, turn) for one in lines])
     result = any_of(results)
     some = _("{votes} of {total} votes").format(votes=votes, total=result.plan.total)
-    marks = () if named else key_of(_SIGN, lines)
+    marks = key_of(_SIGN, lines) if turn is None else ()
     return _trade_off(figure, f"{some}; {_dots(result)}", agreement, theme_for(dark), marks)
 
 
@@ -76,45 +77,56 @@ def votes_figure(
         horizontal_spacing=0.03,
         subplot_titles=[shortened(judge) for judge in judges] if several else None,
     )
-    for place, one in enumerate(judges.values()):
-        for n, name, shade in zip(numbers, names, shades, strict=True):
-            line = Ranked(name, str(shade), result=one, ranking=Ranking.PPR, votes=n)
-            figure.add_trace(_line(line, agreement, named=not several), row=1, col=place + 1)
+    panels = [
+        [
+            Ranked(name, str(shade), result=one, ranking=Ranking.PPR, votes=n)
+            for n, name, shade in zip(numbers, names, shades, strict=True)
+        ]
+        for one in judges.values()
+    ]
+    turn = None if several else _turn(panels[0], agreement)
+    for place, lines in enumerate(panels):
+        for line in lines:
+            figure.add_trace(_line(line, agreement, turn), row=1, col=place + 1)
     marks = [
         key(*((_SIGN, str(shade), name) for shade, name in some))
         for some in _by_five(list(zip(shades, names, strict=True)))
     ]
     subtitle = "; ".join([_("Few votes and the judge"), _dots(result)])
-    return _trade_off(figure, subtitle, agreement, theme, marks if several else ())
+    return _trade_off(figure, subtitle, agreement, theme, marks if turn is None else ())
 
 
 def _by_five(entries: list[tuple[object, str]]) -> list[list[tuple[object, str]]]:
     return [entries[i : i + 5] for i in range(0, len(entries), 5)]
 
 
-def _have_room(lines: Sequence[Ranked], agreement: Agreement) -> bool:
-    """Return whether names at the first points would not lie on each other."""
+def _turn(lines: Sequence[Ranked], agreement: Agreement) -> float | None:
+    """Return up to where names stand right of first points; None if they lie on each other."""
     points = [(getattr(each, agreement), each.size) for one in lines for each in one.qualities]
     width, height = (max(values) - min(values) for values in zip(*points, strict=True))
+    turn = min(x for x, _size in points) + width / 2
     first = [(getattr(one.qualities[0], agreement), one.qualities[0].size) for one in lines]
-    return all(
+    names = [(x if x <= turn else x - _NAME[0] * width, y) for x, y in first]
+    apart = all(
         abs(x - other_x) > _NAME[0] * width or abs(y - other_y) > _NAME[1] * height
-        for (x, y), (other_x, other_y) in combinations(first, 2)
+        for (x, y), (other_x, other_y) in combinations(names, 2)
     )
+    return turn if apart else None
 
 
-def _line(one: Ranked, agreement: Agreement, *, named: bool) -> go.Scatter:
+def _line(one: Ranked, agreement: Agreement, turn: float | None) -> go.Scatter:
     points = one.qualities
+    shares = [getattr(each, agreement) for each in points]
     return go.Scatter(
-        x=[getattr(each, agreement) for each in points],
+        x=shares,
         y=[each.size for each in points],
-        error_x=_bars([getattr(each, f"{agreement}_error") for each in points]),
+        error_x=share_bars(shares, one.result.repeats),
         error_y=_bars([each.size_error for each in points]),
-        mode="lines+markers+text" if named else "lines+markers",
+        mode="lines+markers" if turn is None else "lines+markers+text",
         name=one.name,
         # The most cautious one is the highest.
-        text=[one.name, *([""] * (len(points) - 1))] if named else None,
-        textposition="middle left",
+        text=None if turn is None else [one.name, *([""] * (len(points) - 1))],
+        textposition="top right" if turn is not None and shares[0] <= turn else "top left",
         textfont={"color": one.colour, "size": 13},
         line={"color": one.colour, "dash": one.dash},
         marker={"size": 9, "color": one.colour, "opacity": one.opacity},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coupled_arena.api.checks import (
@@ -15,6 +16,7 @@ from coupled_arena.api.checks import (
     selected,
     selection_of,
 )
+from coupled_arena.api.logs import Logs, logged
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError
 
@@ -118,9 +120,10 @@ def _voter_of(store: ArenaStore, opened: Store, voter: str) -> str:
 
 
 def rank(
-    votes: pd.DataFrame,
+    votes: pd.DataFrame | Logs,
     *,
     source: Literal["ppr", "human", "judge"] | None = None,
+    metric: str | None = None,
     alpha: float = 0.05,
     cutoff: Cutoffs = "max-t",
     sets: Literal["joint", "marginal"] = "joint",
@@ -129,7 +132,7 @@ def rank(
     weighting: Literal["stratified", "position", "count"] = "stratified",
     bradley_terry: bool = False,
 ) -> Result[Leaderboard]:
-    """Rank models by a table of votes; no database is needed.
+    """Rank models by a table of votes, or by the scores in logs; no database is needed.
 
     A model's win rate is the mean over its opponents of how often it is preferred to them; a tie
     is preferred by nobody. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
@@ -137,15 +140,18 @@ def rank(
 
     Parameters
     ----------
-    votes : DataFrame
-        A row for each comparison. `model_a` is the model shown first, `model_b` the other;
-        `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie" or
+    votes : DataFrame, or Path, sequence of Path, or mapping of names to Path
+        Of logs of other tools, as `risk` takes them, whoever scores higher on a prompt wins it.
+        Of a DataFrame a row for each comparison. `model_a` is the model shown first, `model_b` the
+        other; `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie" or
         "both_bad". Optional: `prompt` and `voter`, without which each row counts as on a prompt
         and by a voter of its own; `verdict`, what a judge said of the same pair, in the same
         words, with `winner` missing where nobody voted; `mode`, "coupled" or "independent".
         Other columns do not matter.
     source : {"ppr", "human", "judge"}, optional
         Whose word counts; by default prediction-powered where there are verdicts, else people's.
+    metric : str, optional
+        Which score of logs tells; by default the first.
     alpha : float
         Error level of the intervals, and of all rank-sets together, or of each.
     cutoff : {"max-t", "step-down", "any-time", "bonferroni", "chi2"}
@@ -172,12 +178,18 @@ def rank(
     ------
     VoteError
         A column is missing, or a row says nothing that can be counted.
+    ScoreError
+        Logs cannot be read, or do not have the metric.
     ArenaError
         A setting is out of range.
     """
     settings = BoardSettings(
         source, alpha, cutoff, sets, ties, covariance, weighting, bradley_terry
     )
+    if isinstance(votes, Path | list | tuple | dict):
+        return _of_logs(votes, metric, settings)
+    if metric is not None:
+        raise ArenaError("metric is about logs: leave it out with a table of votes.")
     from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
 
     given = check_frame(votes, "votes")
@@ -186,6 +198,19 @@ def rank(
         raise ArenaError(f"{source!r} needs verdicts: a column {JUDGE} beside winner.")
     with store_of_votes(given) as store:
         return settings.board(store, selection_of(judge=JUDGE if judged else None))
+
+
+def _of_logs(logs: Logs, metric: str | None, settings: BoardSettings) -> Result[Leaderboard]:
+    from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
+
+    if settings.source is not None:
+        raise ArenaError("source is about votes: leave it out with logs.")
+    scores = logged(logs, (metric,) if metric else None)
+    with store_of_scores(scores) as store:
+        by_scores = replace(settings, source="judge")
+        found = by_scores.board(store, selection_of(judge=scores.metrics[0]))
+    answer = {**found.answer, "warnings": [*scores.notes, *found.warnings]}
+    return replace(found, answer=answer)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,7 @@ from coupled_arena.api.checks import (
     only_judge,
     selection_of,
 )
+from coupled_arena.api.logs import Logs, logged
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.risk.result import RiskReport
     from coupled_arena.analysis.risk.scores import RiskScores
     from coupled_arena.views.tables.table import Table
-
-    Logs = Path | Sequence[Path] | Mapping[str, Path]
 
 
 def risk(
@@ -170,7 +169,7 @@ def _risk_scores(
         if judge is not None or mode is not None or models is not None:
             raise ArenaError("judge, mode and models are for the replies of a store.")
         if isinstance(scores, Path | list | tuple | dict):
-            return _logged(scores, names), {}
+            return logged(scores, names), {}
         return risk_scores_from_frame(check_frame(scores, "scores"), names), {}
     with scores.reading() as opened:
         if names and VERDICTS in names:
@@ -180,11 +179,3 @@ def _risk_scores(
         selection = selection_of(mode or "all", judge, models)
         found = read_stored_scores(opened, selection, names)
     return found, {"mode": mode or "all", **({"judge": judge} if judge else {})}
-
-
-def _logged(logs: Logs, metrics: Sequence[str] | None) -> RiskScores:
-    from coupled_arena.analysis.logs.read import read_logs
-
-    if isinstance(logs, Mapping):
-        return read_logs(list(logs.values()), metrics, list(logs))
-    return read_logs([logs] if isinstance(logs, Path) else list(logs), metrics)

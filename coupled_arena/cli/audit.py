@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from coupled_arena.cli.score_files import is_log
 from coupled_arena.cli.shared import (
     Config,
     Controls,
@@ -68,7 +69,17 @@ def audit(
         typer.Option("--majority", help="Of several voters on two answers, most count as one."),
     ] = False,
     table: Annotated[
-        Path | None, typer.Option(help="Grades from elsewhere: model, prompt, truth, judge.")
+        Path | None,
+        typer.Option(
+            help="Grades from elsewhere: model, prompt, truth, judge. Or a log of another tool, "
+            "or a folder of them, with --metrics."
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TRUTH,JUDGE", help="With logs: the metric that is the truth, and the judge's."
+        ),
     ] = None,
     judge_score: JudgeScores = "verdict",
     flips: FlipsOption = "tie",
@@ -103,7 +114,9 @@ def audit(
                 **{"--excluded": excluded != "leave-out", "--named": named != "leave-out"},
             }
         )
-        estimates = _of_table(table, judge, models, category)
+        estimates = _of_table(table, judge, models, category, metrics)
+    elif metrics:
+        raise ArenaError("--metrics is about logs: give one with --table, or leave it out.")
     else:
         estimates = _of_store(
             load_settings(config, db=db),
@@ -129,12 +142,30 @@ def _check_table(of_stores: Mapping[str, object]) -> None:
 
 
 def _of_table(
-    table: Path, judge: str | None, models: str | None, category: str | None
+    table: Path,
+    judge: str | None,
+    models: str | None,
+    category: str | None,
+    metrics: str | None,
 ) -> AuditEstimates:
-    from coupled_arena.analysis.audit.tables import read_grades, table_estimates
+    from coupled_arena.analysis.audit.tables import read_grades, read_log_grades, table_estimates
 
     chosen = listed(models) if models else None
-    return table_estimates(read_grades(table), str(table), judge, chosen, category)
+    if is_log(table):
+        truth, grade = _two(metrics)
+        grades = read_log_grades(table, truth, grade)
+    elif metrics:
+        raise ArenaError(f"--metrics is about logs, and {table} is none: leave it out.")
+    else:
+        grades = read_grades(table)
+    return table_estimates(grades, str(table), judge, chosen, category)
+
+
+def _two(metrics: str | None) -> tuple[str, str]:
+    match listed(metrics) if metrics else ():
+        case (truth, judge) if truth != judge:
+            return truth, judge
+    raise ArenaError("Say which two metrics of the log to compare: --metrics TRUTH,JUDGE.")
 
 
 def _of_store(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from coupled_arena.cli.score_files import read_scores, refuse_store_options
 from coupled_arena.cli.shared import (
     Config,
     Controls,
@@ -29,7 +33,13 @@ from coupled_arena.cli.shared import (
     show,
     voter_of,
 )
+from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.core.settings import Settings
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.queries.comparisons import Selection
 
 
 def leaderboard(
@@ -64,45 +74,54 @@ def leaderboard(
     bradley_terry: Annotated[
         bool, typer.Option("--bradley-terry", help="Add Bradley-Terry scores.")
     ] = False,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="In place of votes, scores: a table or logs as `risk` takes them, NAME=LOG each. "
+            "Whoever scores higher on a prompt wins it."
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Which metric of the scores tells who wins.")
+    ] = None,
     excluded: Excluded = "leave-out",
     named: Named = "leave-out",
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Rank the models by stored votes, a judge's verdicts, or both together."""
+    """Rank the models by stored votes, a judge's verdicts, both together, or by scores."""
     settings = load_settings(config, db=db)
     check_level(alpha)
+    chosen: dict[str, Any] = {
+        **{"mode": mode, "models": models, "category": category, "language": language},
+        **{"voter": voter, "judge_score": judge_score, "flips": flips},
+    }
+    others = {"source": source, "judge": judge, "control": control, "db": db}
+    _check_scores(scores, metric, chosen | others | {"excluded": excluded, "named": named})
     from coupled_arena.analysis.leaderboard.read import BoardSource, Method
     from coupled_arena.analysis.leaderboard.result import read_leaderboard
-    from coupled_arena.core.records import Mode
     from coupled_arena.core.style import Control
-    from coupled_arena.core.verdicts import Flips, JudgeScore
     from coupled_arena.stats.ranking.estimates import Covariance
     from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
     from coupled_arena.stats.ranking.strata import Weighting
     from coupled_arena.stats.tie_scores import TieScore
-    from coupled_arena.store.queries.comparisons import Selection
-    from coupled_arena.views.tables.bradley_terry import scores
+    from coupled_arena.views.tables import bradley_terry as terry
     from coupled_arena.views.tables.leaderboard import board_answer, board_text
 
-    with reading(settings, excluded, named) as store:
+    notes: tuple[str, ...] = ()
+    opened: AbstractContextManager[Store]
+    if scores:
+        source = "judge"
+        opened, notes = _scored(scores, metric)
+    else:
+        opened = reading(settings, excluded, named)
+    with opened as store:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(store)
-        judges = judges_of(store, judge)
         board = read_leaderboard(
             store,
-            Selection(
-                judge=judges[0] if judges else None,
-                more_judges=judges[1:],
-                mode=None if mode == "all" else Mode(mode),
-                models=listed(models) if models else None,
-                category=category,
-                language=language,
-                voter=voter_of(settings, store, voter),
-                judge_score=JudgeScore(judge_score),
-                flips=Flips(flips),
-            ),
+            _selection(settings, store, judge, chosen),
             Method(Weighting(weighting), Covariance(covariance), TieScore(ties)),
             source=BoardSource(source) if source else None,
             alpha=alpha,
@@ -110,5 +129,48 @@ def leaderboard(
             scope=Scope(sets),
             control=Control(control),
         )
-    found = scores(board) if bradley_terry else None
-    show(board_answer(board, found), as_json, lambda: board_text(board, found))
+    found = terry.scores(board) if bradley_terry else None
+    answer = board_answer(board, found)
+    answer["warnings"] = [*notes, *answer["warnings"]]
+    show(answer, as_json, lambda: "\n".join((*notes, board_text(board, found))))
+
+
+def _check_scores(
+    scores: list[Path] | None, metric: str | None, of_store: Mapping[str, object]
+) -> None:
+    """Refuse what chooses among a store's comparisons beside scores."""
+    if scores:
+        plain = (None, "all", "verdict", "tie", "none", "leave-out")
+        told = {f"--{name.replace('_', '-')}": of_store[name] not in plain for name in of_store}
+        refuse_store_options(told, "--scores", "a store")
+    elif metric:
+        raise ScoreError("--metric says which of several scores tells: give --scores, too.")
+
+
+def _selection(
+    settings: Settings, store: Store, judge: str | None, chosen: Mapping[str, Any]
+) -> Selection:
+    from coupled_arena.core.records import Mode
+    from coupled_arena.core.verdicts import Flips, JudgeScore
+    from coupled_arena.store.queries.comparisons import Selection
+
+    judges = judges_of(store, judge)
+    return Selection(
+        judge=judges[0] if judges else None,
+        more_judges=judges[1:],
+        mode=None if chosen["mode"] == "all" else Mode(chosen["mode"]),
+        models=listed(chosen["models"]) if chosen["models"] else None,
+        category=chosen["category"],
+        language=chosen["language"],
+        voter=voter_of(settings, store, chosen["voter"]),
+        judge_score=JudgeScore(chosen["judge_score"]),
+        flips=Flips(chosen["flips"]),
+    )
+
+
+def _scored(files: list[Path], metric: str | None) -> tuple[Store, tuple[str, ...]]:
+    """Return the scores' comparisons as a store, and what was left out to make them."""
+    from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
+
+    found = read_scores(files, (metric,) if metric else None)
+    return store_of_scores(found), found.notes

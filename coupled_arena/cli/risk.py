@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from coupled_arena.cli.score_files import read_scores, refuse_store_options
 from coupled_arena.cli.shared import Config, Db, Json, listed, only_judge, reading, show
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from coupled_arena.analysis.risk.scores import RiskScores
 
 Portfolios = Literal["independent", "empirical", "none"]
@@ -102,7 +101,9 @@ def risk(
         source = {"mode": mode or "all", **({"judge": judge} if judge else {})}
     else:
         of_store = {"judge": judge, "mode": mode, "models": models, "config": config, "db": db}
-        table = _read(scores, _names(metrics), of_store)
+        told = {f"--{name}": value is not None for name, value in of_store.items()}
+        refuse_store_options(told, " ".join(map(str, scores)), "the stored replies")
+        table = read_scores(scores, _names(metrics))
     table = table.turned(_names(lower_is_better) or (), _names(higher_is_better) or ())
     # One metric has nothing to be joined with: it is ranked as it is.
     chosen = portfolio or ("independent" if len(table.metrics) > 1 else "none")
@@ -146,28 +147,6 @@ def _stored(
             metrics = (*metrics, VERDICTS)
         chosen = Mode(mode) if mode in set(Mode) else None
         return read_stored_scores(store, Selection(judge, chosen, models), metrics), judge
-
-
-def _read(
-    given: Sequence[Path], metrics: tuple[str, ...] | None, of_store: dict[str, str | Path | None]
-) -> RiskScores:
-    from coupled_arena.analysis.logs.read import format_of, read_logs
-    from coupled_arena.analysis.risk.files import read_risk_scores
-
-    if options := [f"--{name}" for name, value in of_store.items() if value is not None]:
-        files = " ".join(map(str, given))
-        raise ScoreError(f"{options[0]} is for the stored replies: leave it out, or {files}.")
-    named = [_named(path) for path in given]
-    (name, path), *more = named
-    if not (name or more or path.is_dir() or format_of(path)):
-        return read_risk_scores(path, metrics)
-    return read_logs([path for _, path in named], metrics, [name for name, _ in named])
-
-
-def _named(given: Path) -> tuple[str | None, Path]:
-    """Return the name and the path of ``NAME=PATH``, unless a path is called so."""
-    name, sign, path = str(given).partition("=")
-    return (name, Path(path)) if name and sign and not given.exists() else (None, given)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

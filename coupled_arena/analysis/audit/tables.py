@@ -10,6 +10,7 @@ import numpy as np
 
 from coupled_arena.analysis.audit.graded import graded_estimates
 from coupled_arena.analysis.audit.read import AuditEstimates
+from coupled_arena.analysis.logs.read import read_logs
 from coupled_arena.analysis.score_cells import place_of, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame
@@ -42,6 +43,40 @@ def read_grades(path: Path) -> pd.DataFrame:
     if frame.empty:
         raise ScoreError(f"{path} has no row.")
     return frame
+
+
+def read_log_grades(path: Path, truth: str, judge: str) -> pd.DataFrame:
+    """Return two metrics of logs as a table of grades: one is the truth, one the judge's.
+
+    Prompts on which either is missing are left out. Values other than 0 and 1 are refused by
+    `table_estimates`.
+
+    Parameters
+    ----------
+    path : Path
+        A log, or a folder of logs, see `coupled_arena.analysis.logs.read`.
+
+    Raises
+    ------
+    ScoreError
+        There is no log that is known, or it lacks a metric.
+    """
+    import pandas as pd
+
+    found = read_logs([path], (truth, judge))
+    rows = [
+        pd.DataFrame(
+            {
+                "model": model,
+                "prompt": np.repeat(np.array(prompts, dtype=object), found.repetitions),
+                "truth": scores[:, 0],
+                "judge": scores[:, 1],
+                "judge_name": judge,
+            }
+        )
+        for model, prompts, scores in zip(found.models, found.prompts, found.values, strict=True)
+    ]
+    return pd.concat(rows, ignore_index=True)
 
 
 def table_judges(frame: pd.DataFrame) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ _POSTED = tuple(
     f"/gradio_api/{name}" for name in ("queue/join", "run/predict", "cancel", "reset", "upload")
 )
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW")
-_LEAVES: tuple[Any, ...] = (
+ODD_VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2**63, 1e308, 0.5, "", "x", "é\u2028\U0001f40b", "\0", "\ud800"),
     *("a" * 5000, "../../etc/passwd", "<b>", "{}", "coupled", "red", "0" * 32, "inf", "%s%n"),
 )
@@ -190,7 +190,7 @@ def value(draw: random.Random, depth: int = 0) -> Any:
     """Draw a JSON value."""
     kind = draw.random()
     if depth > 2 or kind < 0.7:
-        return draw.choice(_LEAVES)
+        return draw.choice(ODD_VALUES)
     size = draw.randrange(4)
     if kind < 0.85:
         return [value(draw, depth + 1) for _ in range(size)]

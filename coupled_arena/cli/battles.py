@@ -15,7 +15,9 @@ def battles(
     address: Annotated[
         str, typer.Argument(metavar="ADDRESS", help="Which, as an address of the page.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1 << 31, help="How many, the newest first.")
+    ] = 20,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
     config: Config = None,
     db: Db = None,

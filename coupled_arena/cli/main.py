@@ -35,7 +35,7 @@ from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.cli.simulating import simulate
 from coupled_arena.cli.voters import voters
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.files import reason
+from coupled_arena.core.files import is_text, reason
 from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install
 from coupled_arena.core.logs import write_log_as
@@ -116,8 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("coupled_arena").setLevel(logging.INFO)
     try:
+        given = sys.argv[1:] if arguments is None else arguments
+        if odd := [each for each in given if not is_text(each)]:
+            raise ArenaError(f"{odd[0]!r} is not UTF-8, as arguments and names of files are here.")
         with termination_as_interrupt():
-            _command()(args=arguments, prog_name="coupled-arena")
+            _command()(args=[*given], prog_name="coupled-arena")
     except ArenaError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(1)

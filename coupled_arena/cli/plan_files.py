@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import ending
+from coupled_arena.core.toml_files import read_toml
 
 
 def _read_plan(context: typer.Context, path: Path | None) -> None:
     """Take options that are not given from a TOML file."""
     if path is None:
         return
-    try:
-        values = tomllib.loads(ending(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"The plan {path} cannot be read: {error}.") from error
+    values = read_toml(path, f"The plan {path}")
     named = {key.replace("-", "_"): value for key, value in values.items()}
     named = {"as_json" if key == "json" else key: value for key, value in named.items()}
     switches = {param.name for param in context.command.params if getattr(param, "is_flag", False)}

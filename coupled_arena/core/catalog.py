@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass as validated
 from coupled_arena.core.errors import SettingsError
 
 Quantization = Literal["none", "bnb-8bit", "bnb-4bit", "prequantized"]
+_HUB = r"^(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b$"  # as the hub calls models
 
 
 @validated(frozen=True, config=ConfigDict(extra="forbid"))
@@ -46,7 +47,7 @@ class ModelSpec:
     """
 
     name: str = Field(pattern=r"^\S(.*\S)?$", max_length=80)
-    hub: str | None = None
+    hub: str | None = Field(default=None, pattern=_HUB)
     revision: str | None = None
     folder: Path | None = None
     gguf: str | None = None
@@ -72,6 +73,8 @@ class ModelSpec:
         sources = [self.hub, self.folder, self.gguf and not self.hub, self.wheel]
         if sum(bool(source) for source in sources) != 1:
             raise ValueError("name exactly one source: hub, folder, gguf or wheel")
+        if self.hub and (".." in self.hub or "--" in self.hub):
+            raise ValueError("no model of the hub has .. or -- in its name")
         if self.wheel and not (self.file and self.sha256):
             raise ValueError("a wheel needs the file inside it and that file's sha256")
         if self.server and (self.quantization != "none" or self.llm_int8_threshold):

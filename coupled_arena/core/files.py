@@ -29,6 +29,15 @@ def ending(path: Path) -> Path:
     return path
 
 
+def is_text(said: str) -> bool:
+    """Whether an argument or a variable is UTF-8; bytes that are not come as halves of pairs."""
+    try:
+        said.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def reason(error: Exception) -> str:
     """Return why a file could not be used, on one line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

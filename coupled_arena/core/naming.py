@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from coupled_arena.core.settings import Settings, read_toml, resource
+from coupled_arena.core.settings import Settings, resource
+from coupled_arena.core.toml_files import read_toml
 
 _SHORT = 25
 """Characters of an answer that is hardly more than the name in it: to "ChatGPT or SmolLM?", say."""

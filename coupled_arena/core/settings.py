@@ -5,7 +5,6 @@ Only `environment` reads the environment.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -21,7 +20,7 @@ from pydantic import (
 from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import ending, reason
+from coupled_arena.core.files import is_text
 from coupled_arena.core.guards import (
     AccessSettings,
     Checked,
@@ -31,6 +30,7 @@ from coupled_arena.core.guards import (
 )
 from coupled_arena.core.logs import LogForm
 from coupled_arena.core.records import AUTO, Sampler, Sampling, Swap
+from coupled_arena.core.toml_files import read_toml
 
 _SITE = r"^(\*|https?://[\w.*-]+(:\d+)?)$"
 _PACKAGE = Path(__file__).parents[1]
@@ -188,12 +188,12 @@ class Settings(Checked):
 
     db: Path = Path("arena.duckdb")
     cache: Path = Path("~/.cache/coupled_arena")
-    host: str = "127.0.0.1"
+    host: str = Field(default="127.0.0.1", pattern=r"^\S*$")
     port: int = Field(default=7860, ge=0, le=65_535)
     preset: str = "demo"
     language: str = "en"
     log: LogForm = "text"
-    snapshot_seconds: float = Field(default=15, gt=0)
+    snapshot_seconds: float = Field(default=15, gt=0, le=86_400)
     metrics_token: SecretStr | None = Field(default=None, min_length=16)
     frames: list[Annotated[str, StringConstraints(pattern=_SITE)]] = Field(default=[])
     sampling: SamplingSettings = SamplingSettings()
@@ -206,6 +206,14 @@ class Settings(Checked):
     naming: NamingSettings = NamingSettings()
     models: list[dict[str, Any]] = Field(default=[])
     base: Path = Path()
+
+    @field_validator("db")
+    @classmethod
+    def _is_a_file(cls, db: Path) -> Path:
+        """Refuse what names no file, such as an empty text."""
+        if not db.name or not is_text(str(db)):
+            raise ValueError(f"{str(db)!r} is no file")
+        return db
 
     @field_validator("frames", mode="before")
     @classmethod
@@ -232,23 +240,6 @@ def preset_path(name: str) -> Path:
     if name not in presets():
         raise SettingsError(f"There is no preset {name!r}. Choose from: {', '.join(presets())}.")
     return resource("data/presets") / f"{name}.toml"
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises
-    ------
-    SettingsError
-        The file is missing or not TOML.
-    """
-    try:
-        with ending(path).open("rb") as stream:
-            return tomllib.load(stream)
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {reason(error)}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
 
 
 def load_settings(config: Path | None = None, **given: Any) -> Settings:

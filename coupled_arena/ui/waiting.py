@@ -133,7 +133,7 @@ def listen(settings: Settings) -> socket.socket:
     try:
         listening.bind((settings.host, settings.port))
         listening.listen(_BACKLOG)
-    except OSError as error:
+    except (OSError, TypeError) as error:  # of names that cannot be one of a host
         listening.close()
         raise SettingsError(
             f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."

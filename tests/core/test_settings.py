@@ -155,6 +155,13 @@ def test_paths_of_a_catalog_start_from_its_file(tmp_path):
         ('[backup]\nfolder = "x"\ndataset = "lab/votes"', "name a folder or a dataset, not both"),
         ("prot = 1", "there is no setting 'prot'"),
         ("port = ", "is not valid TOML"),
+        ("port = " + "9" * 5000, "is not valid TOML: Exceeds the limit"),
+        ("port = 0x" + "f" * 5000, "is not valid TOML: a whole number has more than 64 bits"),
+        ("port = " + "[" * 5000, "is not valid TOML: it is nested too deeply"),
+        ('frames = [{ "\\u0000" = 1 }]', "is not valid TOML: a text has a NUL"),
+        ('db = ""', "db: '.' is no file"),
+        ('host = "a\\nb"', "host: String should match"),
+        ("snapshot_seconds = inf", "snapshot_seconds: Input should be less than or equal to 86400"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path, text, message):

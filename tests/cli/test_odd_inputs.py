@@ -1,0 +1,46 @@
+"""Odd arguments, files and settings: each command ends with a line, and leaves a whole database."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.odd_inputs import KINDS, give_all
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.settings import Settings
+from coupled_arena.ui.waiting import listen
+
+INPUTS = 60  # `python -m benchmarks.odd_inputs` gives as many as one likes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_odd_fails_or_hangs(kind):
+    met = give_all(kind, INPUTS, seed=1)
+    assert met.failed == []
+    assert sum(met.codes.values()) == INPUTS
+    assert {"0", "1"} <= met.codes.keys()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("doctor", "\udcff"),
+        ("leaderboard", "--db", "x\udcff.duckdb"),
+        ("judge", "--judge", "x", "--model", "\udcff"),
+    ],
+)
+def test_arguments_are_utf_8(call, arguments):
+    code, out, err = call(*arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "is not UTF-8" in err
+
+
+def test_a_number_of_battles_that_no_list_has_is_wrong_usage(call):
+    code, _, err = call("battles", "--limit", "9" * 30)
+    assert code == 2
+    assert "--limit" in err
+
+
+@pytest.mark.parametrize("host", ["é..é", "x..y", "x" * 300])
+def test_a_name_that_is_no_host_is_told(host):
+    with pytest.raises(SettingsError, match="cannot be used"):
+        listen(Settings(host=host))

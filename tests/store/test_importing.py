@@ -11,6 +11,7 @@ import pytest
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Finish, Mode, Origin, Source
+from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
@@ -148,6 +149,14 @@ def test_chatbot_arena_rows(store, tmp_path, write):
     assert counts(store).votes[2, 0, 0, 1].tolist() == [0, 0, 0, 1]
 
 
+def test_answers_to_more_questions_than_are_told_belong_to_empty_ones(store, lines):
+    short = {**ARENA, "conversation_a": conversation("Hi?", "Hello, x.")}
+    import_files(store, [lines(short)])
+    assert [prompt.text for prompt in the_battle(store).prompts] == ["Hi?", ""]
+    with store.cursor() as cursor:
+        assert [each.check for each in examine(cursor) if each.wrong] == []
+
+
 @pytest.mark.parametrize("write", [write_lines, write_parquet])
 def test_rows_of_2025_have_parts_for_contents(store, tmp_path, write):
     def parts(text):
@@ -209,7 +218,10 @@ def test_kaggle(store, tmp_path, write):
         *((0, 0, "A1"), (0, 1, "B1"), (1, 0, "A2")),
     ]
     assert rows(store, "select distinct voter from votes") == [("kaggle",)]
-    assert rows(store, "select prompt from turns where prompt_id = '2'") == [("no list",)]
+    assert rows(store, "select prompt from turns where prompt_id = '2' order by turn") == [
+        ("no list",),
+        ("",),
+    ]
 
 
 def pair(g1, g2, **more):

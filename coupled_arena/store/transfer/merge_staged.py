@@ -93,11 +93,14 @@ from shown
 where fresh
 order by n
 """
+# There may be answers to more questions than are told.
 _TURNS = """
 insert into turns (battle, turn, prompt, prompt_id, category, language)
 select battle, turn, coalesce(prompts[turn + 1], ''), question, category, language
 from (
-    select *, unnest(range(greatest(coalesce(len(prompts), 0), 1))) as turn
+    select *, unnest(range(greatest(
+        1, coalesce(len(prompts), 0), coalesce(len(replies_a), 0), coalesce(len(replies_b), 0)
+    ))) as turn
     from shown
     join staged using (battle, n)
     where fresh

@@ -1,11 +1,15 @@
 """Whether anything that a visitor's browser gets before the vote tells who is who.
 
-    python -m benchmarks.blindness [--battles 200] [--seed 0]
+    python -m benchmarks.blindness [--battles 200] [--seed 0] [--annotate]
 
 Serves the app with two small models, asks, keeps every byte and when it came, votes, and is told
 the names. A linear classifier then guesses from the traffic which model is on the left, and whether
 the battle is coupled: each battle from all others. How often it is right is held against the same
 with the labels in random order (a permutation test).
+
+With --annotate the battles are stored ones of the same two models, each question under both
+protocols, that people are asked to vote on; their number in the order in which they come counts
+among what is around the answers.
 
 "Around the answers" is all but the words: numbers, sizes and times of messages, ids, commitments.
 It must tell nothing, and neither the leaderboard nor the Data tab may move before the vote. "Of the
@@ -27,7 +31,10 @@ from typing import Any
 
 import numpy as np
 
+from coupled_arena.core.records import Mode
+from coupled_arena.store.database import Store
 from tests.small_models import NAMES, catalog_of
+from tests.stored import fill
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 
@@ -71,11 +78,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--battles", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--annotate", action="store_true", help="battles that are stored")
     options = parser.parse_args(arguments)
-    models = catalog_of(**{name: name for name in NAMES[:2]})
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), SETTINGS + models) as app:
-        visitor = Listener(app.url)
-        rounds = [one for n in range(options.battles) if (one := observe(visitor, n))]
+    models, more, see = catalog_of(**{name: name for name in NAMES[:2]}), [], observe
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.annotate:
+            models, more, see = "", ["--annotate"], observe_stored
+            with Store.open(folder / "arena.duckdb") as store:
+                questions = [f"Question {n}: tell me a tale." for n in range(options.battles)]
+                fill(store, questions, NAMES[:2], modes=(Mode.COUPLED, Mode.INDEPENDENT))
+        with serving(folder, SETTINGS + models, *more) as app:
+            visitor = Listener(app.url)
+            rounds = [one for n in range(options.battles) if (one := see(visitor, n))]
     print(f"{len(rounds)} battles; in the others both said the same, and nobody was asked")
     moved = sum(one.moved for one in rounds)
     print(f"before the vote the leaderboard or the Data tab moved in {moved}")
@@ -124,6 +139,34 @@ def observe(visitor: Listener, number: int, *, alone: bool = True) -> Round | No
         *(int(commitment[i : i + 8], 16) for i in (0, 8, 56)),
         *(int(path.split("/")[2][i : i + 8], 16) for i in (0, 8)),
     )
+    return Round(
+        tuple(map(float, around)),
+        tuple(side_by_side(lengths)),
+        moved,
+        told["models"][0],
+        told["mode"] == "coupled",
+    )
+
+
+def observe_stored(visitor: Listener, number: int) -> Round:
+    """Be shown the next stored battle, keep what comes, and vote."""
+    boards = live(visitor)
+    begun, heard = len(visitor.times), len(visitor.heard)
+    start = time.perf_counter()
+    event = ("next", "round") if number else ("click", "start")
+    view = visitor.call(visitor.dependency(*event), [])["data"][1]
+    came, message = visitor.times[begun:], bytes(visitor.heard[heard:])
+    moved = live(visitor) != boards
+    told = visitor.vote()
+    answers = view["turns"][-1]["answers"]
+    words, commitment = sum(len(answer.encode()) for answer in answers), view["commitment"]
+    moments = np.array([at - start for at, _ in came])
+    around = (
+        *(len(came), len(message) - words, moments[0], moments[-1], number, number % 2),
+        *(int(re.findall(r"\d+", view["turns"][0]["prompt"])[0]) % 2, came[-1][1]),
+        *(int(commitment[i : i + 8], 16) for i in (0, 8, 56)),
+    )
+    lengths = np.array([[len(answer) for answer in answers]], dtype=float)
     return Round(
         tuple(map(float, around)),
         tuple(side_by_side(lengths)),

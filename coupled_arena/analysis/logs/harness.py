@@ -87,7 +87,7 @@ def _results(path: Path, time: str) -> dict[str, Any]:
     for beside in sorted(path.parent.glob(f"*_{time}.json")):
         try:
             results = json.loads(beside.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ScoreError(f"{beside} cannot be read: {error}.") from error
         if isinstance(results, dict) and "model_name" in results:
             return results

@@ -2,11 +2,11 @@
 
     python -m benchmarks.planned_votes arena.duckdb [--judge gpt-4] [--pairs A:B,C:D] [--power 0.8]
 
-What is counted is how often the board then separates the two models: by the votes alone, and with
-a judge by as many fewer as the plan promises. A board with the any-time cut-off is looked at
-while its votes come, and must have separated the two before they are all there. Shares below the
-power that was asked for by more than three binomial errors are marked. A plan for a pair on boards
-that hold few votes for it is left out, for drawing again shows the same few.
+What is counted is how often the rank-sets of the board then separate the two models: by the votes
+alone, and with a judge by as many fewer as the plan promises. A board with the any-time cut-off is
+looked at while its votes come, and must have separated the two before they are all there. Shares
+below the power that was asked for by more than three binomial errors are marked. A plan for a pair
+on boards that hold few votes for it is left out, for drawing again shows the same few.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, read_estimates
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.judges.differences import contrast
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -46,14 +44,14 @@ class Kept:
         Planned, on comparisons of either model; and on the whole board.
     share : float
         Of the draws that separated the two.
-    fell_back : float
-        Of those that had too few votes in some pair for the board's weighting.
+    filled_in : float
+        Of those that had too few votes in some pair, which were filled in.
     """
 
     votes: int
     board: int
     share: float
-    fell_back: float
+    filled_in: float
     repeats: int
 
     @property
@@ -85,7 +83,7 @@ def main() -> None:
         "on the board",
         "separated",
         "asked for",
-        "fell back",
+        "filled in",
     )
     row(*["---"] * 8)
     for pair in asked(board, given.pairs):
@@ -122,21 +120,21 @@ def keep(
         _separates(board, goal, total, extra, np.random.default_rng([16, repeat]))
         for repeat in range(repeats)
     ]
-    share, fell_back = np.mean(found, axis=0)
-    return Kept(votes, total, float(share), float(fell_back), repeats)
+    share, filled_in = np.mean(found, axis=0)
+    return Kept(votes, total, float(share), float(filled_in), repeats)
 
 
 def _separates(
     board: BoardEstimates, goal: PlanGoal, votes: int, alone: int, rng: np.random.Generator
 ) -> tuple[bool, bool]:
-    """Whether a board tells the two apart, at its end or at a look before, and falls back there."""
+    """Whether a board tells the two apart, in the end or before, and has pairs filled in then."""
     watched = goal.cutoff is Cutoff.ANY_TIME
     models = board.votes.models
     fewest = 5 * len(models) * (len(models) - 1) / 2
     ends = np.geomspace(min(fewest, votes), votes, LOOKS).astype(int) if watched else [votes]
     seen = np.zeros_like(board.judged.labelled)
     verdicts = np.zeros_like(board.judged.unlabelled)
-    before, fell_back = 0, False
+    before, filled_in = 0, False
     for end in map(int, ends):
         share = end / votes
         seen = seen + _drawn(_law(board, powered=alone > 0), end - before, rng)
@@ -147,10 +145,10 @@ def _separates(
         before = end
         counts = JudgedCounts(models, seen, verdicts)
         made = estimate(counts) if alone else estimate_from_votes(counts.votes)
-        fell_back = made.weighting is not Weighting.STRATIFIED
+        filled_in = made.thin is not None
         if _apart(made, goal):
-            return True, fell_back
-    return False, fell_back
+            return True, filled_in
+    return False, filled_in
 
 
 def _law(board: BoardEstimates, *, powered: bool) -> NDArray[np.int64]:
@@ -167,12 +165,9 @@ def _drawn(law: NDArray[np.int64], n: int, rng: np.random.Generator) -> NDArray[
 def _apart(made: Estimate, goal: PlanGoal) -> bool:
     if goal.model not in made.models or goal.other not in made.models:
         return False
-    weights = contrast(
-        len(made.models), made.models.index(goal.model), made.models.index(goal.other)
-    )
-    critical = Separation(made, LIVE_DRAWS).rank_sets(goal.alpha, goal.cutoff).critical_value
-    far = abs(weights @ made.theta) / np.sqrt(weights @ made.covariance @ weights)
-    return bool(far > critical)
+    one, other = (made.models.index(name) for name in (goal.model, goal.other))
+    ahead = Separation(made, LIVE_DRAWS).rank_sets(goal.alpha, goal.cutoff).ahead
+    return bool(ahead[one, other] or ahead[other, one])
 
 
 def show(pair: Pair, goal: PlanGoal, source: BoardSource, kept: Kept | None) -> None:
@@ -188,7 +183,7 @@ def show(pair: Pair, goal: PlanGoal, source: BoardSource, kept: Kept | None) -> 
         f"{kept.board:,}",
         share,
         f"{goal.power:g}",
-        f"{kept.fell_back:.2f}",
+        f"{kept.filled_in:.2f}",
     )
 
 

@@ -50,7 +50,7 @@ def test_a_board_separates_two_models_as_often_as_was_planned(board, cutoff, sou
     kept = keep(board, goal, source, repeats=100, most=50_000)
     assert kept is not None
     assert kept.share == pytest.approx(0.8, abs=3 * binomial_error(0.8, kept.repeats))
-    assert kept.fell_back < 0.05
+    assert kept.filled_in < 0.05
 
 
 @needs_real_votes

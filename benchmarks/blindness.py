@@ -44,6 +44,8 @@ snapshot_seconds = 0.3
 [sampling]
 temperature = 0.9
 max_new_tokens = 32
+[battle]
+undo_seconds = 0  # else the last vote moves the board while the next battle is on show
 """
 LEVEL = 0.01  # of each test
 PERMUTATIONS = 9999

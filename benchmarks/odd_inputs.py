@@ -63,6 +63,7 @@ _LONG = ("simulate", "resample", "reproduce", "report", "generate", "benchmark")
 _NEVER = ("password", "models fetch", "models check")  # they ask whoever sits there, or fetch
 # Of two the last one counts: nobody is asked who is not there, and nothing is written for hours.
 _LAST = {
+    "simulate": ("--repeats", "3"),
     "judge": ("--base-url", "http://127.0.0.1:9/v1", "--patience", "0", "--timeout", "1"),
     **dict.fromkeys(("generate", "benchmark"), ("--max-new-tokens", "3", "--seeds", "1")),
 }

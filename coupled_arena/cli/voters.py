@@ -17,7 +17,9 @@ def voters(
     ] = 0.05,
     tolerance: Annotated[
         float,
-        typer.Option(min=0, help="How much more often than others an honest one may say the same."),
+        typer.Option(
+            min=0, max=100, help="How much more often than others an honest one may say the same."
+        ),
     ] = 0.25,
     excluded: Excluded = "leave-out",
     named: Named = "leave-out",

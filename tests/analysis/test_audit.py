@@ -280,9 +280,14 @@ class TestPlan:
         critical = rank_sets(human).critical_value
         assert 2.2 < critical < 2.5
         variance = np.array([1, -1, 0]) @ human.covariance @ [1, -1, 0]
-        # 60 comparisons touch a or b.
+        # 60 comparisons touch a or b; votes drawn anew are not twenty in each pair, but by chance.
         goal = (0.1 / (critical + 0.841621)) ** 2
-        assert plan.needs.votes_alone == pytest.approx(60 * variance / goal, abs=1)
+        more = plan.needs.votes_alone / 60
+        pairs = np.array([20, 20, 20]) * more
+        parts = np.array([4, 1, 1]) / pairs  # a vote on a and b moves both
+        assert variance / more * np.average(1 + 2 / pairs, weights=parts) == pytest.approx(
+            goal, rel=1 / plan.needs.votes_alone
+        )
         assert (plan.critical_value, plan.board_models) == (critical, 3)
         assert (
             "To separate a and b, 10 points apart, on the leaderboard of 3" in plan_words(plan)[0]

@@ -11,7 +11,12 @@ from scipy.stats import norm
 
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.judges.differences import contrast
-from coupled_arena.stats.judges.planner import needs, variance_for_power, variance_for_width
+from coupled_arena.stats.judges.planner import (
+    needs,
+    unevenness_of,
+    variance_for_power,
+    variance_for_width,
+)
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, rank_sets
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
@@ -88,6 +93,25 @@ def test_the_board_separates_as_often_as_was_planned():
         shares = [_separated(planned, ranking, repeat) for repeat in range(repeats)]
         assert np.mean(shares) == pytest.approx(0.8, abs=error)
     assert found.votes < 0.75 * found.votes_alone
+
+
+def test_votes_that_come_by_chance_vary_more_by_two_of_their_number():
+    """The variance of a mean is in proportion to 1 / (n - 1), whose n is drawn."""
+    size = 40.0
+    drawn = np.random.default_rng(3).poisson(size, 400_000)
+    found = (1 / (drawn - 1)).mean() * size
+    told = 1 + unevenness_of(np.array([size]), np.array([1.0]))
+    assert told == pytest.approx(found, abs=10 / size**2)  # what the series leaves out
+    # Of pairs with other numbers of votes each counts by its part in the variance.
+    counts, weights = np.array([10.0, 90.0]), np.array([1.0, 1.0])
+    assert unevenness_of(counts, weights) == pytest.approx(2 * (0.9 / 10 + 0.1 / 90))
+
+
+def test_what_pairs_add_is_in_the_votes():
+    plain, more = (needs(0.01, 100, 0.0, 0.002, 0, 0, each).votes_alone for each in (0.0, 0.5))
+    assert plain == 500
+    f = more / 100
+    assert 0.01 / f * (1 + 0.5 / f) == pytest.approx(0.002, rel=1 / more)
 
 
 def _separated(truth, ranking, repeat):

@@ -25,11 +25,13 @@ from coupled_arena.stats.judges.planner import (
     Needs,
     check_power,
     needs,
+    unevenness_of,
     variance_for_power,
     variance_for_width,
 )
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
+from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -200,6 +202,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
             counted=votes,
             votes=votes,
             verdicts=_touching(board.judged.verdicts, of_all),
+            unevenness=_unevenness(board.votes, of_all, human.weighting),
         )
         made = _plan(question, selection, grounds, goal, critical)
     return replace(made, lead=lead, board_models=len(human.models), reworded=board.reworded)
@@ -246,7 +249,7 @@ class _Grounds:
     """What a plan is scaled from.
 
     `variance` is that of people's estimate from `counted` votes, of which a judge can explain a
-    share; `votes` and `verdicts` are there.
+    share; `votes` and `verdicts` are there. `unevenness` is what few votes in pairs add to it.
     """
 
     variance: float
@@ -254,6 +257,7 @@ class _Grounds:
     counted: int
     votes: int
     verdicts: int
+    unevenness: float = 0.0
 
 
 def _plan(
@@ -270,6 +274,7 @@ def _plan(
         goal=goal,
         verdicts_per_vote=question.verdicts_per_vote,
         votes_there=grounds.votes,
+        unevenness=grounds.unevenness,
     )
     return VotePlan(
         question=question,
@@ -289,6 +294,17 @@ def _place(
         known = ", ".join(models) or _("none yet")
         raise ArenaError(lacking.format(judge=judge, name=name, known=known))
     return models.index(name)
+
+
+def _unevenness(counts: PairCounts, weights: FloatArray, weighting: Weighting) -> float:
+    """Return what drawing votes anew adds to the variance of a difference of two models."""
+    if weighting is Weighting.COUNT:
+        return 0.0
+    # A vote on the two themselves moves both, in opposite directions.
+    moved = (np.abs(weights[:, None] - weights[None, :]) ** 2)[np.triu_indices(len(weights), 1)]
+    pairs = counts.comparisons[np.triu_indices(len(weights), 1)]
+    there = (moved > 0) & (pairs > 0)
+    return unevenness_of(pairs[there].astype(np.float64), moved[there])
 
 
 def _touching(counts: PairCounts, weights: FloatArray) -> int:

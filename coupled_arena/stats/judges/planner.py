@@ -1,8 +1,8 @@
 """How many votes a question needs, with and without a judge.
 
 Everything is scaled from the comparisons there are: others like them would bring the variance down
-in proportion to their number. With r verdicts alone for each vote, a vote is worth
-τ = 1 / (1 - ρ²/(1 + 1/r)) of itself.
+in proportion to their number, and a little less where they fall into pairs of models by chance.
+With r verdicts alone for each vote, a vote is worth τ = 1 / (1 - ρ²/(1 + 1/r)) of itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from coupled_arena.core.language import _
+from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.agreement import efficiency
 
@@ -111,6 +112,7 @@ def needs(
     goal: float,
     verdicts_per_vote: float,
     votes_there: int = 0,
+    unevenness: float = 0.0,
 ) -> Needs:
     """Return what it takes to reach a variance.
 
@@ -128,6 +130,9 @@ def needs(
     votes_there : int
         Votes that were cast already: if they are more than r verdicts a vote call for, fewer
         verdicts do.
+    unevenness : float
+        By what share the variance of so many votes is larger when they are drawn anew, see
+        `unevenness_of`; it falls as they become more.
 
     Raises
     ------
@@ -139,7 +144,28 @@ def needs(
     if not 0 <= verdicts_per_vote < math.inf:
         text = _("There cannot be {verdicts_per_vote:g} verdicts for each vote.")
         raise ValueError(text.format(verdicts_per_vote=verdicts_per_vote))
-    return _scaled(votes * variance / goal, explained, verdicts_per_vote, votes_there)
+    # f times the votes have variance / f * (1 + unevenness / f).
+    f = variance / goal
+    f = (f + math.sqrt(f**2 + 4 * f * unevenness)) / 2
+    return _scaled(votes * f, explained, verdicts_per_vote, votes_there)
+
+
+def unevenness_of(counts: FloatArray, weights: FloatArray) -> float:
+    """Return by what share a mean over pairs of models varies more for few votes in each.
+
+    A pair's part in the variance is in inverse proportion to its votes less one. Votes that come to
+    pairs by chance are now more and now fewer, and the mean of 1/n is larger than one over the
+    mean, by a share of 1/n as well: 2/n together.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (p,)
+        Votes of each pair, 1 or more.
+    weights : ndarray, shape (p,)
+        Of a pair's mean in the variance, for equal numbers of votes.
+    """
+    parts = weights / counts
+    return 2 * float((parts / counts).sum() / parts.sum())
 
 
 def _scaled(alone: float, explained: float, verdicts_per_vote: float, votes_there: int) -> Needs:

@@ -118,7 +118,8 @@ class Soak:
     disk: Path | None
     votes: list[str] = field(default_factory=list)
     met: Counter[str] = field(default_factory=Counter)  # what people were told instead of thanks
-    said: list[tuple[float, str]] = field(default_factory=list)  # by /healthz
+    # By /healthz: when it was asked, when it told, and what.
+    said: list[tuple[float, float, str]] = field(default_factory=list)
     ill: list[tuple[str, float, float]] = field(default_factory=list)
     well: Counter[str] = field(default_factory=Counter)  # faults that keep nobody from voting
     over: threading.Event = field(default_factory=threading.Event)
@@ -161,7 +162,8 @@ class Soak:
         """Ask for /healthz until it is over."""
         while not self.over.wait(PERIOD):
             asked = time.monotonic()
-            self.said.append((asked, self.app.says()))
+            said = self.app.says()
+            self.said.append((asked, time.monotonic(), said))
 
     def run(self, seconds: float) -> None:
         """Do something to the app every ten to twenty seconds."""
@@ -229,7 +231,7 @@ class Soak:
 
     def _told(self, began: float, ended: float) -> float | None:
         """Return after how many seconds the health check did not say yes, None if it always did."""
-        noes = (at - began for at, said in self.said if began <= at <= ended and said != "yes")
+        noes = (at - began for at, _, said in self.said if began <= at <= ended and said != "yes")
         return next(noes, None)
 
     def report(self) -> bool:
@@ -246,10 +248,11 @@ class Soak:
                 f"after {max(told, default=0):.1f} s at most"
             )
         print("; ".join(f"{what}: {times} times" for what, times in self.well.items()))
+        # Who asks in the moment before a fault may be answered in the moment after it began.
         false = [
-            (at, said)
-            for at, said in self.said
-            if said != "yes" and not any(b <= at <= e + SETTLED for _, b, e in self.ill)
+            (asked, said)
+            for asked, told, said in self.said
+            if said != "yes" and not any(b <= told and asked <= e + SETTLED for _, b, e in self.ill)
         ]
         print(f"{len(self.said)} looks at the health check, {len(false)} false alarms")
         for at, said in false:

@@ -14,24 +14,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coupled_arena.analysis.audit.plan_pairs import touching, unevenness
 from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
-from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import contrast, explained
 from coupled_arena.stats.judges.planner import (
     Needs,
     check_power,
     needs,
-    unevenness_of,
     variance_for_power,
     variance_for_width,
 )
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -158,9 +156,9 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
             _Grounds(
                 variance=float(weights @ means.covariance[:k, :k] @ weights),
                 explained=explained(means, weights),
-                counted=_touching(judged.votes, weights),
-                votes=_touching(votes, weights),
-                verdicts=_touching(judged.verdicts, weights),
+                counted=touching(judged.votes, weights),
+                votes=touching(votes, weights),
+                verdicts=touching(judged.verdicts, weights),
             ),
             goal,
             float(critical_value(question.alpha)),
@@ -190,7 +188,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     of_all = np.zeros(len(board.votes.models))
     of_all[[board.votes.models.index(model) for model in human.models]] = weights
     lead = float(weights @ human.theta) if question.lead is None else question.lead
-    votes = _touching(board.votes, of_all)
+    votes = touching(board.votes, of_all)
     with _one_line():
         variance = float(weights @ human.covariance @ weights)
         goal, critical = _goal(board, question, lead, variance)
@@ -201,8 +199,8 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
             else 0.0,
             counted=votes,
             votes=votes,
-            verdicts=_touching(board.judged.verdicts, of_all),
-            unevenness=_unevenness(board.votes, of_all, human.weighting),
+            verdicts=touching(board.judged.verdicts, of_all),
+            unevenness=unevenness(board.votes, of_all, human.weighting),
         )
         made = _plan(question, selection, grounds, goal, critical)
     return replace(made, lead=lead, board_models=len(human.models), reworded=board.reworded)
@@ -294,20 +292,3 @@ def _place(
         known = ", ".join(models) or _("none yet")
         raise ArenaError(lacking.format(judge=judge, name=name, known=known))
     return models.index(name)
-
-
-def _unevenness(counts: PairCounts, weights: FloatArray, weighting: Weighting) -> float:
-    """Return what drawing votes anew adds to the variance of a difference of two models."""
-    if weighting is Weighting.COUNT:
-        return 0.0
-    # A vote on the two themselves moves both, in opposite directions.
-    moved = (np.abs(weights[:, None] - weights[None, :]) ** 2)[np.triu_indices(len(weights), 1)]
-    pairs = counts.comparisons[np.triu_indices(len(weights), 1)]
-    there = (moved > 0) & (pairs > 0)
-    return unevenness_of(pairs[there].astype(np.float64), moved[there])
-
-
-def _touching(counts: PairCounts, weights: FloatArray) -> int:
-    """Return the comparisons of any of the models that have a weight."""
-    pairs, at = np.triu(counts.comparisons), weights != 0
-    return int(pairs[at[:, None] | at[None, :]].sum())

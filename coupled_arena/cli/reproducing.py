@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
+from coupled_arena.cli.score_files import named_path
+from coupled_arena.cli.shared import (
+    Config,
+    Db,
+    Json,
+    check_level,
+    listed,
+    reading,
+    show,
+)
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import Settings, load_settings
 
@@ -40,7 +49,10 @@ def reproduce(
     ),
     scores: Annotated[
         list[Path] | None,
-        typer.Option(help="A table of scores, or a log of another tool; may be given again."),
+        typer.Option(
+            help="A table of scores, or a log of another tool; NAME=LOG names its model. May be "
+            "given again."
+        ),
     ] = None,
     votes: Annotated[
         Path | None, typer.Option(help="Votes of people, in any format that `import` reads.")
@@ -115,10 +127,11 @@ def reproduce(
     for level in chosen.alpha:
         check_level(level)
     data = _Data(load_settings(config, db=db), votes, _judged(votes, verdicts or [], db))
-    place = Place(out, _formats(figures), fingerprint([*data.files, *(scores or [])]), again)
+    names, paths = zip(*map(named_path, scores), strict=True) if scores else ((), ())
+    place = Place(out, _formats(figures), fingerprint([*data.files, *paths], names), again)
     with ExitStack() as stack:
         open_store = cache(lambda: stack.enter_context(data.open()))
-        source = PaperSource(chosen, open_store, tuple(scores or ()), data.there)
+        source = PaperSource(chosen, open_store, paths, data.there, names=names)
         if one is None:
             _whole(of, source, place, as_json=as_json)
         else:

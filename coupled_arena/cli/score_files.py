@@ -23,7 +23,7 @@ def read_scores(given: Sequence[Path], metrics: Sequence[str] | None) -> RiskSco
     from coupled_arena.analysis.logs.read import read_logs
     from coupled_arena.analysis.risk.files import read_risk_scores
 
-    named = [_named(path) for path in given]
+    named = [named_path(path) for path in given]
     (name, path), *more = named
     if not (name or more or is_log(path)):
         return read_risk_scores(path, metrics)
@@ -53,7 +53,7 @@ def refuse_store_options(given: Mapping[str, object], instead: str, what: str) -
         raise ScoreError(f"{options[0]} is for {what}: leave it out, or {instead}.")
 
 
-def _named(given: Path) -> tuple[str | None, Path]:
+def named_path(given: Path) -> tuple[str | None, Path]:
     """Return the name and the path of ``NAME=PATH``, unless a path is called so."""
     name, sign, path = str(given).partition("=")
     return (name, Path(path)) if name and sign and not given.exists() else (None, given)

@@ -196,6 +196,16 @@ def test_a_fingerprint_changes_with_its_files(tmp_path):
     assert fingerprint([path]) in seen
 
 
+def test_a_fingerprint_changes_with_what_a_folder_holds_and_with_names(tmp_path):
+    inside = tmp_path / "runs" / "a.jsonl"
+    inside.parent.mkdir()
+    seen = set()
+    for text in ("a", "ab"):
+        inside.write_text(text)
+        seen |= {fingerprint([tmp_path], (name,)) for name in (None, "small")}
+    assert len(seen) == 4
+
+
 def test_an_item_alone_bears_its_own_numbers(call, two_alike, tmp_path):
     code, out, _ = call("reproduce", "made-up", "figure-2", "--out", tmp_path, "--json")
     assert code == 0

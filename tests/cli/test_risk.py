@@ -254,13 +254,19 @@ def test_choices_are_those_of_the_statistics(choices, values):
     assert list(choices.__args__) == [str(value) for value in values]
 
 
+def write_log(folder, *right):
+    """Write a log of lm-evaluation-harness and return its path."""
+    folder.mkdir()
+    path = folder / "samples_sums_2026-11-20T10-11-12.131415.jsonl"
+    empty = dict.fromkeys(("doc", "target", "arguments", "resps", "filtered_resps"))
+    rows = [{"doc_id": n, **empty, "acc": score} for n, score in enumerate(right)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
 def test_logs_of_other_tools_are_ranked(call, answer, tmp_path):
-    for folder, right in (("a", (1, 1, 0)), ("b", (0, 0, 1))):
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "samples_sums_2026-11-20T10-11-12.131415.jsonl"
-        empty = dict.fromkeys(("doc", "target", "arguments", "resps", "filtered_resps"))
-        rows = [{"doc_id": n, **empty, "acc": score} for n, score in enumerate(right)]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_log(tmp_path / "a", 1, 1, 0)
+    path = write_log(tmp_path / "b", 0, 0, 1)
     found = answer(tmp_path / "b", f"first={tmp_path / 'a'}")
     assert found["models"] == ["b", "first"]
     assert found["metrics"] == ["acc"]
@@ -272,3 +278,15 @@ def test_logs_of_other_tools_are_ranked(call, answer, tmp_path):
     code, _, err = call("coupling", "--scores", path)
     assert code == 1
     assert "is a log of lm-evaluation-harness, which does not say which answers were coupled" in err
+
+
+def test_logs_are_named_for_the_figures_of_the_paper_too(call, tmp_path):
+    logs = [write_log(tmp_path / "a", 1, 1, 0), f"B={write_log(tmp_path / 'b', 0, 0, 1)}"]
+    given = [part for log in logs for part in ("--scores", log)]
+    out = ("--out", tmp_path / "out", "--figures", "html", "--json")
+    code, text, err = call("reproduce", "risk", "figure-1", *given, *out)
+    assert code == 0, err
+    assert {row["model"] for row in json.loads(text)["tables"]["ranks"]} == {"a", "B"}
+    code, _, err = call("reproduce", "judge", "figure-2", "--scores", logs[1], *out)
+    assert code == 1
+    assert "NAME=LOG is for logs of other tools" in err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -47,11 +47,17 @@ def _tell(done: Imported) -> None:
         _log.warning("%s: %s. The first, line %d: %s.", row.file, left_out, row.line, row.reason)
 
 
-def fingerprint(paths: Iterable[Path]) -> str:
-    """Return a text that differs once one of these files was changed; missing ones count, too."""
-    state = [(str(path.resolve()), path.stat() if path.exists() else None) for path in paths]
-    told = [
-        (name, None if found is None else (found.st_size, found.st_mtime_ns))
-        for name, found in state
-    ]
-    return hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest()
+def fingerprint(paths: Iterable[Path], names: Sequence[str | None] = ()) -> str:
+    """Return a text that differs once one of these files was changed; missing ones count, too.
+
+    Of a folder the files in it count. So does what models are called.
+    """
+    told = [state for path in paths for state in _states(path.resolve())]
+    return hashlib.blake2b(repr((told, names)).encode(), digest_size=8).hexdigest()
+
+
+def _states(path: Path) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    inside = (file for file in sorted(path.rglob("*")) if file.is_file())
+    for file in inside if path.is_dir() else (path,):
+        found = file.stat() if file.exists() else None
+        yield str(file), None if found is None else (found.st_size, found.st_mtime_ns)

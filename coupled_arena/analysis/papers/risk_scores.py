@@ -125,7 +125,7 @@ def read_scenarios(source: PaperSource) -> dict[str, JudgedScores]:
 
 def _is_table(source: PaperSource) -> bool:
     first, *more = source.scores
-    return not (more or first.is_dir() or format_of(first))
+    return not (more or any(source.names) or first.is_dir() or format_of(first))
 
 
 def _read_files(source: PaperSource, metrics: tuple[str, ...], category: str | None) -> RiskScores:
@@ -137,7 +137,7 @@ def _read_files(source: PaperSource, metrics: tuple[str, ...], category: str | N
     elif category is not None:
         raise ScoreError("Logs have no categories: leave --category out.")
     else:
-        found = read_logs(source.scores, metrics or None)
+        found = read_logs(source.scores, metrics or None, source.names or None)
     return _only(found, source.settings.models)
 
 

@@ -74,6 +74,8 @@ class PaperSource:
         Tables of scores, or logs of other tools; without any, the scores are those of the store.
     has_store : bool
         Whether there is a store to open: some items are simulated without one.
+    names : tuple of str or None
+        What the model of each of the logs is called; None is what they call it.
     track : callable
         Shows how far a loop of repeats is.
     """
@@ -82,6 +84,7 @@ class PaperSource:
     open_store: Callable[[], Store]
     scores: tuple[Path, ...] = ()
     has_store: bool = True
+    names: tuple[str | None, ...] = ()
     track: Track = iter
 
     @property
@@ -101,8 +104,13 @@ class PaperSource:
         Raises
         ------
         ArenaError
-            Several were given.
+            Several were given, or a name for the model of one.
         """
+        if any(self.names):
+            raise ArenaError(
+                "This is made from a table of scores, which names its models itself: NAME=LOG is "
+                "for logs of other tools."
+            )
         if len(self.scores) > 1:
             raise ArenaError(
                 f"This is made from one table of scores, not from {len(self.scores)}: "

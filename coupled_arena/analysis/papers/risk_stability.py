@@ -10,7 +10,7 @@ import numpy as np
 from coupled_arena.analysis.papers.risk_rankings import kendall, named, rankings_by_estimates
 from coupled_arena.analysis.papers.risk_scores import JudgedScores
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.counts import IntArray
 from coupled_arena.stats.progress import Track
 
 JUDGE_WAY = "R-SSD @judge"
@@ -28,9 +28,11 @@ class Stability:
         Prompts drawn.
     tau, tau_deviation : float
         Kendall's tau with the same way's ranking from all prompts: mean and standard deviation
-        over the repeats.
+        over the repeats that have one; NaN where none has.
     judge_tau, judge_deviation : float
         With the judge's ranking from all prompts; NaN without a judge.
+    tied : int
+        Repeats whose ranking ties all models, of which there is no tau.
     """
 
     ranking: str
@@ -39,6 +41,7 @@ class Stability:
     tau_deviation: float
     judge_tau: float
     judge_deviation: float
+    tied: int = 0
 
 
 def stabilities(
@@ -69,26 +72,29 @@ def stabilities(
         )
     rng = np.random.default_rng(seed)
     whole = _rankings(given)
-    found: dict[tuple[int, str], list[tuple[float, float]]] = {}
+    found: dict[tuple[int, str], list[IntArray]] = {}
     for number in track(range(len(fitting) * repeats)):
         size = fitting[number // repeats]
         for way, ranks in _rankings(given.drawn(size, rng)).items():
-            found.setdefault((size, way), []).append(_taus(way, ranks, whole))
+            found.setdefault((size, way), []).append(ranks)
     for way, ranks in whole.items():
-        found[most, way] = [_taus(way, ranks, whole)]
-    return [_stability(way, size, np.array(rows)) for (size, way), rows in found.items()]
+        found[most, way] = [ranks]
+    return [_stability(way, size, drawn, whole) for (size, way), drawn in found.items()]
 
 
-def _taus(way: str, ranks: IntArray, whole: dict[str, IntArray]) -> tuple[float, float]:
-    judge = whole.get(JUDGE_WAY)
-    return kendall(ranks, whole[way]), float("nan") if judge is None else kendall(ranks, judge)
+def _stability(way: str, size: int, drawn: list[IntArray], whole: dict[str, IntArray]) -> Stability:
+    untied = [ranks for ranks in drawn if len(set(ranks.tolist())) > 1]
+    own = _over(untied, whole[way])
+    judge = _over(untied, whole.get(JUDGE_WAY))
+    return Stability(way, size, *own, *judge, tied=len(drawn) - len(untied))
 
 
-def _stability(way: str, size: int, rows: FloatArray) -> Stability:
-    means, spreads = rows.mean(axis=0), rows.std(axis=0)
-    return Stability(
-        way, size, *(float(x) for pair in zip(means, spreads, strict=True) for x in pair)
-    )
+def _over(drawn: list[IntArray], other: IntArray | None) -> tuple[float, float]:
+    """Return the mean and standard deviation of the rankings' taus with another."""
+    if other is None or not drawn:
+        return float("nan"), float("nan")
+    taus = [kendall(ranks, other) for ranks in drawn]
+    return float(np.mean(taus)), float(np.std(taus))
 
 
 def _rankings(given: JudgedScores) -> dict[str, IntArray]:

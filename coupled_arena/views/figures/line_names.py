@@ -59,7 +59,7 @@ def line_names(
     ]
     return {
         "annotations": annotations,
-        "margin": {"r": int(_LETTER * (longest + 2)) + 14},
+        "margin": {"r": int(_LETTER * (longest + 2)) + 20},
         "range": [low, high],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -91,16 +92,15 @@ def line_figure(
         Whether the points are marked.
     """
     theme = theme_for(dark)
-    values = [value for line in lines for value in line.y]
+    values = [value for line in lines for value in line.y if math.isfinite(value)] or [0.0]
     low, high = axes.y_range or (min(values), max(values))
-    ends = [high if names == "list" else line.y[-1] for line in lines]
+    ends = [high if names == "list" else _end(line, low) for line in lines]
     named = [
         (*mark(at), line.name, end) for at, (line, end) in enumerate(zip(lines, ends, strict=True))
     ]
     tallest = max(wrapped(line.name).count("<br>") + 1 for line in lines)
     height = max(_HEIGHT, _AXIS + LINE * tallest * len(lines))
-    # Names that start at the same height are written upwards.
-    beside = line_names(named[::-1] if names == "list" else named, (low, high), height, theme)
+    beside = line_names(named, (low, high), height, theme)
     mode = "lines+markers" if points else "lines"
     return finish(
         [_trace(line, at, mode) for at, line in enumerate(lines)],
@@ -117,6 +117,11 @@ def line_figure(
             },
         },
     )
+
+
+def _end(line: Line, otherwise: float) -> float:
+    """Return how high the last point lies that there is."""
+    return next((value for value in reversed(line.y) if math.isfinite(value)), otherwise)
 
 
 def _trace(line: Line, at: int, mode: str) -> dict[str, Any]:

@@ -98,6 +98,12 @@ STABILITY: tuple[Column[Stability], ...] = (
             ("judge_deviation", "Its standard deviation over the repeats", "deviation"),
         )
     ),
+    Column(
+        "tied",
+        int,
+        "Repeats whose ranking ties all models: it has no tau, and is in no mean",
+        heading="tied\nrepeats",
+    ),
 )
 
 

@@ -143,6 +143,24 @@ def test_stability_of_all_prompts_is_one(table):
     assert all(np.isnan(row.judge_tau) for row in alone)
 
 
+def test_draws_that_tie_all_models_are_counted_and_hide_no_other(tmp_path):
+    path = tmp_path / "scores.csv"
+    rows = [
+        (model, at, int(at < right)) for model, right in (("a", 3), ("b", 5)) for at in range(9)
+    ]
+    pd.DataFrame(rows, columns=["model", "prompt", "right"]).to_csv(path, index=False)
+    made = item_of(RISK, "figure-2").make(source(path, sizes=(2, 4), repeats=20))
+    rows = made.tables["stability"].records()
+    first = next(row for row in rows if row["ranking"] == "MWR @P(IC)")
+    assert 0 < first["tied"] < 20
+    assert first["tau"] == 1
+    assert "Draws that tie all models have no tau: the mean is of the others." in made.notes
+    names = [name for name in made.figures["own"].layout.annotations if name.text]
+    heights = [name.yshift for name in names if "@" in name.text]
+    assert heights == sorted(set(heights), reverse=True)  # from the top on, none on another
+    assert len(heights) > 5
+
+
 def test_prompts_are_drawn_the_same_for_all_models(table):
     given = read_judged_scores(judged(table))
     some = given.drawn(7, np.random.default_rng(2)).every

@@ -39,6 +39,8 @@ def stability(source: PaperSource) -> Made:
     )
     figures = {"own": _figure(found, "tau", "Stability of the rankings")}
     notes = [*given.scores.notes, "Rankings are those of estimates: nothing is tested."]
+    if any(row.tied for row in found):
+        notes.append("Draws that tie all models have no tau: the mean is of the others.")
     values: dict[str, float] = {}
     if given.judge is None:
         notes.append("The second panel needs a judge's scores: name their column by --judge.")

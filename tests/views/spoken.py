@@ -484,6 +484,7 @@ def _partings():
         ((True, True), (True, False), (False, True)), ((0.01, 0.0), (0.0, 0.01))
     ):
         yield from parting_words(_reason(seen=seen, least=least))
+        yield from parting_words(_reason(seen=seen, least=least, by_bytes=True))
     yield from parting_words(_reason(least=(None, 0.0), again=(True, False)))
 
 
@@ -510,7 +511,8 @@ def _reason(
         Option("v", texts[0], (mine, mine if theirs else None), (True, False)),
         Option("u", texts[1], (yours if theirs else None, yours if own else None), (False, True)),
     )
-    parting = Parting(0, position, "", (1, 2), by_bytes=by_bytes)
+    midst = ((position, 1),) * 2  # of a token
+    parting = Parting(0, position, "", (1, 2), midst, by_bytes=by_bytes)
     return Reason(parting, COLOURS[:2], coupled, found if options else (), least, again)
 
 

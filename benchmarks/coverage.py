@@ -1,6 +1,7 @@
 """Do rank-sets and intervals keep their promise? Against known truths, setting by setting.
 
-    python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--watch | --options | --judges]
+    python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--options | --judges]
+    python -m benchmarks.coverage --watch [--votes 2000] [--repeats 1000] [--only WORD]
 
 Each setting is drawn again and again; what is counted is how often the 95 % rank-sets of all models
 together hold the true ranks, and each interval the true win rate, by votes alone and
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--only", default="", help="settings whose name has this word")
     parser.add_argument("--watch", action="store_true", help="at all looks together")
+    parser.add_argument("--votes", type=int, default=2000, help="of a board that is watched")
     parser.add_argument("--options", action="store_true", help="marginal sets, ties as half a win")
     parser.add_argument("--judges", action="store_true", help="several together")
     given = parser.parse_args()
@@ -54,7 +56,8 @@ def main() -> None:
         lines = (optional(*one, given.repeats) for one in settings() if plain_votes(*one, given))
     elif given.watch:
         head("setting", "max-t, at the last", "max-t, at all", "any-time, at all", "first after")
-        lines = (watched(*one, given.repeats) for one in watched_settings() if given.only in one[0])
+        all_settings = watched_settings(given.votes)
+        lines = (watched(*one, given.repeats) for one in all_settings if given.only in one[0])
     else:
         columns = [f"{name} {who}" for name in ("max-t", "step-down") for who in ("votes", "PPR")]
         head("setting", *columns, "sizes", "intervals votes", "intervals PPR", "filled in")
@@ -68,7 +71,8 @@ def settings() -> Iterator[Setting]:
     for k in (2, 3, 5, 12):
         for votes in (3, 6, 10, 30, 100):
             yield f"k={k}, {votes} votes a pair", plain(k, votes)
-    yield "k=40, 6 votes a pair", plain(40, 6)
+    for votes in (6, 30):
+        yield f"k=40, {votes} votes a pair", plain(40, votes)
     for votes in (6, 30):
         yield f"k=5, {votes} votes a pair, no ties", plain(5, votes, ties=0.0)
         for spread in (0.1, 1.0):
@@ -85,16 +89,17 @@ def settings() -> Iterator[Setting]:
         yield f"k={k}, {prompts} prompts a pair, {voters} voters", shared(k, prompts, voters)
 
 
-def watched_settings() -> Iterator[Setting]:
-    """Yield truths of boards that grow to 2,000 votes."""
+def watched_settings(votes: int) -> Iterator[Setting]:
+    """Yield truths of boards that grow to so many votes."""
     for k in (2, 3, 5, 12):
-        yield f"k={k}, equal", grown(k)
-    yield "k=5, 5,000 verdicts", grown(5, judge_only=5000)
-    yield "k=5, unbalanced", grown(5, design=Design.UNBALANCED)
-    yield "k=2, 5 voters a prompt", grown(2, design=Design.VOTERS, voters=5, prompt_effect=1.5)
-    yield "k=5, 10 voters a prompt", grown(5, design=Design.VOTERS, voters=10, prompt_effect=1.5)
-    yield "k=2, .40 against .30", grown(2, spread=0.2877)
-    yield "k=5, spread 2", grown(5, spread=2.0)
+        yield f"k={k}, equal", grown(votes, k)
+    yield "k=5, 5,000 verdicts", grown(votes, 5, judge_only=5000)
+    yield "k=5, unbalanced", grown(votes, 5, design=Design.UNBALANCED)
+    for k, voters in ((2, 5), (5, 10)):
+        how = {"design": Design.VOTERS, "voters": voters, "prompt_effect": 1.5}
+        yield f"k={k}, {voters} voters a prompt", grown(votes, k, **how)  # type: ignore[arg-type]
+    yield "k=2, .40 against .30", grown(votes, 2, spread=0.2877)
+    yield "k=5, spread 2", grown(votes, 5, spread=2.0)
 
 
 def judged_settings() -> Iterator[Setting]:
@@ -117,8 +122,10 @@ def shared(k: int, prompts: int, voters: int) -> SimulatedTruth:
     return SimulatedTruth(evenly(k, 0), pairs * prompts * voters, pairs * 30, ties=0.3, **how)  # type: ignore[arg-type]
 
 
-def grown(k: int, spread: float = 0.0, judge_only: int = 0, **changes: object) -> SimulatedTruth:
-    return SimulatedTruth(evenly(k, spread), 2000, judge_only, ties=0.3, **changes)  # type: ignore[arg-type]
+def grown(
+    votes: int, k: int, spread: float = 0.0, judge_only: int = 0, **changes: object
+) -> SimulatedTruth:
+    return SimulatedTruth(evenly(k, spread), votes, judge_only, ties=0.3, **changes)  # type: ignore[arg-type]
 
 
 def covered(name: str, truth: SimulatedTruth, repeats: int) -> str:

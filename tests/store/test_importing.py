@@ -320,6 +320,7 @@ def test_a_game_of_arena_hard_without_a_judgement_is_an_unreadable_verdict(store
         ({"baseline": None}, "baseline is missing"),
         ({"uid": None}, "question_id is missing"),
         ({"games": [{"score": "A>B"}]}, "games must be two, with the answers in both orders"),
+        ({"games": '[{"score": "'}, "games must be two, with the answers in both orders"),
         (
             {"games": [{"score": "A>B"}, {"score": "A"}]},
             "unknown score 'A' of game 2 (A>>B, A>B, A=B, B>A and B>>A are known)",

@@ -12,6 +12,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.fingerprint import fingerprint
 from coupled_arena.store.transfer.importing import import_files
+from tests.store import whole
 from tests.store.made_up import stores
 
 LOSSLESS = ("parquet", "jsonl", "csv")
@@ -82,3 +83,19 @@ def test_an_export_comes_back_to_the_same_fingerprint(made):
             assert import_files(copy, [file]).rejected == ()
             (other,) = export(copy, Path(folder) / "again", "arena")
             assert other.read_bytes() == file.read_bytes()
+
+
+def test_replies_that_come_later_are_counted_as_those_that_came_at_once(tmp_path):
+    with Store.open(tmp_path / "whole.duckdb") as store:
+        whole.fill(store)
+        meant = counted(store)
+        export(store, tmp_path / "all", "jsonl")
+    replies = tmp_path / "all" / "replies.jsonl"
+    lines = replies.read_text().splitlines(keepends=True)
+    with Store.open(tmp_path / "parts.duckdb") as store:
+        replies.write_text("".join(lines[1::2]))
+        import_files(store, sorted((tmp_path / "all").glob("*.jsonl")))
+        replies.write_text("".join(lines))
+        import_files(store, [replies])
+        assert wrong(store) == []
+        assert counted(store) == meant

@@ -23,7 +23,7 @@ class MergedTable:
     besides : sequence of str
         Columns that grow, and are not compared.
     moves : bool
-        Whether the comparisons of its battles follow from it.
+        Whether something that is kept of its battles follows from it, such as comparisons.
     tells_battle : bool
         Whether it is what a voter or judge has seen: rows about another one's battle go with it.
     """
@@ -75,6 +75,7 @@ REPLIES = MergedTable(
     ["model", "text", "tokens", "finish"],
     "'the reply at turn ' || turn || ' and place ' || place || ' of battle ' || battle",
     "battle, turn, place",
+    moves=True,
     tells_battle=True,
 )
 VOTES = MergedTable(

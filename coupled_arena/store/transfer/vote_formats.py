@@ -90,24 +90,25 @@ FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
 _A_WINS = "'a>b', 'a>>b', 'b<a', 'b<<a'"
 _B_WINS = "'b>a', 'b>>a', 'a<b', 'a<<b'"
 _EVEN = "'a=b', 'b=a'"
+_GAMES = "try_cast(games as json)"  # nothing where it is no JSON
 
 
 def _game(number: int) -> Reading:
     """Return what arena-hard's judge says in a game; the baseline is A in the first."""
-    score = f"json_extract_string(games, '$[{number}].score')"
+    score = f"json_extract_string({_GAMES}, '$[{number}].score')"
     word = f"lower(trim({score}))"
     return Reading(
         *(("baseline", "model"), ("model", "baseline"))[number],
         f"case when {word} in ({_A_WINS}) then 'first' when {word} in ({_B_WINS}) then 'second' "
         f"when {word} in ({_EVEN}) then 'tie' end",
-        f"coalesce(json_extract_string(games, '$[{number}].judgment.answer'), "
-        f"json_extract_string(games, '$[{number}].judgment'), {score})",
+        f"coalesce(json_extract_string({_GAMES}, '$[{number}].judgment.answer'), "
+        f"json_extract_string({_GAMES}, '$[{number}].judgment'), {score})",
     )
 
 
 def _game_fault(number: int) -> str:
     """Return SQL for what is wrong with a score; a game without one is an unreadable verdict."""
-    score = f"json_extract_string(games, '$[{number}].score')"
+    score = f"json_extract_string({_GAMES}, '$[{number}].score')"
     known = f"{_A_WINS}, {_B_WINS}, {_EVEN}"
     return (
         f"when lower(trim({score})) not in ({known}) then 'unknown score ' || short({score}) "
@@ -137,7 +138,7 @@ FORMATS = (
         title="arena-hard judgements",
         columns=("model", "games"),
         readings=(_game(0), _game(1)),
-        fault="case when coalesce(json_array_length(try_cast(games as json)), 0) <> 2 "
+        fault=f"case when coalesce(json_array_length({_GAMES}), 0) <> 2 "
         "then 'games must be two, with the answers in both orders' "
         f"{_game_fault(0)}{_game_fault(1)} end",
         item="coalesce(uid, question_id)",

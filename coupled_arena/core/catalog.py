@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,13 @@ from pydantic.dataclasses import dataclass as validated
 from coupled_arena.core.errors import SettingsError
 
 Quantization = Literal["none", "bnb-8bit", "bnb-4bit", "prequantized"]
-_HUB = r"^(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b$"  # as the hub calls models
+_HUB = re.compile(r"(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b")  # as the hub calls models
+
+
+def _can_be_fetched(hub: str) -> bool:
+    """Whether the hub may have a model of this name; a folder here may stand for it."""
+    named = _HUB.fullmatch(hub) and not (".." in hub or "--" in hub)
+    return bool(named) or os.path.isdir(hub)  # noqa: PTH112 a text that no path can be is none
 
 
 @validated(frozen=True, config=ConfigDict(extra="forbid"))
@@ -47,7 +54,7 @@ class ModelSpec:
     """
 
     name: str = Field(pattern=r"^\S(.*\S)?$", max_length=80)
-    hub: str | None = Field(default=None, pattern=_HUB)
+    hub: str | None = None
     revision: str | None = None
     folder: Path | None = None
     gguf: str | None = None
@@ -73,8 +80,8 @@ class ModelSpec:
         sources = [self.hub, self.folder, self.gguf and not self.hub, self.wheel]
         if sum(bool(source) for source in sources) != 1:
             raise ValueError("name exactly one source: hub, folder, gguf or wheel")
-        if self.hub and (".." in self.hub or "--" in self.hub):
-            raise ValueError("no model of the hub has .. or -- in its name")
+        if self.hub and not _can_be_fetched(self.hub):
+            raise ValueError(f"{self.hub!r} is no name of a model of the hub")
         if self.wheel and not (self.file and self.sha256):
             raise ValueError("a wheel needs the file inside it and that file's sha256")
         if self.server and (self.quantization != "none" or self.llm_int8_threshold):

@@ -106,7 +106,7 @@ def test_a_home_folder_is_expanded(monkeypatch):
         ({"name": "x" * 81, "hub": "a/b"}, ["name", "80"]),
         ({"name": 7, "hub": "a/b"}, ["name", "string"]),
         ({"name": "wrong", "hub": "../../x"}, ["hub", "'../../x'"]),
-        ({"name": "wrong", "hub": "a/b..c"}, ["no model of the hub"]),
+        ({"name": "wrong", "hub": "a/b..c"}, ["no name of a model of the hub"]),
         ({"name": "wrong"}, ["exactly one source", "hub, folder, gguf or wheel"]),
         ({"name": "wrong", "hub": "a/b", "folder": "m"}, ["exactly one source"]),
         ({"name": "wrong", "wheel": "a==1"}, ["sha256"]),

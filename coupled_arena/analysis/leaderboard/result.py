@@ -250,7 +250,7 @@ def leaderboard(
         standings=standings,
         head_to_head=head_to_head(order, shown),
         identical=int(estimates.identical.comparisons.sum()) // 2,
-        missing=missing_votes(named, votes),
+        missing=() if source is BoardSource.JUDGE else missing_votes(named, votes),
         idle=(*(model for model in votes.models if model not in named), *estimates.idle),
     )
 

@@ -44,9 +44,9 @@ snapshot_seconds = 0.3
 [sampling]
 temperature = 0.9
 max_new_tokens = 32
-[battle]
-undo_seconds = 0  # else the last vote moves the board while the next battle is on show
 """
+# Else the last vote moves the board while the next battle is on show.
+AT_ONCE = "[battle]\nundo_seconds = 0\n"
 LEVEL = 0.01  # of each test
 PERMUTATIONS = 9999
 PULL = 1.0  # towards 0, of the weights of features that have unit variance
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.annotate:
-            models, more, see = "", ["--annotate"], observe_stored
+            models, more, see = AT_ONCE, ["--annotate"], observe_stored
             with Store.open(folder / "arena.duckdb") as store:
                 questions = [f"Question {n}: tell me a tale." for n in range(options.battles)]
                 fill(store, questions, NAMES[:2], modes=(Mode.COUPLED, Mode.INDEPENDENT))
@@ -141,13 +141,7 @@ def observe(visitor: Listener, number: int, *, alone: bool = True) -> Round | No
         *(int(commitment[i : i + 8], 16) for i in (0, 8, 56)),
         *(int(path.split("/")[2][i : i + 8], 16) for i in (0, 8)),
     )
-    return Round(
-        tuple(map(float, around)),
-        tuple(side_by_side(lengths)),
-        moved,
-        told["models"][0],
-        told["mode"] == "coupled",
-    )
+    return round_of(around, lengths, told, moved=moved)
 
 
 def observe_stored(visitor: Listener, number: int) -> Round:
@@ -169,13 +163,15 @@ def observe_stored(visitor: Listener, number: int) -> Round:
         *(int(commitment[i : i + 8], 16) for i in (0, 8, 56)),
     )
     lengths = np.array([[len(answer) for answer in answers]], dtype=float)
-    return Round(
-        tuple(map(float, around)),
-        tuple(side_by_side(lengths)),
-        moved,
-        told["models"][0],
-        told["mode"] == "coupled",
-    )
+    return round_of(around, lengths, told, moved=moved)
+
+
+def round_of(
+    around: Sequence[float], lengths: np.ndarray, told: dict[str, Any], *, moved: bool
+) -> Round:
+    """Return what was seen, with what the vote then told."""
+    seen = tuple(map(float, around)), tuple(side_by_side(lengths))
+    return Round(*seen, moved, told["models"][0], told["mode"] == "coupled")
 
 
 def live(visitor: Visitor) -> list[bytes]:

@@ -150,7 +150,7 @@ def give(given: Sequence[str]) -> tuple[str, str, float]:
         code = "returned"
     except SystemExit as stopped:
         code = str(stopped.code or 0)
-    except BaseException as error:  # noqa: BLE001
+    except (Exception, Hanging) as error:  # noqa: BLE001 whatever a command raises is what is looked for
         code = f"{type(error).__name__}: {str(error)[:100]}"
     finally:
         signal.alarm(0)

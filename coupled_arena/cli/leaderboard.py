@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     from coupled_arena.store.queries.comparisons import Selection
 
 
+_DEFAULTS = {
+    **{"mode": "all", "judge_score": "verdict", "flips": "tie", "control": "none"},
+    **dict.fromkeys(("excluded", "named"), "leave-out"),
+}
+
+
 def leaderboard(
     source: Annotated[
         Literal["ppr", "human", "judge"] | None,
@@ -140,8 +146,10 @@ def _check_scores(
 ) -> None:
     """Refuse what chooses among a store's comparisons beside scores."""
     if scores:
-        plain = (None, "all", "verdict", "tie", "none", "leave-out")
-        told = {f"--{name.replace('_', '-')}": of_store[name] not in plain for name in of_store}
+        told = {
+            f"--{name.replace('_', '-')}": value not in (None, _DEFAULTS.get(name))
+            for name, value in of_store.items()
+        }
         refuse_store_options(told, "--scores", "a store")
     elif metric:
         raise ScoreError("--metric says which of several scores tells: give --scores, too.")

@@ -66,13 +66,15 @@ def test_a_win_rate_is_how_often_a_model_scores_higher(call, logs):
 def test_means_over_replies_count_and_rounding_makes_no_winner():
     rows = [("a", n, score) for n in range(9) for score in (0.1, 0.2)]
     rows += [("b", n, score) for n in range(9) for score in (0.0, 0.1 + 0.2)]
+    rows += [(model, 9, 1e9) for model in "aabb"]  # what is small beside it counts elsewhere
     frame = pd.DataFrame(rows, columns=["model", "prompt", "loss"])
     scores = risk_scores_from_frame(frame)
     assert scores.repetitions == 2
     with store_of_scores(scores) as store, store.cursor() as cursor:
         found = cursor.execute("select distinct verdict from comparisons where judge_no > 0")
         assert found.fetchall() == [("tie",)]
-    frame.loc[frame["model"] == "b", "loss"] += 1e-6
+    frame.loc[(frame["model"] == "b") & (frame["prompt"] < 9), "loss"] += 1e-6
+    frame.loc[(frame["model"] == "b") & (frame["prompt"] == 9), "loss"] *= 2
     for lower, winner in (((), "second"), (("loss",), "first")):
         with store_of_scores(scores_of(frame, lower)) as store, store.cursor() as cursor:
             found = cursor.execute("select distinct verdict from comparisons where judge_no > 0")
@@ -107,6 +109,7 @@ def test_two_metrics_of_logs_are_truth_and_judge(call, logs):
     [
         (["leaderboard", "--metric", "f1"], "give --scores, too"),
         (["leaderboard", "--scores", "{logs}", "--mode", "coupled"], "--mode is for a store"),
+        (["leaderboard", "--scores", "{logs}", "--models", "all"], "--models is for a store"),
         (["leaderboard", "--scores", "{logs}", "--metric", "wer"], "has no metric 'wer'"),
         (["leaderboard", "--scores", "{logs}/none"], "No such file"),
         (["audit", "--table", "{logs}"], "--metrics TRUTH,JUDGE"),

@@ -51,12 +51,14 @@ def _rows(scores: RiskScores) -> pd.DataFrame:
     """Return a row for each pair of models on each prompt, as `store_of_rows` takes them."""
     import pandas as pd
 
-    # In units of 2**-40 of the largest: means that differ by their rounding alone are equal.
-    means = np.stack([s.reshape(-1, scores.repetitions).mean(axis=1) for s in scores.oriented()])
-    unit = np.abs(means).max() * 2.0**-40 or 1.0
+    replies = np.stack([s.reshape(-1, scores.repetitions) for s in scores.oriented()])
+    means = replies.mean(axis=2)
+    # Means that differ by no more are equal: they may by their rounding alone.
+    rounding = np.abs(replies).max(axis=(0, 2)) * 2.0**-40
     found = []
     for first, second in combinations(range(len(scores.models)), 2):
-        sign = np.sign(np.rint((means[first] - means[second]) / unit)).astype(np.int64)
+        ahead = means[first] - means[second]
+        sign = np.where(np.abs(ahead) > rounding, np.sign(ahead), 0).astype(np.int64)
         pair = {"model_a": scores.models[first], "model_b": scores.models[second]}
         found.append(
             pd.DataFrame({"prompt": scores.prompts[0], **pair, "verdict": _OUTCOMES[sign + 1]})

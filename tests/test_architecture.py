@@ -176,9 +176,10 @@ def takes_options(path, function):
     return (module, function.name) in {(each.__module__, each.__name__) for each in faces}
 
 
-def test_no_file_is_longer_than_300_lines():
+def test_no_file_is_longer_than_600_lines():
+    """A file is one idea, read top to bottom; the bound stops what has grown past that."""
     found = {path: len(path.read_text().splitlines()) for path in modules()}
-    assert {str(path): lines for path, lines in found.items() if lines > 300} == {}
+    assert {str(path): lines for path, lines in found.items() if lines > 600} == {}
 
 
 def test_no_function_is_longer_than_45_lines():

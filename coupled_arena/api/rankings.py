@@ -144,10 +144,12 @@ def rank(
         Of logs of other tools, as `risk` takes them, whoever scores higher on a prompt wins it.
         Of a DataFrame a row for each comparison. `model_a` is the model shown first, `model_b` the
         other; `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie" or
-        "both_bad". Optional: `prompt` and `voter`, without which each row counts as on a prompt
-        and by a voter of its own; `verdict`, what a judge said of the same pair, in the same
-        words, with `winner` missing where nobody voted; `mode`, "coupled" or "independent".
-        Other columns do not matter.
+        "both_bad". Optional: `prompt` (or `question_id`, `prompt_id`, `id`) and `voter` (or
+        `judge`, `judge_hash`, `annotator`), without which each row counts as on a prompt and by a
+        voter of its own; `verdict`, what a judge said of the same pair, in the same words, with
+        `winner` missing where nobody voted; `mode`, "coupled" or "independent", else unknown. They
+        mean what they mean to `import`; other columns do not matter. A row with an id and a voter
+        that is there again counts once.
     source : {"ppr", "human", "judge"}, optional
         Whose word counts; by default prediction-powered where there are verdicts, else people's.
     metric : str, optional

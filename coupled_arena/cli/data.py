@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,12 @@ from coupled_arena.cli.shared import Config, Db, Json, listed, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
-_SHOWN = 10  # rejected lines printed; --json has them all
+if TYPE_CHECKING:
+    from coupled_arena.store.transfer.importing import Imported
+    from coupled_arena.store.transfer.importing_scores import ImportedScores
+    from coupled_arena.store.transfer.rejected import Rejected
+
+_SHOWN = 10  # reasons printed; --json has all rows
 
 
 def import_(
@@ -67,6 +72,7 @@ def import_(
                 progress=progress,
             )
     show(asdict(done), as_json, lambda: _import_text(done))
+    _end(done)
 
 
 def import_scores(
@@ -98,6 +104,15 @@ def import_scores(
             reserved=COMPUTED,
         )
     show(asdict(done), as_json, lambda: _scores_text(done))
+    _end(done)
+
+
+def _end(done: Imported | ImportedScores) -> None:
+    """End with an exit code of its own where rows were rejected."""
+    if done.all_rejected:
+        raise ArenaError("Nothing was imported: every row was rejected.")
+    if done.rejected:
+        raise typer.Exit(3)
 
 
 @contextmanager
@@ -112,7 +127,7 @@ def _all_or_nothing() -> Iterator[None]:
         raise ArenaError("Interrupted. Nothing was imported.") from stop
 
 
-def _scores_text(done: Any) -> str:
+def _scores_text(done: ImportedScores) -> str:
     head = (
         f"{done.rows} rows: {done.scores} new scores by {', '.join(done.metrics) or 'no metric'}; "
         f"{len(done.rejected)} rejected."
@@ -120,7 +135,7 @@ def _scores_text(done: Any) -> str:
     return "\n".join([head, *_rejected_lines(done)])
 
 
-def _import_text(done: Any) -> str:
+def _import_text(done: Imported) -> str:
     why = f"{done.rationales} new rationales, " if done.rationales else ""
     marks = f", {done.scores} new scores, {done.grades} new grades"
     head = (
@@ -128,11 +143,21 @@ def _import_text(done: Any) -> str:
         f"{why}{done.verdicts} new verdicts{marks if done.scores or done.grades else ''}; "
         f"{done.filtered} filtered, {len(done.rejected)} rejected."
     )
-    return "\n".join([head, *_rejected_lines(done)])
+    return "\n".join([head, *_rejected_lines(done), *done.notes])
 
 
-def _rejected_lines(done: Any) -> list[str]:
-    lines = [f"{row.file}, line {row.line}: {row.reason}" for row in done.rejected[:_SHOWN]]
-    if len(done.rejected) > _SHOWN:
-        lines.append(f"and {len(done.rejected) - _SHOWN} more; --json lists them all.")
+def _rejected_lines(done: Imported | ImportedScores) -> list[str]:
+    """Return a line for each reason, the most frequent ones first."""
+    rows: dict[str, list[Rejected]] = {}
+    for row in done.rejected:
+        rows.setdefault(row.reason, []).append(row)
+    reasons = sorted(rows.items(), key=lambda item: -len(item[1]))
+    lines = [_reason_line(*each) for each in reasons[:_SHOWN]]
+    if len(reasons) > _SHOWN:
+        lines.append(f"and {len(reasons) - _SHOWN} more reasons; --json lists all rows.")
     return lines
+
+
+def _reason_line(reason: str, rows: list[Rejected]) -> str:
+    more = f" ({len(rows) - 1:,} more such {'row' if len(rows) == 2 else 'rows'})"
+    return f"{rows[0].file}, line {rows[0].line}: {reason}{more if rows[1:] else ''}"

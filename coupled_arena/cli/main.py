@@ -112,7 +112,10 @@ def _command() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 a clear one-line error, 2 wrong usage."""
+    """Run the command line and exit.
+
+    With 0 done, 1 a clear one-line error, 2 wrong usage, 3 done in part.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("coupled_arena").setLevel(logging.INFO)
     try:

@@ -296,11 +296,16 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     human = ranking_lines(tmp_path / "human.jsonl", ["model_a", "tie", "?", "model_b"])
     judge = ranking_lines(tmp_path / "judge.jsonl", ["tie"] * 4)
     code, out, err = call("import", human, "--db", db, "--json")
-    assert code == 0
+    assert code == 3
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
         **{"scores": 0, "grades": 0, "rationales": 0, "exclusions": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
+        "repeated": 0,
+        "notes": [
+            "Known winners are model_a (or a), model_b (or b), tie, draw, both good, both_bad, "
+            "tie (bothbad), and the names of the row's two models."
+        ],
     }
     assert err == ""
     code, out, _ = call("import", judge, human, "--judge", "gpt-4", "--db", db, "--json")
@@ -354,13 +359,13 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
         assert store.version() == (0, 0, 0, 0)
 
 
-def test_import_prints_ten_rejected_lines(call, tmp_path):
-    path = ranking_lines(tmp_path / "rows", ["what"] * 14)
+def test_import_prints_ten_reasons(call, tmp_path):
+    path = ranking_lines(tmp_path / "rows", [f"what {n:02}" for n in range(14)])
     code, out, _ = call("import", path, "--db", tmp_path / "arena.duckdb")
     lines = out.splitlines()
-    assert (code, len(lines)) == (0, 12)
-    assert lines[10] == f"{path}, line 10: unknown winner 'what'"
-    assert lines[11] == "and 4 more; --json lists them all."
+    assert (code, len(lines)) == (1, 13)
+    assert lines[10] == f"{path}, line 10: unknown winner 'what 09'"
+    assert lines[11] == "and 4 more reasons; --json lists all rows."
 
 
 def test_arena_rows_travel_from_store_to_store(call, tmp_path):

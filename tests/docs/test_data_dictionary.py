@@ -21,6 +21,7 @@ from coupled_arena.battles.replay import Replay
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Probabilities, Verdict
+from coupled_arena.core.vote_columns import VERDICT, VOTE_COLUMNS
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
@@ -73,6 +74,19 @@ def documented(chapter, last="type"):
         name: re.findall(row, table, re.MULTILINE)
         for name, table in zip(parts[::2], parts[1::2], strict=True)
     }
+
+
+def test_the_page_lists_the_columns_of_votes():
+    _, text = PAGE.read_text(encoding="utf-8").split("## Tables of votes from elsewhere\n")
+    found = re.findall(r"^\| (`.*`) \| (.*) \| (yes|no) \|$", text.split("\n## ")[0], re.MULTILINE)
+    assert found == [
+        (
+            ", ".join(f"`{name}`" for name in each.names),
+            each.meaning,
+            "yes" if each.ranked else "no",
+        )
+        for each in (*VOTE_COLUMNS, VERDICT)
+    ]
 
 
 LIKELY = Probabilities(0.5, 0.25, 0.25)
@@ -203,9 +217,9 @@ def check_keys(part, answers):
 
 @pytest.fixture
 def answer(call):
-    def ask(*arguments):
+    def ask(*arguments, expected=0):
         code, out, err = call(*arguments, "--json")
-        assert code == 0, err
+        assert code == expected, err
         return json.loads(out)
 
     return ask
@@ -261,10 +275,12 @@ def test_json_of_transfers(answer, db, tmp_path, monkeypatch):
     check_keys("export json", exported)
     wrong.write_text("model_a,model_b,winner\na,b,nobody\n")
     copy = tmp_path / "copy.duckdb"
-    done = [answer("import", file, "--db", copy) for file in (out, wrong)]
+    done = [
+        answer("import", file, "--db", copy, expected=code) for file, code in ((out, 0), (wrong, 1))
+    ]
     check_keys("import json", done)
     wrong.write_text("battle,model,kind\nnone,able,1\n")
-    check_keys("import-scores json", [answer("import-scores", wrong, "--db", copy)])
+    check_keys("import-scores json", [answer("import-scores", wrong, "--db", copy, expected=1)])
 
 
 def test_json_of_annotators(answer, tmp_path):

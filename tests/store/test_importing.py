@@ -474,7 +474,7 @@ def test_wrong_lines_are_told_and_the_others_taken(store, lines):
     )
     path.write_bytes(path.read_bytes() + b'\n{"num": 8, "model_a": "\xff"}\n' + b'{"num": 9}\n')
     done = import_files(store, [path])
-    assert (done.rows, done.battles, done.votes) == (14, 2, 2)
+    assert (done.rows, done.battles, done.votes) == (14, 3, 3)
     assert {row.file for row in done.rejected} == {str(path)}
     assert reasons(done) == {
         1: "not valid JSON",
@@ -484,7 +484,6 @@ def test_wrong_lines_are_told_and_the_others_taken(store, lines):
         8: "model_a is missing",
         9: "model_b is missing",
         10: "not a JSON object",
-        11: "question_id is missing",
         12: "unknown winner 'tie (inconsistent)" + "!" * 22 + "…'",
         13: "its key is of x and y in this dataset already: use another --dataset",
         15: "not valid UTF-8",

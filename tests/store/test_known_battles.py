@@ -59,7 +59,7 @@ def test_winners_are_understood_in_any_case(store, lines):
 
 
 def test_an_unknown_winner_is_no_tie(store, lines):
-    words = ["C", "AB", "left", "", "draw", "model_a wins", "0"]
+    words = ["C", "AB", "left", "", "1", "model_a wins", "0"]
     done = import_files(store, [lines(*map(row, words))])
     assert reasons(done) == [f"unknown winner '{word}'" for word in words]
     assert outcomes(store) == []
@@ -85,7 +85,7 @@ def test_mode_and_seed_are_kept(store, lines):
     assert (done.battles, done.votes, done.rejected) == (0, 0, ())
 
 
-def test_an_unknown_mode_or_seed_is_rejected(store, lines):
+def test_an_unknown_mode_or_seed_of_a_battle_of_ours_is_rejected(store, lines):
     wrong = [
         ({"mode": "cupled"}, "unknown mode 'cupled'"),
         ({"seed": -1}, "seed '-1' is not a number of 64 bits"),
@@ -93,8 +93,20 @@ def test_an_unknown_mode_or_seed_is_rejected(store, lines):
         ({"seed": "soon"}, "seed 'soon' is not a number of 64 bits"),
         ({"seed": 1.5}, "seed '1.5' is not a number of 64 bits"),
     ]
-    done = import_files(store, [lines(*(row(**more) for more, _ in wrong))])
+    done = import_files(store, [lines(*(row(battle=ID, **more) for more, _ in wrong))])
     assert (reasons(done), battles(store)) == ([reason for _, reason in wrong], [])
+
+
+def test_another_program_s_modes_and_seeds_reject_no_row(store, lines):
+    more = [{"mode": "arena"}, {"mode": "multiturn_arena"}, {"mode": "arena"}, {"seed": "soon"}]
+    done = import_files(store, [lines(*(row(question_id=n, **m) for n, m in enumerate(more)))])
+    assert (done.votes, reasons(done)) == (4, [])
+    assert [rest for _, *rest in battles(store)] == [["unknown", "0" * 16]] * 4
+    assert done.notes == (
+        "Mode is unknown for the words 'arena' (2), 'multiturn_arena' (1): only coupled and "
+        "independent are known.",
+        "Seeds that are not numbers of 64 bits are left out: 'soon' (1).",
+    )
 
 
 def test_a_battles_own_id_is_kept_and_met(store, lines, new_battle):

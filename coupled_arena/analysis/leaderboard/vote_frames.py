@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Mode, Outcome
+from coupled_arena.core.vote_columns import (
+    KNOWN_WINNERS,
+    QUESTION_NAMES,
+    VOTER_NAMES,
+    outcome_of,
+)
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
 
@@ -17,16 +24,6 @@ if TYPE_CHECKING:
 JUDGE = "verdict"
 """Name of the judge whose verdicts a table has; also of their column."""
 
-_WORDS = {
-    "model_a": Outcome.FIRST,
-    "a": Outcome.FIRST,
-    "model_b": Outcome.SECOND,
-    "b": Outcome.SECOND,
-    "tie": Outcome.TIE,
-    "tie (bothbad)": Outcome.BOTH_BAD,
-    "both_bad": Outcome.BOTH_BAD,
-    "bothbad": Outcome.BOTH_BAD,
-}
 _NEEDED = ("model_a", "model_b", "winner")
 _MODES = [mode.value for mode in Mode]
 
@@ -68,17 +65,50 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
     _refuse(votes, given["human"].isna() & given["verdict"].isna(), "winner is missing")
     # Rows that do not say otherwise are on prompts of their own, by voters of their own.
     own = pd.Series([f"row {n}" for n in range(len(votes))], dtype=object)
-    for column in ("prompt", "voter"):
-        given[column] = own
-        if column in votes.columns:
-            named = "= " + _names(votes, column)
-            given[column] = named.where(named.notna(), own)
+    voter = _first_of(votes, VOTER_NAMES)
+    given["voter"] = ("= " + voter).where(voter.notna(), own)
+    given["prompt"] = _prompts(votes, own)
     given["voter"] = given["voter"].where(given["human"].notna(), None)
     given["mode"] = Mode.UNKNOWN.value
     if "mode" in votes.columns:
-        given["mode"] = _names(votes, "mode")
-        _refuse(votes, ~given["mode"].isin(_MODES), f"mode is none of {', '.join(_MODES)}")
-    return given
+        mode = _names(votes, "mode").str.lower()
+        given["mode"] = mode.where(mode.isin(_MODES), Mode.UNKNOWN.value)
+    return given[~_pasted(votes, voter)]
+
+
+def _prompts(votes: pd.DataFrame, own: pd.Series) -> pd.Series:
+    """Return which rows are on one prompt: by its text, else by the question's id and number."""
+    found = "= " + _first_of(votes, QUESTION_NAMES)
+    if "num" in votes.columns:
+        number = _names(votes, "num").str.removesuffix(".0")
+        found = (found.fillna("") + "#" + number).where(number.notna(), found)
+    found = found.where(found.notna(), own)
+    if "prompt" not in votes.columns:
+        return found
+    text = "text " + _names(votes, "prompt")
+    return text.where(text.notna(), found)
+
+
+def _pasted(votes: pd.DataFrame, voter: pd.Series) -> pd.Series:
+    """Return which rows somebody has pasted again: with an id and a voter, and wholly the same."""
+    import pandas as pd
+
+    identified = _first_of(votes, (*QUESTION_NAMES, "num")).notna() & voter.notna()
+    if not identified.any():
+        return pd.Series(False, index=voter.index)
+    return votes.astype(str).reset_index(drop=True).duplicated() & identified
+
+
+def _first_of(votes: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Return the first of some columns that has a value, as text."""
+    import pandas as pd
+
+    found = pd.Series(None, index=range(len(votes)), dtype=object)
+    for name in names:
+        if name in votes.columns:
+            value = _names(votes, name)
+            found = found.where(found.notna(), value.where(value != "", None))
+    return found
 
 
 def _names(votes: pd.DataFrame, column: str) -> pd.Series:
@@ -92,10 +122,14 @@ def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Serie
     import pandas as pd
 
     words = _names(votes, column)
-    by_word = words.str.lower().map({word: outcome.value for word, outcome in _WORDS.items()})
+    by_word = words.map(_meanings(words))
     by_name = pd.Series(None, index=words.index, dtype=object)
-    by_name[words == given["model_a"]] = Outcome.FIRST.value
-    by_name[words == given["model_b"]] = Outcome.SECOND.value
+    names = [given["model_a"], given["model_b"]]
+    # A name that is exactly a model's is that model's; in other case, where that leaves no doubt.
+    lowered = [name.str.lower() for name in names]
+    clear = lowered[0] != lowered[1]
+    for name, low, outcome in zip(names, lowered, (Outcome.FIRST, Outcome.SECOND), strict=True):
+        by_name[(words == name) | (clear & (words.str.lower() == low))] = outcome.value
     both = by_word.notna() & by_name.notna()
     _refuse(
         votes,
@@ -107,10 +141,17 @@ def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Serie
     _refuse(
         votes,
         words.notna() & found.isna(),
-        f"{column} is {{value}}, not model_a, model_b, tie, both_bad or one of the row's models",
+        f"{column} is {{value}}, which is unknown; known are {KNOWN_WINNERS}, and the names of "
+        "the row's two models",
         words,
     )
     return found.where(found.notna(), None)
+
+
+def _meanings(words: pd.Series) -> dict[str, str]:
+    """Return what each word for a winner means, of those that mean something."""
+    found = {word: outcome_of(word) for word in words.dropna().unique()}
+    return {word: outcome.value for word, outcome in found.items() if outcome is not None}
 
 
 def _refuse(votes: pd.DataFrame, wrong: Any, why: str, values: pd.Series | None = None) -> None:

@@ -18,6 +18,7 @@ from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import (
     export_tables,
     flat,
+    import_notes,
     merge_export,
     merge_staged,
     staged_rows,
@@ -42,6 +43,10 @@ class Imported:
     filtered : int
         Rows left out on request.
     rejected : tuple of Rejected
+    repeated : int
+        Rows that say again what another row says: same voter, same texts, same choice.
+    notes : tuple of str
+        Sentences about how the rows were read: what was left out or not understood.
     """
 
     rows: int
@@ -54,6 +59,14 @@ class Imported:
     exclusions: int
     filtered: int
     rejected: tuple[Rejected, ...]
+    repeated: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def all_rejected(self) -> bool:
+        """Whether there were rows, and none of them could be taken."""
+        lines = {(row.file, row.line) for row in self.rejected}
+        return bool(lines) and len(lines) >= self.rows - self.filtered
 
 
 def _silent(step: str) -> None: ...
@@ -72,8 +85,9 @@ def import_files(
     """Write the comparisons in some files, all of them or, on an error, nothing.
 
     Importing a file again adds nothing. A row's key is its ``num``, else its question and models
-    (and turn, from the second on); of rows of one file with the same key and voter, each is a
-    battle of its own.
+    (and turn, from the second on); without either, its texts. Of rows of one file with the same key
+    and voter, each is a battle of its own, but for rows that say the same again, and for a judge's
+    verdicts on the same two answers in the other order.
 
     Parameters
     ----------
@@ -113,12 +127,17 @@ def import_within(
     staged_rows.prepare(cursor)
     export_tables.prepare(cursor)
     rows = 0
+    unread: set[str] = set()
     for file, path in enumerate(paths):
         progress(f"reading {path.name}")
-        rows += _read(cursor, path, file, wanted)
+        rows += _read(cursor, path, file, wanted, unread)
     progress("storing")
     exported = merge_export.add_missing(cursor)
-    merge_staged.separate(cursor, judge)
+    notes = import_notes.of_staged(cursor)
+    repeated = merge_staged.drop_pasted(cursor)
+    notes += import_notes.of_pasted(repeated)
+    notes += import_notes.of_repeated(merge_staged.separate(cursor, judge))
+    notes += import_notes.of_unread(unread)
     filtered = _sort_out(cursor)
     battles = merge_staged.add_battles(cursor)
     verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
@@ -137,11 +156,16 @@ def import_within(
         exclusions=exported.exclusions,
         filtered=filtered,
         rejected=rejected_lines(cursor, paths),
+        repeated=repeated,
+        notes=tuple(notes),
     )
 
 
-def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
-    """Add a file to the temporary tables of its kind; return the number of its rows."""
+def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: set[str]) -> int:
+    """Add a file to the temporary tables of its kind; return the number of its rows.
+
+    What of its columns is not read is added to a set.
+    """
     load(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
     if not rows and path.stem in export_tables.COLUMNS:
@@ -149,7 +173,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> int:
     table = export_tables.recognise(columns(cursor))
     if table is None:
         flat.refuse(path, columns(cursor))
-        staged_rows.read(cursor, path, file, wanted)
+        unread |= staged_rows.read(cursor, path, file, wanted)
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
         raise StoreError(
             f"{path} is part of an export, which says by itself who judged what: import it without "

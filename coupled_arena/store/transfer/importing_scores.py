@@ -40,6 +40,13 @@ class ImportedScores:
     metrics: tuple[str, ...]
     rejected: tuple[Rejected, ...]
 
+    @property
+    def all_rejected(self) -> bool:
+        """Whether there were rows, and none of them could be taken."""
+        return bool(self.rejected) and len({(row.file, row.line) for row in self.rejected}) >= (
+            self.rows
+        )
+
 
 def import_scores(
     store: Store,

@@ -11,14 +11,35 @@ Cursor = duckdb.DuckDBPyConnection
 BINDING = ("imported", "", "")
 """Model, prompt hash and sampling of a judge whose verdicts come from a file, which has none."""
 
-# The window tells apart rows that only share a hash.
+# Rows that say the same of the same: whoever pastes a file twice has not voted twice. The window
+# tells apart rows that only share a hash.
+_PASTED = """
+create or replace temp table pasted as
+with hashed as (
+    select n, hash(file, battle, voter, n % 2, first, outcome) as h from staged where known
+)
+select n
+from (
+    select n, row_number() over (
+        partition by
+            file, battle, voter, n % 2, first, outcome, given_at, prompts, replies_a, replies_b
+        order by n
+    ) as nth
+    from staged
+    where known and problem is null
+        and n in (
+            select n from hashed where h in (select h from hashed group by h having count(*) > 1)
+        )
+)
+where nth > 1
+"""
 _REPEATED = """
 create or replace temp table repeated as
 with named as (
     select
         n, file, battle, voter, n % 2 as half,
         if(
-            {in_order} and keyed,
+            {in_order} and one_order,
             [first, second],
             [least(first, second), greatest(first, second)]
         ) as pair
@@ -120,15 +141,28 @@ where replies[turn + 1] is not null
 """
 
 
-def separate(cursor: Cursor, judge: str | None) -> None:
-    """Make battles of their own of a voter's rows with one key.
+def drop_pasted(cursor: Cursor) -> int:
+    """Leave each row once that somebody has pasted again; return how many were left out."""
+    cursor.execute(_PASTED)
+    (rows,) = _row(
+        cursor,
+        "select count(distinct (file, line)) from staged where n in (select n from pasted)",
+    )
+    cursor.execute("delete from staged where n in (select n from pasted)")
+    return rows
+
+
+def separate(cursor: Cursor, judge: str | None) -> int:
+    """Make battles of their own of a voter's rows with one key; return how many rows these are.
 
     It comes before rows are left out, so that those of people and judge still match in order.
     """
-    # A judge on one `num` in both orders gave two halves of one judgement. Without `num` the
-    # order tells nothing, for people are shown models in any order.
+    # A judge on one question in both orders gave two halves of one judgement; of people the order
+    # tells nothing, for they are shown models in any. A row with a verdict for each order has both.
     cursor.execute(_REPEATED.format(in_order=judge is not None))
     cursor.execute(_SEPARATE)
+    rows = "select count(distinct (file, line)) from staged join repeated using (n)"
+    return _row(cursor, rows)[0]
 
 
 def add_battles(cursor: Cursor) -> int:

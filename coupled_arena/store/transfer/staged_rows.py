@@ -10,9 +10,16 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
+from coupled_arena.core.vote_columns import read_names
 from coupled_arena.store.files import quoted
 from coupled_arena.store.transfer.file_rows import columns, count
-from coupled_arena.store.transfer.vote_formats import FLAGS, FORMATS, VoteFormat
+from coupled_arena.store.transfer.vote_formats import (
+    FLAGS,
+    FORMATS,
+    MACROS,
+    VOTER,
+    VoteFormat,
+)
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -28,11 +35,7 @@ class ImportOptions:
 
 
 _FIELDS = (
-    *("num", "question_id", "id", "battle", "source", "judge", "judge_hash", "annotator"),
-    *("mode", "seed"),
-    *("model_a", "model_b", "winner", "conversation_a", "conversation_b", "turn"),
-    *("category", "language", "tstamp", "timestamp", "toxic_chat_tag", "openai_moderation"),
-    *("prompt", "response_a", "response_b", *FLAGS),
+    *(*read_names(), *FLAGS),
     *("model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
     *("uid", "model", "baseline", "games"),
     *("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
@@ -75,9 +78,10 @@ set session TimeZone = 'UTC';
 
 _STAGED = """
 create or replace temp table staged (
-    n bigint, file integer, line bigint, problem text, battle text, keyed boolean,
-    own boolean, mode text, seed ubigint,
-    voter text, first text, second text, outcome text, raw text, source text, given_at timestamptz,
+    n bigint, file integer, line bigint, problem text, battle text, one_order boolean,
+    own boolean, alone boolean, mode text, other_mode text, seed ubigint, other_seed text,
+    voter text, known boolean,
+    first text, second text, outcome text, raw text, source text, given_at timestamptz,
     question text, category text, language text, dropped boolean,
     prompts text[], replies_a text[], replies_b text[]
 );
@@ -86,7 +90,9 @@ create or replace temp table staged (
 # A missing turn counts as the first one, for judges' files rarely tell it. A column of numbers that
 # passed through pandas with a gap in it holds 7.0 for 7. A battle that has an id of this program's
 # form keeps it; other numbers of battles are those of their dataset. Protocols of one question are
-# battles of their own.
+# battles of their own. A row that nothing else identifies has the key of its texts, or of its place
+# in a file of that name. What other programs write into `mode` and `seed` is theirs: only battles
+# with an id of ours are known to mean the same by it.
 _READ = """
 insert into staged
 with fields as (
@@ -104,9 +110,19 @@ named as (
         {item} as item,
         try_cast(turn as integer) as turn_no,
         {prompts} as prompts,
+        {replies_a} as said_a,
+        {replies_b} as said_b,
+        coalesce(len(said_a), len(said_b), 0) > 0 as answered,
+        if(coalesce(num, item) is not null or {lacks_item} <> '', null,
+            if(prompts is not null or answered, md5(to_json({{
+                'prompts': prompts,
+                'said': if(shown_first <= shown_second, [said_a, said_b], [said_b, said_a])
+            }})::varchar), concat_ws('/', 'row', {name}, line))
+        ) as place,
         nullif(trim(seed), '') as seed_text,
         number_of_64_bits(seed_text, decimal) as seed_no,
-        nullif(lower(trim(mode)), '') as mode_word,
+        nullif(lower(trim(mode)), '') as said_mode,
+        if(said_mode in ({modes}), said_mode, null) as mode_word,
         coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
             or coalesce(battle in (select battle from battles), false) as own
     from fields
@@ -117,9 +133,10 @@ select
         when reason is not null then reason
         when shown_first is null then '{first} is missing'
         when shown_second is null then '{second} is missing'
-        when coalesce(num, item) is null and not own then '{missing} is missing'
-        when mode_word not in ({modes}) then 'unknown mode ' || short(mode)
-        when seed_text is not null and seed_no is null
+        when coalesce(num, item, place) is null and not own then {lacks_item}
+        when own and said_mode is distinct from mode_word
+            then 'unknown mode ' || short(mode)
+        when own and seed_text is not null and seed_no is null
             then 'seed ' || short(seed) || ' is not a number of 64 bits'
         else {fault}
     end,
@@ -128,21 +145,25 @@ select
         when num is not null
             then md5(concat_ws(chr(31), $dataset, 'num', regexp_replace(num, '[.]0$', '')))
         else md5(concat_ws(
-            chr(31), $dataset, 'question', item, if(turn_no > 1, turn_no, null),
+            chr(31), $dataset, 'question', coalesce(item, place), if(turn_no > 1, turn_no, null),
             least(shown_first, shown_second), greatest(shown_first, shown_second),
             'mode ' || mode_word, 'seed ' || seed_no
         ))
     end,
-    num is not null,
-    own, mode_word, seed_no,
-    coalesce($judge, nullif(judge, ''), judge_hash, annotator, $dataset),
+    {one_order},
+    own, coalesce(starts_with(place, 'row/'), false) and not own,
+    mode_word, if(said_mode is distinct from mode_word, said_mode, null),
+    seed_no, if(seed_no is null, seed_text, null),
+    coalesce($judge, {voter}, $dataset),
+    if($judge is null, {voter} is not null and (answered or coalesce(num, item) is not null),
+        answered),
     shown_first, shown_second, {outcome}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
     coalesce(moment(tstamp), moment(timestamp), now()),
     {question}, category, language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
-    prompts, {replies_a}, {replies_b}
+    prompts, said_a, said_b
 from named
 """
 
@@ -150,11 +171,17 @@ from named
 def prepare(cursor: Cursor) -> None:
     """Make the empty temporary table ``staged``, and what fills it."""
     cursor.execute(_MACROS)
+    cursor.execute(MACROS)
     cursor.execute(_STAGED)
 
 
-def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
+def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[str]:
     """Add a file's rows to ``staged``, one for each order of the models.
+
+    Returns
+    -------
+    set of str
+        The file's columns that are not read.
 
     Raises
     ------
@@ -172,7 +199,10 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
             file=file,
             order=order,
             modes=", ".join(quoted(mode.value) for mode in Mode),
-            missing="instruction" if format.item == "instruction" else "question_id",
+            name=quoted(path.name),
+            voter=VOTER,
+            lacks_item=quoted(format.lacks_item),
+            one_order=str(len(format.readings) == 1).lower(),
             **{name: getattr(reading, name) for name in ("first", "second", "outcome", "raw")},
             **{
                 name: getattr(format, name)
@@ -180,6 +210,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
             },
         )
         cursor.execute(query, vars(wanted))
+    return columns(cursor).difference(format.fields or _FIELDS)
 
 
 def _recognise(cursor: Cursor, path: Path) -> VoteFormat:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coupled_arena.core.vote_columns import QUESTION_NAMES, VOTER_NAMES, WINNERS, read_names
+from coupled_arena.store.files import quoted
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -23,6 +26,16 @@ class Reading:
     second: str
     outcome: str
     raw: str
+
+
+def _first_of(names: tuple[str, ...]) -> str:
+    """Return SQL for the first of some fields that is not blank."""
+    given = [f"nullif(trim({name}), '')" for name in names]
+    return f"coalesce({', '.join(given)})"
+
+
+_QUESTION = _first_of(QUESTION_NAMES)
+VOTER = _first_of(VOTER_NAMES)
 
 
 @dataclass(frozen=True)
@@ -47,29 +60,62 @@ class VoteFormat:
         SQL: texts by turn.
     judged : bool
         Its outcomes are always those of a judge.
+    lacks_item : str
+        Why a row is rejected that nothing identifies. Where it is empty, such a row is taken: by
+        its texts, or else as a battle of its own.
+    fields : tuple of str
+        What it reads, where that is not all that any format reads.
     """
 
     title: str
     columns: tuple[str, ...]
     readings: tuple[Reading, ...]
     fault: str
-    item: str = "coalesce(battle, question_id, id)"
-    question: str = "concat(coalesce(question_id, id), '#' || regexp_replace(num, '[.]0$', ''))"
+    item: str = f"coalesce(battle, {_QUESTION})"
+    question: str = f"nullif(concat({_QUESTION}, '#' || regexp_replace(num, '[.]0$', '')), '')"
     prompts: str = "texts(conversation_a, 'user')"
     replies_a: str = "texts(conversation_a, 'assistant')"
     replies_b: str = "texts(conversation_b, 'assistant')"
     judged: bool = False
+    lacks_item: str = ""
+    fields: tuple[str, ...] = ()
 
 
-_BOTH_BAD = "'tie (bothbad)', 'both_bad', 'bothbad'"
+def _listed(words: tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, words))
+
+
+_WORD = "regexp_replace(lower(trim(said)), '[\\s_-]+', '_', 'g')"
+_MEANINGS = " ".join(
+    f"when {_WORD} in ({_listed(words)}) then {quoted(outcome.value)}"
+    for outcome, words in WINNERS.items()
+)
+# A name that is exactly a model's is that model's; in other case, where that leaves no doubt.
+MACROS = f"""
+create or replace temp macro outcome_by_word(said) as case {_MEANINGS} end;
+create or replace temp macro outcome_by_name(said, first, second) as
+    case
+        when first = second then null
+        when trim(said) = first then 'first'
+        when trim(said) = second then 'second'
+        when lower(first) = lower(second) then null
+        when lower(trim(said)) = lower(first) then 'first'
+        when lower(trim(said)) = lower(second) then 'second'
+    end;
+"""
+"""What `FORMATS` need, besides the macros of `staged_rows`."""
+_BY_WORD = "outcome_by_word(winner)"
+_BY_NAME = "outcome_by_name(winner, shown_first, shown_second)"
+UNKNOWN_WINNER = "unknown winner "
+"""What the reason begins with of a row that nobody is known to have won."""
 
 
 def _winner(field: str, first: str, second: str) -> str:
-    """Return SQL for an outcome; `first` and `second` are lists of words in lower case."""
+    """Return SQL for what MT-Bench's judge says; `first` and `second` are words in lower case."""
     word = f"lower(trim({field}))"
     return (
-        f"case when {word} in ({first}) then 'first' when {word} in ({second}) then 'second' "
-        f"when {word} = 'tie' then 'tie' when {word} in ({_BOTH_BAD}) then 'both_bad' end"
+        f"case when {word} = {first} then 'first' when {word} = {second} then 'second' "
+        f"when {word} = 'tie' then 'tie' end"
     )
 
 
@@ -83,8 +129,6 @@ def _unknown(field: str, *known: str) -> str:
 
 _PAIR = ("'model_1'", "'model_2'")
 _PAIR_WINNERS = (*_PAIR, "'tie'", "'error'")
-_SIDES = ("'model_a', 'a'", "'model_b', 'b'")
-_WINNERS = (*_SIDES, "'tie'", _BOTH_BAD)
 FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
 
 _A_WINS = "'a>b', 'a>>b', 'b<a', 'b<<a'"
@@ -133,6 +177,7 @@ FORMATS = (
         fault=f"case {_unknown('g1_winner', *_PAIR_WINNERS)}"
         f"{_unknown('g2_winner', *_PAIR_WINNERS)} end",
         judged=True,
+        lacks_item="question_id is missing",
     ),
     VoteFormat(
         title="arena-hard judgements",
@@ -144,6 +189,7 @@ FORMATS = (
         item="coalesce(uid, question_id)",
         question="coalesce(uid, question_id)",
         judged=True,
+        lacks_item="question_id is missing",
     ),
     VoteFormat(
         title="AlpacaEval annotations",
@@ -161,6 +207,7 @@ FORMATS = (
         "when coalesce(try_cast(preference as double), 0) not in (1, 1.5, 2) "
         "then 'unknown preference ' || short(preference) || ' (1, 1.5 and 2 are known)' end",
         item="instruction",
+        lacks_item="instruction is missing",
         question="null",
         prompts="if(instruction is null, null, [instruction])",
         replies_a="if(output_1 is null, null, [output_1])",
@@ -188,7 +235,17 @@ FORMATS = (
     VoteFormat(
         title="Chatbot Arena and ranking rows",
         columns=("model_a", "model_b", "winner"),
-        readings=(Reading("model_a", "model_b", _winner("winner", *_SIDES), "winner"),),
-        fault=f"case {_unknown('winner', *_WINNERS)} end",
+        readings=(Reading("model_a", "model_b", f"coalesce({_BY_WORD}, {_BY_NAME})", "winner"),),
+        fault="case when winner is null then 'winner is missing' "
+        f"when {_BY_WORD} <> {_BY_NAME} then 'winner ' || short(winner) || "
+        "' names one model, and the side of the other' "
+        f"when coalesce({_BY_WORD}, {_BY_NAME}) is null "
+        f"then {quoted(UNKNOWN_WINNER)} || short(winner) end",
+        prompts="coalesce(texts(conversation_a, 'user'), if(prompt is null, null, [prompt]))",
+        replies_a="coalesce(texts(conversation_a, 'assistant'), "
+        "if(response_a is null, null, [response_a]))",
+        replies_b="coalesce(texts(conversation_b, 'assistant'), "
+        "if(response_b is null, null, [response_b]))",
+        fields=read_names(),
     ),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import gradio as gr
 
 from coupled_arena.core.language import N_, _
+from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import ExportFormat, Hidden, export
 from coupled_arena.ui.parts.controls import translated
@@ -28,6 +29,11 @@ _LEFT_OUT: dict[Hidden, str] = {
     "rounds": N_("Rounds that nobody has voted on yet"),
     "stored": N_("Battles that people are asked to vote on here, and their votes,"),
 }
+_VOTES = N_("Votes from elsewhere")
+_IMPORT = N_(
+    "The command `coupled-arena import FILE` brings votes in. It reads these columns, and names the "
+    "others. It ends with code 3 where rows were rejected, and with 1 where all were."
+)
 _FORMATS: list[tuple[str, ExportFormat]] = [
     (N_("Parquet"), "parquet"),
     (N_("JSON lines"), "jsonl"),
@@ -68,6 +74,8 @@ class DataTab:
             visible=False,
             elem_id="files",
         )
+        with gr.Accordion(_(_VOTES), open=False, elem_id="votes-from-elsewhere"):
+            gr.Markdown(f"{_(_IMPORT)}\n\n{_columns()}")
         make.click(self._export, choice, files, **QUIET)
 
     def _export(self, choice: ExportFormat) -> gr.File:
@@ -75,3 +83,12 @@ class DataTab:
         with user_errors():
             written = export(self._store, folder, choice, hidden=self._hidden)
         return gr.File([str(path) for path in written], visible=True)
+
+
+def _columns() -> str:
+    """Return the columns of votes that are read, as a table."""
+    head = f"| {_('Columns')} | {_('Meaning')} |\n|---|---|\n"
+    return head + "\n".join(
+        f"| {', '.join(f'`{name}`' for name in column.names)} | {_(column.meaning)} |"
+        for column in VOTE_COLUMNS
+    )

@@ -1,0 +1,132 @@
+"""What a row of votes may say: its columns, and the words for who won.
+
+`import`, `coupled_arena.rank`, the Data tab and the page on data all take them from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from coupled_arena.core.language import N_
+from coupled_arena.core.records import Outcome
+
+QUESTION_NAMES = ("question_id", "prompt_id", "id")
+"""Columns that say which question it was; the first that has a value counts."""
+VOTER_NAMES = ("voter", "judge", "judge_hash", "annotator")
+"""Columns that say who voted; the first that has a value counts."""
+TEXTS = ("prompt", "response_a", "response_b", "conversation_a", "conversation_b")
+"""Columns of what was asked and answered."""
+
+
+@dataclass(frozen=True)
+class VoteColumn:
+    """Columns that mean the same.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The first of them that has a value in a row counts.
+    meaning : str
+        In a sentence; `_` translates it.
+    ranked : bool
+        Whether `coupled_arena.rank` reads them.
+    """
+
+    names: tuple[str, ...]
+    meaning: str
+    ranked: bool = True
+
+
+VOTE_COLUMNS = (
+    VoteColumn(("model_a",), N_("The model shown first. Needed.")),
+    VoteColumn(("model_b",), N_("The other model. Needed.")),
+    VoteColumn(
+        ("winner",),
+        N_("A word for the winner, or the name of a model of the row. Needed."),
+    ),
+    VoteColumn(
+        ("num",),
+        N_("The number of the row. Rows of one dataset with the same number are one battle."),
+    ),
+    VoteColumn(
+        QUESTION_NAMES,
+        N_(
+            "The question. Rows with the same question and the same two models, in any order, are "
+            "one battle. Without it, the texts of a row say which question it is."
+        ),
+    ),
+    VoteColumn(
+        ("prompt",),
+        N_(
+            "The text of the question, or a name for it. Votes with the same text depend on each "
+            "other."
+        ),
+    ),
+    VoteColumn(
+        VOTER_NAMES,
+        N_("Who voted. Without it, `import` takes the name of the dataset."),
+    ),
+    VoteColumn(
+        ("mode",),
+        N_("`coupled` or `independent`. Every other word counts as unknown."),
+    ),
+    VoteColumn(("response_a", "response_b"), N_("The answers."), ranked=False),
+    VoteColumn(
+        ("conversation_a", "conversation_b"),
+        N_("Questions and answers as lists of messages."),
+        ranked=False,
+    ),
+    VoteColumn(("turn",), N_("How many questions were asked. 1 by default."), ranked=False),
+    VoteColumn(("category", "language"), N_("Of the question."), ranked=False),
+    VoteColumn(("tstamp", "timestamp"), N_("When the vote was cast."), ranked=False),
+    VoteColumn(
+        ("toxic_chat_tag", "openai_moderation"),
+        N_("What `--no-toxic` looks at."),
+        ranked=False,
+    ),
+    VoteColumn(
+        ("battle", "seed", "source"),
+        N_("What `export --format arena` writes: the battle, its noise, who decided."),
+        ranked=False,
+    ),
+)
+VERDICT = VoteColumn(
+    ("verdict",),
+    N_("Of `ca.rank` alone: what a judge said of the pair, in the words of `winner`."),
+)
+"""`import` takes a judge's verdicts from a file of their own, as winners."""
+
+WINNERS: dict[Outcome, tuple[str, ...]] = {
+    Outcome.FIRST: ("model_a", "a", "response_a"),
+    Outcome.SECOND: ("model_b", "b", "response_b"),
+    Outcome.TIE: ("tie", "draw", "both_good", "tie_(bothgood)", "tie_(both_good)"),
+    Outcome.BOTH_BAD: ("both_bad", "bothbad", "tie_(bothbad)", "tie_(both_bad)"),
+}
+"""Words that are sure to mean an outcome. Sides and numbers (`left`, `1`) are not: which answer
+stood there, or where they begin to count, a file does not say."""
+
+KNOWN_WINNERS = "model_a (or a), model_b (or b), tie, draw, both good, both_bad, tie (bothbad)"
+"""For messages."""
+
+_GAPS = re.compile(r"[\s_-]+")
+
+
+def outcome_of(word: str) -> Outcome | None:
+    """Return what a word for the winner means, in any case; None if it is none."""
+    said = _GAPS.sub("_", word.strip()).lower()
+    return next((outcome for outcome, words in WINNERS.items() if said in words), None)
+
+
+def read_names(*, ranked: bool = False) -> tuple[str, ...]:
+    """Return the names of all columns that are read: by `import`, or by `coupled_arena.rank`."""
+    if not ranked:
+        return tuple(name for column in VOTE_COLUMNS for name in column.names)
+    of_rank = [column for column in VOTE_COLUMNS if column.ranked]
+    return tuple(name for column in (*of_rank, VERDICT) for name in column.names)
+
+
+def unread(present: Collection[str]) -> list[str]:
+    """Return the columns that `import` does not read."""
+    return sorted(set(present) - set(read_names()))

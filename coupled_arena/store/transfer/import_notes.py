@@ -1,0 +1,86 @@
+"""What whoever imports votes should know of the rows that were taken, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import duckdb
+
+from coupled_arena.core.vote_columns import KNOWN_WINNERS
+from coupled_arena.store.transfer.vote_formats import UNKNOWN_WINNER
+
+Cursor = duckdb.DuckDBPyConnection
+
+_SHOWN = 10  # words
+
+
+def of_staged(cursor: Cursor) -> list[str]:
+    """Return what is to be said of rows while all of them are in ``staged``."""
+    found = []
+    words = _words(cursor, "select other_mode as word from staged where other_mode is not null")
+    if words:
+        found.append(
+            f"Mode is unknown for the words {words}: only coupled and independent are known."
+        )
+    words = _words(cursor, "select other_seed as word from staged where other_seed is not null")
+    if words:
+        found.append(f"Seeds that are not numbers of 64 bits are left out: {words}.")
+    ((alone,),) = cursor.execute(
+        "select count(*) from staged where alone and problem is null"
+    ).fetchall()
+    if alone:
+        found.append(
+            f"{_rows(alone)} without an id and without texts: each is a battle of its own, and "
+            "meets no row of another file."
+        )
+    if _words(
+        cursor,
+        f"select problem as word from staged where starts_with(problem, '{UNKNOWN_WINNER}')",
+    ):
+        found.append(f"Known winners are {KNOWN_WINNERS}, and the names of the row's two models.")
+    return found
+
+
+def of_pasted(rows: int) -> list[str]:
+    """Return what is to be said of rows that stand in a file again."""
+    if not rows:
+        return []
+    again = "repeats another row" if rows == 1 else "repeat other rows"
+    return [f"{_rows(rows)} {again} (same voter, same texts, same choice): counted once."]
+
+
+def of_repeated(rows: int) -> list[str]:
+    """Return what is to be said of rows with the key of another row, which are no repetition."""
+    if not rows:
+        return []
+    return [
+        f"{_rows(rows)} with the question, the models and the voter of an earlier row: "
+        "each is a battle of its own."
+    ]
+
+
+def of_unread(columns: Collection[str]) -> list[str]:
+    """Return what is to be said of columns that are not read."""
+    if not columns:
+        return []
+    names = sorted(columns)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    found = [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."]
+    if "verdict" in columns:
+        found.append(
+            "Verdicts are read from a file of their own: import it with --judge, with the column "
+            "winner in place of verdict."
+        )
+    return found
+
+
+def _words(cursor: Cursor, query: str) -> str:
+    rows = cursor.execute(
+        f"select word, count(*) from ({query}) group by word order by count(*) desc, word"
+    ).fetchall()
+    more = [f"and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
+    return ", ".join([*(f"{word!r} ({n:,})" for word, n in rows[:_SHOWN]), *more])
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row" if number == 1 else f"{number:,} rows"

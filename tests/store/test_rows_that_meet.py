@@ -1,0 +1,404 @@
+"""Which rows of a file are one battle, one vote; which words name a winner; what is said of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pandas as pd
+import pytest
+
+import coupled_arena as ca
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.vote_columns import WINNERS, outcome_of
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.transfer.importing import import_files
+
+FIRST, SECOND, TIE, BOTH_BAD = range(4)
+BOTH_ORDERS = """question_id,model_a,model_b,winner
+q1,red,blue,model_a
+q1,blue,red,model_b
+q2,red,blue,model_a
+q2,blue,red,model_a
+q3,red,blue,model_a
+q3,blue,red,model_a
+q4,red,blue,model_b
+q4,blue,red,model_a
+"""
+PEOPLE = """question_id,model_a,model_b,winner
+q1,red,blue,model_a
+q2,red,blue,model_a
+q3,red,blue,model_b
+q4,red,blue,tie
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write a file: a text, or rows as CSV."""
+
+    def write(content, name="rows.csv"):
+        path = tmp_path / name
+        if isinstance(content, str):
+            path.write_text(content)
+        else:
+            with path.open("w", newline="") as stream:
+                table = csv.DictWriter(stream, list(content[0]))
+                table.writeheader()
+                table.writerows(content)
+        return path
+
+    return write
+
+
+def rows(store, query):
+    with store.cursor() as cursor:
+        return cursor.execute(query).fetchall()
+
+
+def counts(store, judge=None):
+    with store.cursor() as cursor:
+        return comparisons.count(cursor, Selection(judge=judge))
+
+
+def told(done):
+    return (done.rows, done.battles, done.votes, done.verdicts, len(done.rejected))
+
+
+def vote(winner="model_a", **more):
+    return {"model_a": "red", "model_b": "blue", "winner": winner, **more}
+
+
+# A judge in both orders
+
+
+@pytest.mark.parametrize("people_first", [True, False])
+def test_a_judge_asked_in_both_orders_meets_people_and_itself(store, file, people_first):
+    people, judge = file(PEOPLE, "people.csv"), file(BOTH_ORDERS, "judge.csv")
+    for path, name in [(people, None), (judge, "j")][:: 1 if people_first else -1]:
+        assert import_files(store, [path], judge=name).rejected == ()
+    assert store.version() == (4, 4, 8, 0)
+    labelled = counts(store, "j").labelled[2]
+    # In the order of the alphabet blue is the first: red, tie, tie and blue are the judge's words.
+    assert labelled.sum() == 4
+    assert labelled[1, 0, FIRST, FIRST] + labelled[0, 1, SECOND, SECOND] == 1
+    assert labelled[..., TIE].sum() == 2
+    assert counts(store, "j").unlabelled.sum() == 0
+
+
+def test_what_the_audit_says_of_both_orders(call, tmp_path, file):
+    db = tmp_path / "arena.duckdb"
+    assert call("import", file(PEOPLE, "people.csv"), "--db", db)[0] == 0
+    code, out, _ = call(
+        "import", file(BOTH_ORDERS, "judge.csv"), "--judge", "j", "--db", db, "--json"
+    )
+    assert (code, json.loads(out)["battles"], json.loads(out)["verdicts"]) == (0, 0, 8)
+    _, out, _ = call("audit", "--judge", "j", "--db", db)
+    assert "Judge and people say the same of 25.0% of the 4 comparisons that have both." in out
+    assert "names the other model in 50.0% of 4 pairs" in out
+    _, out, _ = call("audit", "--judge", "j", "--db", db, "--json")
+    bias = {each["model"]: each["judge_bias"] for each in json.loads(out)["models"]}
+    assert bias["red"] == pytest.approx(-0.25)
+
+
+def test_a_third_verdict_in_one_order_is_a_battle_of_its_own_and_told(store, file):
+    third = BOTH_ORDERS + "q1,red,blue,tie\n"
+    done = import_files(store, [file(third)], judge="j")
+    assert told(done) == (9, 5, 0, 9, 0)
+    assert done.notes == (
+        "1 row with the question, the models and the voter of an earlier row: each is a battle of "
+        "its own.",
+    )
+
+
+def test_people_who_were_asked_in_both_orders_have_voted_twice(store, file):
+    shown = [vote(question_id="q"), {**vote("model_b", question_id="q"), "model_a": "blue"}]
+    shown[1]["model_b"] = "red"
+    done = import_files(store, [file([{**each, "voter": "ann"} for each in shown])])
+    assert told(done) == (2, 2, 2, 0, 0)
+    assert counts(store).votes.sum() == 2
+
+
+def test_rows_with_verdicts_for_both_orders_stay_apart(store, tmp_path):
+    pair = {"question_id": 1, "g1_winner": "model_1", "g2_winner": "tie"}
+    shown = [("red", "blue"), ("blue", "red")]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(
+        "".join(json.dumps({**pair, "model_1": a, "model_2": b}) + "\n" for a, b in shown)
+    )
+    assert told(import_files(store, [path], judge="j")) == (2, 2, 0, 4, 0)
+
+
+# Columns
+
+
+def prompts_and_voters():
+    """Return eight prompts with fifteen voters each, who agree about most of them."""
+    won = [13, 13, 12, 2, 12, 13, 3, 15]
+    return [
+        vote("model_a" if v < won[p] else "model_b", id=15 * p + v, prompt=f"p{p}", voter=f"v{v}")
+        for p in range(8)
+        for v in range(15)
+    ]
+
+
+@pytest.mark.parametrize("without", [(), ("id",)])
+def test_import_and_rank_say_the_same_of_one_file(store, file, without):
+    made = [{k: v for k, v in row.items() if k not in without} for row in prompts_and_voters()]
+    path = file(made)
+    assert import_files(store, [path]).votes == 120
+    shown = "select count(distinct prompt_no), count(distinct voter) from comparisons"
+    assert rows(store, shown) == [(8, 15)]
+    ranked = ca.rank(pd.read_csv(path)).to_frame()
+    assert ranked.rank_low.tolist() == [1, 1]
+    from coupled_arena.api.checks import selection_of
+    from coupled_arena.api.rankings import BoardSettings
+
+    board = BoardSettings("human", 0.05, "max-t", "joint", "loss", "corrected", "stratified", False)
+    pd.testing.assert_frame_equal(board.board(store, selection_of()).to_frame(), ranked)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"question_id": "q{n}"},
+        {"question_id": "q{p}", "num": "{n}"},
+        {"question_id": "q{p}", "judge": "v{v}"},
+        {"id": "{n}", "prompt": "p{p}", "annotator": "v{v}"},
+        {"prompt": "p{p}", "voter": "v{v}", "judge_hash": "h"},
+        {"prompt": "p{p}"},
+        {"voter": "v{v}"},
+        {},
+    ],
+    ids=str,
+)
+def test_columns_mean_the_same_to_import_and_rank(store, file, columns):
+    made = [
+        vote(
+            ["model_a", "model_b", "tie"][(p * v) % 3],
+            **{name: text.format(n=5 * p + v, p=p, v=v) for name, text in columns.items()},
+        )
+        for p in range(6)
+        for v in range(5)
+    ]
+    path = file(made)
+    assert import_files(store, [path]).votes == 30
+    ranked = ca.rank(pd.read_csv(path)).to_frame().set_index("model")
+    own = rows(store, "select count(*) from (select prompt_no from comparisons group by all)")[0][0]
+    assert own == (
+        6
+        if columns.get("prompt") or (columns.get("question_id") == "q{p}" and "num" not in columns)
+        else 30
+    )
+    from coupled_arena.api.checks import selection_of
+    from coupled_arena.api.rankings import BoardSettings
+
+    board = BoardSettings("human", 0.05, "max-t", "joint", "loss", "corrected", "stratified", False)
+    stored = board.board(store, selection_of()).to_frame().set_index("model")
+    pd.testing.assert_frame_equal(stored.loc[ranked.index], ranked)
+
+
+def test_rows_without_an_id_are_taken_once(store, file):
+    path = file([vote(), vote(), vote("tie")])
+    done = import_files(store, [path])
+    assert told(done) == (3, 3, 3, 0, 0)
+    assert done.notes == (
+        "3 rows without an id and without texts: each is a battle of its own, and meets no row of "
+        "another file.",
+    )
+    assert told(import_files(store, [path])) == (3, 0, 0, 0, 0)
+    grown = file([vote(), vote(), vote("tie"), vote("model_b")])
+    assert told(import_files(store, [grown])) == (4, 1, 1, 0, 0)
+    assert told(import_files(store, [file([vote()], "other.csv")])) == (1, 1, 1, 0, 0)
+    assert rows(store, "select count(distinct prompt_no) from comparisons") == [(5,)]
+
+
+def test_rows_without_an_id_meet_by_their_texts(store, file):
+    said = {"prompt": "Why?", "response_a": "So.", "response_b": "Because."}
+    turned = {"model_a": "blue", "model_b": "red", "prompt": "Why?"}
+    turned |= {"response_a": "Because.", "response_b": "So.", "winner": "model_b"}
+    import_files(store, [file([vote(**said, voter="ann")], "one.csv")])
+    done = import_files(store, [file([turned], "two.csv")], judge="j")
+    assert told(done) == (1, 0, 0, 1, 0)
+    other = file([vote(**said | {"response_a": "Well."}, voter="ann")], "three.csv")
+    assert told(import_files(store, [other])) == (1, 1, 1, 0, 0)
+    assert rows(store, "select text from replies where model = 'red' order by text") == [
+        ("So.",),
+        ("Well.",),
+    ]
+
+
+def test_columns_that_are_not_read_are_named(store, file, call, tmp_path):
+    path = file([vote(id=1, verdict="tie", strength=3, voter="ann")])
+    done = import_files(store, [path])
+    assert done.notes == (
+        "Columns that are not read: strength, verdict.",
+        "Verdicts are read from a file of their own: import it with --judge, with the column "
+        "winner in place of verdict.",
+    )
+    code, out, _ = call("import", path, "--db", tmp_path / "arena.duckdb")
+    assert (code, done.notes[0] in out.splitlines()) == (0, True)
+
+
+# Pasted again
+
+
+@pytest.mark.parametrize("key", [{"id": 1}, {"prompt": "p"}, {}])
+def test_pasted_rows_are_counted_once_and_told(store, file, key):
+    row = vote(**key, response_a="yes", response_b="no", voter="ann")
+    done = import_files(store, [file([row, {**row, "winner": "tie", "voter": "bob"}, row])])
+    assert (told(done), done.repeated) == ((3, 1, 2, 0, 0), 1)
+    assert done.notes == (
+        "1 row repeats another row (same voter, same texts, same choice): counted once.",
+    )
+
+
+def test_a_file_pasted_below_itself_says_no_more(store, file):
+    done = import_files(store, [file(prompts_and_voters() * 2)])
+    assert (done.battles, done.votes, done.repeated) == (120, 120, 120)
+    once, twice = (
+        ca.rank(pd.DataFrame(prompts_and_voters() * times)).to_frame() for times in (1, 2)
+    )
+    pd.testing.assert_frame_equal(once, twice)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"voter": ""},
+        {"winner": "tie"},
+        {"response_a": "maybe"},
+        {"timestamp": "2026-01-02 00:00:00"},
+    ],
+    ids=str,
+)
+def test_rows_that_may_be_other_votes_all_count(store, file, changes):
+    row = vote(id=1, response_a="yes", voter="ann", timestamp="2026-01-01 00:00:00")
+    pasted = [row, {**row, **changes}] if changes != {"voter": ""} else [{**row, "voter": ""}] * 2
+    done = import_files(store, [file(pasted)])
+    assert (done.votes, done.repeated) == (2, 0)
+
+
+def test_a_judge_s_pasted_verdicts_count_once_where_texts_show_it(store, file):
+    row = vote(id=1, response_a="yes", response_b="no")
+    done = import_files(store, [file([row, row])], judge="j")
+    assert (done.verdicts, done.repeated) == (1, 1)
+
+
+# Words for winners
+
+
+def test_names_of_the_row_s_models_are_winners(store, file):
+    made = [vote(w, id=n) for n, w in enumerate(["red", "blue", "tie", " Red", "BLUE "])]
+    done = import_files(store, [file(made)])
+    assert (done.votes, done.rejected) == (5, ())
+    assert counts(store).votes[2, 0].sum(axis=(0, 1)).tolist()[TIE] == 1
+    board = ca.rank(pd.DataFrame(made)).to_frame().set_index("model")
+    assert board.wins.to_dict() == {"red": 2, "blue": 2}
+
+
+@pytest.mark.parametrize(
+    ("models", "winner", "outcome"),
+    [
+        (("GPT-4", "gpt-4"), "gpt-4", "second"),
+        (("GPT-4", "gpt-4"), "Gpt-4", None),
+        (("tie", "red"), "tie", None),
+        (("tie", "red"), "red", "second"),
+        (("b", "a"), "a", None),
+        (("a", "b"), "a", "first"),
+        (("draw", "model b"), "model_b", "second"),
+    ],
+)
+def test_a_name_counts_where_it_leaves_no_doubt(store, file, models, winner, outcome):
+    row = {"id": 1, "model_a": models[0], "model_b": models[1], "winner": winner}
+    done = import_files(store, [file([row])])
+    found = rows(store, "select ranks from votes")
+    assert found == ([([1, 2] if outcome == "first" else [2, 1],)] if outcome else [])
+    assert len(done.rejected) == (outcome is None)
+    if outcome is None:
+        with pytest.raises(ca.ArenaError):
+            ca.rank(pd.DataFrame([row]))
+    else:
+        wins = ca.rank(pd.DataFrame([row])).to_frame().set_index("model").wins
+        assert wins[models[outcome == "second"]] == 1
+
+
+SURE = {
+    Outcome.FIRST: ["model_a", "A", "Model A", "model-a", "response_a"],
+    Outcome.SECOND: ["model_b", "b", "MODEL B"],
+    Outcome.TIE: ["tie", "Draw", "both good", "tie (both good)"],
+    Outcome.BOTH_BAD: ["both bad", "Both_Bad", "bothbad", "tie (bothbad)", "tie (both bad)"],
+}
+UNSURE = ["left", "right", "1", "2", "0", "first", "neither", "c", "model_a wins", "both"]
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [(word, outcome) for outcome, words in SURE.items() for word in words]
+    + [(word, None) for word in UNSURE],
+)
+def test_words_mean_the_same_to_import_and_rank(store, file, word, outcome):
+    assert outcome_of(word) is outcome
+    done = import_files(store, [file([vote(word, id=1)])])
+    assert len(done.rejected) == (outcome is None)
+    if outcome is not None:
+        bad = rows(store, "select ranks, both_bad from votes")[0]
+        assert bad == (
+            {Outcome.FIRST: [1, 2], Outcome.SECOND: [2, 1]}.get(outcome, [1, 1]),
+            outcome is Outcome.BOTH_BAD,
+        )
+
+
+def test_a_word_means_one_outcome():
+    words = [word for each in WINNERS.values() for word in each]
+    assert len(words) == len(set(words))
+
+
+def test_unknown_winners_are_listed_with_those_that_are_known(store, file):
+    made = [vote(w, id=n) for n, w in enumerate(["left", "left", "right", "tie"])]
+    done = import_files(store, [file(made)])
+    assert [each.reason for each in done.rejected] == [
+        "unknown winner 'left'",
+        "unknown winner 'left'",
+        "unknown winner 'right'",
+    ]
+    assert done.notes == (
+        "Known winners are model_a (or a), model_b (or b), tie, draw, both good, both_bad, "
+        "tie (bothbad), and the names of the row's two models.",
+    )
+
+
+# Exit codes
+
+
+@pytest.mark.parametrize(
+    ("winners", "code"),
+    [(["model_a", "tie"], 0), (["left", "tie"], 3), (["left", "right"], 1)],
+)
+def test_the_exit_code_tells_of_rejected_rows(call, tmp_path, file, winners, code):
+    path = file([vote(w, id=n) for n, w in enumerate(winners)])
+    found, out, err = call("import", path, "--db", tmp_path / "arena.duckdb", "--json")
+    answer = json.loads(out)
+    assert found == code
+    assert set(answer) >= {"rows", "battles", "votes", "verdicts", "rejected"}
+    assert [set(each) for each in answer["rejected"]] == [
+        {"file", "line", "reason"} for word in winners if word in ("left", "right")
+    ]
+    assert ("Error: Nothing was imported: every row was rejected." in err) == (code == 1)
+
+
+def test_reasons_are_told_once_each(call, tmp_path, file):
+    made = [vote("left" if n % 3 else "right", id=n) for n in range(30)] + [vote(id=31)]
+    code, out, _ = call("import", file(made), "--db", tmp_path / "arena.duckdb")
+    assert code == 3
+    assert [line.partition(": ")[2] for line in out.splitlines()[1:3]] == [
+        "unknown winner 'left' (19 more such rows)",
+        "unknown winner 'right' (9 more such rows)",
+    ]
+
+
+def test_scores_that_are_rejected_have_the_same_codes(call, tmp_path, file):
+    path = file([{"battle": "none", "model": "x", "quality": 1}])
+    code, _, err = call("import-scores", path, "--db", tmp_path / "arena.duckdb")
+    assert (code, "every row was rejected" in err) == (1, True)

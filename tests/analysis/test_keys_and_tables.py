@@ -103,6 +103,63 @@ def test_key_from_a_model(answered, call):
         assert soft["rho"] == pytest.approx(np.corrcoef(s, f)[0, 1], rel=1e-9)
 
 
+@pytest.fixture(scope="module")
+def both_modes(tmp_path_factory):
+    """Two models that never agree when independent, and always when coupled."""
+    db = tmp_path_factory.mktemp("modes") / "arena.duckdb"
+    with Store.open(db) as store:
+        store.write(lambda cursor: scores.declare(cursor, "gsm8k", source="benchmark"))
+        with at_once(store) as batch:
+            for q in range(30):
+                for mode in (Mode.COUPLED, Mode.INDEPENDENT):
+                    reads = (str(q), str(q) if mode is Mode.COUPLED or q % 2 else str(q + 1))
+                    prompt = Prompt(f"Question {q}?", f"q{q}")
+                    battle = make_battle("able", "key", mode=mode, prompts=(prompt,), seed=q)
+                    marks = [
+                        Score(0, place, "gsm8k", float(read == str(q)), read)
+                        for place, read in enumerate(reads)
+                    ]
+                    batch.add_battle(battle, marks)
+    return db
+
+
+def test_keys_of_coupled_and_independent_answers_are_not_pooled(both_modes, call, tmp_path):
+    def audited(*mode):
+        code, out, err = call("audit", "--key-from", "key", "--db", both_modes, "--json", *mode)
+        assert code == 0, err
+        answer = json.loads(out)
+        (row,) = answer["models"]
+        return row["n"], row["judge_score"], answer["warnings"]
+
+    n, agreed, warnings = audited()
+    assert (n, agreed) == (30, pytest.approx(0.5))
+    said = "Only answers of battles of the mode independent count"
+    assert any(each.startswith(said) for each in warnings)
+    assert audited("--mode", "independent")[:2] == (30, pytest.approx(0.5))
+    n, agreed, warnings = audited("--mode", "coupled")
+    assert (n, agreed) == (30, pytest.approx(1.0))
+    assert not any(each.startswith("Only answers") for each in warnings)
+    out = tmp_path / "out"
+    command = ("reproduce", "judge", "figure-2", "--key-from", "key", "--db", both_modes)
+    code, _, err = call(*command, "--out", out, "--figures", "html")
+    assert code == 0, err
+    made = json.loads((out / "judge-figure-2.json").read_text())
+    ((row,),) = made["tables"].values()
+    assert row["judge_score"] == pytest.approx(0.5)
+    assert any(each.startswith(said) for each in made["notes"])
+
+
+def test_a_key_of_coupled_answers_alone_is_taken(tmp_path, both_modes):
+    """Where the key's model has answered in coupled battles only, these count."""
+    db = tmp_path / "arena.duckdb"
+    with Store.open(db) as store:
+        store.write(lambda cursor: scores.declare(cursor, "gsm8k", source="benchmark"))
+        battle = make_battle("able", "key", mode=Mode.COUPLED, prompts=(Prompt("Q?", "q"),))
+        with at_once(store) as batch:
+            batch.add_battle(battle, [Score(0, place, "gsm8k", 1.0, "1") for place in (0, 1)])
+    assert ca.audit(ca.open(db), key_from="key").to_frame().n.tolist() == [1]
+
+
 def test_key_from_in_python_and_as_a_table(answered):
     """The same grades as a table of answers give the same numbers, but for shared battles."""
     db, rows = answered

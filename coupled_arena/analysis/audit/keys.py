@@ -12,6 +12,7 @@ import numpy as np
 from coupled_arena.analysis.audit.graded import graded_estimates
 from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.records import Mode
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import grades
@@ -31,12 +32,14 @@ def read_key_estimates(
     Where the judge has several answers to a prompt, the one that it gives most often is the key,
     of equals the oldest; the share of its answers that equal a model's is how likely it holds that
     to be right. Answers to prompts that the judge has no readable answer to are left out; its own
-    are never audited.
+    are never audited. Answers of coupled and of independent battles are never taken together: those
+    of a coupled battle share their luck, and equal each other more often.
 
     Parameters
     ----------
     selection : Selection
-        Its judge is the model that answers.
+        Its judge is the model that answers. Without a mode, independent battles count where the
+        judge has answered in such; else coupled ones; the selection of the result says which.
     metric : str, optional
         Needed where the store holds several benchmarks.
 
@@ -54,7 +57,8 @@ def read_key_estimates(
         cursor.execute("begin")
         benchmark = scores.one_metric(scores.benchmarks(cursor), metric)
         model_numbers(cursor, selection)  # raises if there is no such model
-        rows = grades.read_answers(cursor, replace(selection, models=None), benchmark)
+        rows, only = _of_one_mode(cursor, selection, benchmark)
+        selection = selection if only is None else replace(selection, mode=only)
         several = reworded(cursor, replace(selection, models=None), benchmark)
         cursor.execute("commit")
     judge, names = selection.judge or "", np.asarray(rows["model"]).astype(str)
@@ -70,7 +74,20 @@ def read_key_estimates(
     unread = len(set(own["prompt_no"].tolist()) - set(said))
     unheard = tuple(sorted(silent))
     found = graded_estimates(answers, selection, benchmark, unheard, unread, version)
-    return replace(found, reworded=several)
+    return replace(found, reworded=several, only=only)
+
+
+def _of_one_mode(
+    cursor: grades.Cursor, selection: Selection, benchmark: str
+) -> tuple[Rows, Mode | None]:
+    """Return the answers of battles of one mode; and which, where there are others as well."""
+    everyone = replace(selection, models=None)
+    rows = grades.read_answers(cursor, everyone, benchmark)
+    for mode in (Mode.INDEPENDENT, Mode.COUPLED) if selection.mode is None else ():
+        own = grades.read_answers(cursor, replace(everyone, mode=mode), benchmark)
+        if selection.judge in own["model"]:
+            return own, mode if len(own["model"]) < len(rows["model"]) else None
+    return rows, None
 
 
 def answering_models(store: Store, metric: str | None = None) -> tuple[str, ...]:

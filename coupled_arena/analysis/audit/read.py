@@ -93,6 +93,8 @@ class AuditEstimates:
         None without probabilities.
     reworded : int
         Questions of a benchmark that were put in several ways, which are counted together.
+    only : Mode or None
+        The mode of the answers that count alone, where nobody chose one and there are others.
     mixed : tuple of Mode
         The modes that the comparisons come from.
     version : tuple of int
@@ -122,6 +124,7 @@ class AuditEstimates:
     own: OwnCounts | None = None
     calibration: Calibration | None = None
     reworded: int = 0
+    only: Mode | None = None
     style: JudgeStyleEstimates | None = None
 
     @property

@@ -31,8 +31,8 @@ _LEFT_OUT: dict[Hidden, str] = {
 }
 _VOTES = N_("Votes from elsewhere")
 _IMPORT = N_(
-    "The command `coupled-arena import FILE` brings votes in. It reads these columns, and names the "
-    "others. It ends with code 3 where rows were rejected, and with 1 where all were."
+    "The command `coupled-arena import FILE` brings votes in. It reads these columns, and names "
+    "the others. It ends with code 3 where rows were rejected, and with 1 where all were."
 )
 _FORMATS: list[tuple[str, ExportFormat]] = [
     (N_("Parquet"), "parquet"),

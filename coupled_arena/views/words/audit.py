@@ -215,6 +215,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if len(estimates.mixed) > 1:
         mixed = _("This audit mixes battles of different modes: {modes}.")
         yield mixed.format(modes=modes_named(estimates.mixed))
+    yield from mode_words(audit)
     yield from pooled_words(estimates.reworded)
     clusters = estimates.means.clusters
     if clusters is not None and clusters < FEW_PROMPTS:
@@ -232,6 +233,15 @@ def _warnings(audit: Audit) -> Iterator[str]:
             "yet: let it judge battles that nobody voted on."
         )
     yield from _of_models(audit)
+
+
+def mode_words(audit: Audit) -> Iterator[str]:
+    """Say which answers count alone where a model's own are the key."""
+    if audit.estimates.only is not None:
+        yield _(
+            "Only answers of battles of the mode {mode} count: coupled answers share their luck, "
+            "so that a key from the same battles agrees with them too often."
+        ).format(mode=modes_named((audit.estimates.only,)))
 
 
 def _of_models(audit: Audit) -> Iterator[str]:

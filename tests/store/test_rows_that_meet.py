@@ -130,6 +130,30 @@ def test_rows_with_verdicts_for_both_orders_stay_apart(store, tmp_path):
     assert told(import_files(store, [path], judge="j")) == (2, 2, 0, 4, 0)
 
 
+def test_a_judge_that_meets_no_vote_is_told(store, file):
+    people = file(PEOPLE, "people.csv")
+    other = file([vote(prompt=f"Question {n}?") for n in range(2)], "judge.csv")
+    said = "No verdict is on a battle that was here before"
+    assert not any(note.startswith(said) for note in import_files(store, [other], judge="j").notes)
+    assert import_files(store, [people]).notes == ()
+    done = import_files(store, [file(BOTH_ORDERS, "both.csv")], judge="j")
+    assert not any(note.startswith(said) for note in done.notes)
+    again = file([vote(prompt="Another?")], "again.csv")
+    (note,) = import_files(store, [again], judge="j").notes
+    assert note.startswith(said)
+
+
+def test_names_that_differ_in_case_or_blanks_are_told(store, file):
+    made = [vote(id=1), vote(id=2) | {"model_a": " red "}, vote(id=3) | {"model_b": "Blue"}]
+    done = import_files(store, [file(made)])
+    assert (done.notes, done.rejected) == (
+        ("These names count as different models: Blue and blue.",),
+        (),
+    )
+    done = import_files(store, [file([vote(id=4) | {"model_a": "RED"}])])
+    assert done.notes == ("These names count as different models: Blue and blue; RED and red.",)
+
+
 # Columns
 
 

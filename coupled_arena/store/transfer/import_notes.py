@@ -41,6 +41,48 @@ def of_staged(cursor: Cursor) -> list[str]:
     return found
 
 
+def of_names(cursor: Cursor) -> list[str]:
+    """Return what is to be said of models that may be the same, written in another way."""
+    rows = cursor.execute(
+        """
+        select string_agg(model, ' and ' order by model)
+        from (
+            from (select unnest([first, second]) as model from staged where problem is null)
+            union
+            select model from models
+        )
+        where model is not null
+        group by regexp_replace(lower(model), '[\\s_-]+', '-', 'g')
+        having count(*) > 1
+            and bool_or(model in (select unnest([first, second]) from staged))
+        order by 1
+        """
+    ).fetchall()
+    names = "; ".join(name for (name,) in rows[:_SHOWN])
+    return [f"These names count as different models: {names}."] if rows else []
+
+
+def of_verdicts(cursor: Cursor) -> list[str]:
+    """Return what is to be said where a judge's verdicts meet none of the votes on its models."""
+    ((apart,),) = cursor.execute(
+        """
+        select count(*) > 0 and bool_and(fresh) and exists (
+            from votes join battles using (battle)
+            where origin = 'import' and list_sort(models) in (select list_sort(models) from shown)
+        )
+        from shown
+        """
+    ).fetchall()
+    return (
+        [
+            "No verdict is on a battle that was here before, so none stands beside a vote. Rows "
+            "meet by the same num, or the same question and models, in one --dataset."
+        ]
+        if apart
+        else []
+    )
+
+
 def of_pasted(rows: int) -> list[str]:
     """Return what is to be said of rows that stand in a file again."""
     if not rows:

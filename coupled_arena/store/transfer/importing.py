@@ -133,13 +133,14 @@ def import_within(
         rows += _read(cursor, path, file, wanted, unread)
     progress("storing")
     exported = merge_export.add_missing(cursor)
-    notes = import_notes.of_staged(cursor)
+    notes = import_notes.of_staged(cursor) + import_notes.of_names(cursor)
     repeated = merge_staged.drop_pasted(cursor)
     notes += import_notes.of_pasted(repeated)
     notes += import_notes.of_repeated(merge_staged.separate(cursor, judge))
     notes += import_notes.of_unread(unread)
     filtered = _sort_out(cursor)
     battles = merge_staged.add_battles(cursor)
+    notes += import_notes.of_verdicts(cursor) if judge else []
     verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
     votes = 0 if judge else merge_staged.add_votes(cursor)
     if battles or verdicts or votes:

@@ -79,7 +79,9 @@ VOTE_COLUMNS = (
         ranked=False,
     ),
     VoteColumn(("turn",), N_("How many questions were asked. 1 by default."), ranked=False),
-    VoteColumn(("category", "language"), N_("Of the question."), ranked=False),
+    VoteColumn(
+        ("category", "language"), N_("The category and the language of the question."), ranked=False
+    ),
     VoteColumn(("tstamp", "timestamp"), N_("When the vote was cast."), ranked=False),
     VoteColumn(
         ("toxic_chat_tag", "openai_moderation"),

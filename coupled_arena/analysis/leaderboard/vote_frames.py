@@ -73,7 +73,7 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
     if "mode" in votes.columns:
         mode = _names(votes, "mode").str.lower()
         given["mode"] = mode.where(mode.isin(_MODES), Mode.UNKNOWN.value)
-    return given[~_pasted(votes, voter)]
+    return given.loc[~_pasted(votes, voter)]
 
 
 def _prompts(votes: pd.DataFrame, own: pd.Series) -> pd.Series:
@@ -83,9 +83,7 @@ def _prompts(votes: pd.DataFrame, own: pd.Series) -> pd.Series:
         number = _names(votes, "num").str.removesuffix(".0")
         found = (found.fillna("") + "#" + number).where(number.notna(), found)
     found = found.where(found.notna(), own)
-    if "prompt" not in votes.columns:
-        return found
-    text = "text " + _names(votes, "prompt")
+    text = "text " + _first_of(votes, ("prompt",))
     return text.where(text.notna(), found)
 
 

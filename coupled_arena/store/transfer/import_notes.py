@@ -16,7 +16,7 @@ _SHOWN = 10  # words
 
 def of_staged(cursor: Cursor) -> list[str]:
     """Return what is to be said of rows while all of them are in ``staged``."""
-    found = []
+    found: list[str] = []
     words = _words(cursor, "select other_mode as word from staged where other_mode is not null")
     if words:
         found.append(

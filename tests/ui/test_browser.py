@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from tests.patience import until
 from tests.ui import hostile_app
 from tests.ui.fields import enter
@@ -350,6 +351,16 @@ def voted(app, stay):
     told = revealed(page)
     open_tab(page, "Data")
     return page, told
+
+
+def test_the_data_tab_lists_the_columns_of_votes(voted):
+    page, _ = voted
+    page.locator("#votes-from-elsewhere button").first.click()
+    table = page.locator("#votes-from-elsewhere table")
+    table.wait_for()
+    shown = [cell.split(", ") for cell in table.locator("tr td:first-child").all_inner_texts()]
+    assert shown == [list(column.names) for column in VOTE_COLUMNS]
+    assert "code 3 where rows were rejected" in page.locator("#votes-from-elsewhere").inner_text()
 
 
 @pytest.mark.parametrize(

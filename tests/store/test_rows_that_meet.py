@@ -265,6 +265,14 @@ def test_columns_that_are_not_read_are_named(store, file, call, tmp_path):
     assert (code, done.notes[0] in out.splitlines()) == (0, True)
 
 
+def test_votes_in_place_of_scores_are_recognised(call, file):
+    code, _, err = call("leaderboard", "--scores", file(PEOPLE))
+    assert (code, "is a table of votes, not of scores: bring it in with `import`." in err) == (
+        1,
+        True,
+    )
+
+
 # Pasted again
 
 

@@ -126,6 +126,9 @@ def _check_header(header: list[str], name: str) -> None:
             _("The first line of {name} must name each column, each differently.").format(name=name)
         )
     missing = [column for column in (_MODEL, _PROMPT) if column not in header]
+    if missing and {"model_a", "model_b", "winner"} <= set(header):
+        text = _("{name} is a table of votes, not of scores: bring it in with `import`.")
+        raise ScoreError(text.format(name=name))
     if missing or len(header) < 3 or ((_METRIC in header) and _SCORE not in header):
         text = _(
             "The first line of {name} must name the columns model, prompt, metric and score, "

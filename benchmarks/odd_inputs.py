@@ -4,8 +4,8 @@
 
 So many of each kind. Arguments are drawn for each command from what it takes; files are whole ones
 of each form that is read, changed here and there; settings and plans likewise. Prints how many
-ended with which exit code, and the slowest. Exits with 1 where one ended otherwise than with 0, 1
-or 2, told an error in other than one line, took longer than a minute, or left a database in which
+ended with which exit code, and the slowest. Exits with 1 where one ended otherwise than with 0, 1,
+2 or 3, told an error in other than one line, took longer than a minute, or left a database in which
 `doctor` finds something. They are drawn from a seed, so that any can be given again.
 """
 
@@ -160,7 +160,7 @@ def give(given: Sequence[str]) -> tuple[str, str, float]:
 
 def fault(code: str, err: str) -> str:
     """Return what is wrong with an end; nothing where it is as it should be."""
-    if code not in ("0", "1", "2"):
+    if code not in ("0", "1", "2", "3"):
         return code
     told = err[err.find("Error: ") :].removesuffix("\n")
     if "Traceback" in err or (code == "1" and "Error: " in err and re.search("[\r\n]", told)):

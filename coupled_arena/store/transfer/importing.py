@@ -41,6 +41,10 @@ class Imported:
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
+    completed : int
+        Battles of earlier imports that lacked texts, and have them now.
+    unread_texts : int
+        Rows with texts that could not be read; their votes and verdicts count.
     rejected : tuple of Rejected
     """
 
@@ -53,6 +57,8 @@ class Imported:
     grades: int
     exclusions: int
     filtered: int
+    completed: int
+    unread_texts: int
     rejected: tuple[Rejected, ...]
 
 
@@ -120,10 +126,13 @@ def import_within(
     exported = merge_export.add_missing(cursor)
     merge_staged.separate(cursor, judge)
     filtered = _sort_out(cursor)
+    counted = "select count(distinct (file, line)) from staged where unread"
+    ((unread,),) = cursor.execute(counted).fetchall()
     battles = merge_staged.add_battles(cursor)
+    completed = merge_staged.complete(cursor)
     verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
     votes = 0 if judge else merge_staged.add_votes(cursor)
-    if battles or verdicts or votes:
+    if battles or verdicts or votes or completed:
         upkeep.enrol(cursor, "battle in (select battle from touched)", {})
         upkeep.refresh(cursor, "battle in (select battle from touched)", {})
     return Imported(
@@ -136,6 +145,8 @@ def import_within(
         grades=exported.grades,
         exclusions=exported.exclusions,
         filtered=filtered,
+        completed=completed,
+        unread_texts=unread,
         rejected=rejected_lines(cursor, paths),
     )
 

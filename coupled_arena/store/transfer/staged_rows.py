@@ -10,8 +10,11 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
+from coupled_arena.store import times
 from coupled_arena.store.files import quoted
+from coupled_arena.store.transfer import conversations
 from coupled_arena.store.transfer.file_rows import columns, count
+from coupled_arena.store.transfer.python_literals import reread
 from coupled_arena.store.transfer.vote_formats import FLAGS, FORMATS, VoteFormat
 
 Cursor = duckdb.DuckDBPyConnection
@@ -38,26 +41,14 @@ _FIELDS = (
     *("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
 )
 
-# Contents are text, or since 2025 lists of parts, some of which have text. Toxicity flags come as
-# JSON, and from pandas' CSV in Python's spelling.
+# Toxicity flags come as JSON, and from pandas' CSV in Python's spelling.
 _MACROS = """
 create or replace temp macro short(value) as
     '''' || if(len(value) > 40, value[:40] || '…', value) || '''';
 create or replace temp macro flag(value) as
-    coalesce(try_cast(try_cast(value as double) as boolean), try_cast(value as boolean));
-create or replace temp macro listed(value) as
-    coalesce(try(from_json(value, '["VARCHAR"]')), if(value is null, null, [value]));
-create or replace temp macro texts(conversation, who) as
-    list_transform(
-        list_filter(
-            try(from_json(conversation, '[{"role": "VARCHAR", "content": "JSON"}]')),
-            lambda message: message.role = who
-        ),
-        lambda message: if(
-            json_type(message.content) = 'ARRAY',
-            array_to_string(json_extract_string(message.content, '$[*].text'), ''),
-            message.content ->> '$'
-        )
+    coalesce(
+        try_cast(nullif(try_cast(value as double), 'nan'::double) as boolean),
+        try_cast(value as boolean)
     );
 create or replace temp macro number_of_64_bits(value, decimal) as
     case
@@ -66,11 +57,8 @@ create or replace temp macro number_of_64_bits(value, decimal) as
         when regexp_full_match(value, '[0-9]+([.]0)?')
             then try_cast(split_part(value, '.', 1) as ubigint)
     end;
-create or replace temp macro moment(value) as
-    coalesce(try(to_timestamp(try_cast(value as double))), try_cast(value as timestamptz));
 create or replace temp macro toxic(value) as
     coalesce(regexp_matches(value, '["'']flagged["'']\\s*:\\s*[Tt]rue'), false);
-set session TimeZone = 'UTC';
 """
 
 _STAGED = """
@@ -79,7 +67,7 @@ create or replace temp table staged (
     own boolean, mode text, seed ubigint,
     voter text, first text, second text, outcome text, raw text, source text, given_at timestamptz,
     question text, category text, language text, dropped boolean,
-    prompts text[], replies_a text[], replies_b text[]
+    prompts text[], replies_a text[], replies_b text[], system text, unread boolean
 );
 """
 
@@ -104,6 +92,9 @@ named as (
         {item} as item,
         try_cast(turn as integer) as turn_no,
         {prompts} as prompts,
+        {replies_a} as replies_a,
+        {replies_b} as replies_b,
+        coalesce(moment(tstamp), moment(timestamp)) as told_at,
         nullif(trim(seed), '') as seed_text,
         number_of_64_bits(seed_text, decimal) as seed_no,
         nullif(lower(trim(mode)), '') as mode_word,
@@ -121,6 +112,10 @@ select
         when mode_word not in ({modes}) then 'unknown mode ' || short(mode)
         when seed_text is not null and seed_no is null
             then 'seed ' || short(seed) || ' is not a number of 64 bits'
+        when told_at is null and said_time(tstamp) is not null
+            then 'tstamp ' || short(tstamp) || ' is not a time between 2000 and tomorrow'
+        when told_at is null and said_time(timestamp) is not null
+            then 'timestamp ' || short(timestamp) || ' is not a time between 2000 and tomorrow'
         else {fault}
     end,
     case
@@ -138,19 +133,19 @@ select
     coalesce($judge, nullif(judge, ''), judge_hash, annotator, $dataset),
     shown_first, shown_second, {outcome}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
-    coalesce(moment(tstamp), moment(timestamp), now()),
+    coalesce(told_at, now()),
     {question}, category, language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
-    prompts, {replies_a}, {replies_b}
+    prompts, replies_a, replies_b, {system}, {unread}
 from named
 """
 
 
 def prepare(cursor: Cursor) -> None:
     """Make the empty temporary table ``staged``, and what fills it."""
-    cursor.execute(_MACROS)
-    cursor.execute(_STAGED)
+    for statements in (times.MACROS, conversations.MACROS, _MACROS, _STAGED):
+        cursor.execute(statements)
 
 
 def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
@@ -166,6 +161,8 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
         raise StoreError(
             f"{path} holds verdicts of a judge ({format.title}): name it with --judge."
         )
+    reread(cursor, ("conversation_a", "conversation_b", "prompt", "response_a", "response_b"))
+    cursor.execute(conversations.LISTED)
     for order, reading in enumerate(format.readings):
         query = _READ.format(
             fields=quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
@@ -176,7 +173,10 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
             **{name: getattr(reading, name) for name in ("first", "second", "outcome", "raw")},
             **{
                 name: getattr(format, name)
-                for name in ("item", "question", "fault", "prompts", "replies_a", "replies_b")
+                for name in (
+                    *("item", "question", "fault", "prompts", "replies_a", "replies_b"),
+                    *("system", "unread"),
+                )
             },
         )
         cursor.execute(query, vars(wanted))

@@ -44,7 +44,11 @@ class VoteFormat:
         SQL: the prompt's own identifier. Rows that are numbered count as prompts of their own
         unless their texts are there and agree: the ranking paper's few repeated questions are.
     prompts, replies_a, replies_b : str
-        SQL: texts by turn.
+        SQL: texts by turn; null where a question has no answer.
+    system : str
+        SQL: the words that open the conversation.
+    unread : str
+        SQL: whether there are texts that cannot be read.
     judged : bool
         Its outcomes are always those of a judge.
     """
@@ -55,9 +59,13 @@ class VoteFormat:
     fault: str
     item: str = "coalesce(battle, question_id, id)"
     question: str = "concat(coalesce(question_id, id), '#' || regexp_replace(num, '[.]0$', ''))"
-    prompts: str = "texts(conversation_a, 'user')"
-    replies_a: str = "texts(conversation_a, 'assistant')"
-    replies_b: str = "texts(conversation_b, 'assistant')"
+    prompts: str = "asked(conversation_a, conversation_b)"
+    replies_a: str = "answers(conversation_a, conversation_b)"
+    replies_b: str = "answers(conversation_b, conversation_a)"
+    system: str = "opening(conversation_a, conversation_b)"
+    unread: str = (
+        "coalesce(unread(conversation_a), false) or coalesce(unread(conversation_b), false)"
+    )
     judged: bool = False
 
 
@@ -86,6 +94,15 @@ _PAIR_WINNERS = (*_PAIR, "'tie'", "'error'")
 _SIDES = ("'model_a', 'a'", "'model_b', 'b'")
 _WINNERS = (*_SIDES, "'tie'", _BOTH_BAD)
 FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
+
+
+def _turns(field: str) -> str:
+    """Return SQL for Kaggle's texts by turn: a list in each of its fields, or one turn."""
+    return (
+        f"case when {field} is null then null when all_lists(prompt, response_a, response_b) "
+        f"then listed({field}) else [{field}] end"
+    )
+
 
 _A_WINS = "'a>b', 'a>>b', 'b<a', 'b<<a'"
 _B_WINS = "'b>a', 'b>>a', 'a<b', 'a<<b'"
@@ -181,9 +198,9 @@ FORMATS = (
         fault="case when list_sort([" + ", ".join(f"flag({name})" for name in FLAGS) + "]) "
         "is distinct from [false, false, true] "
         f"then 'exactly one of {', '.join(FLAGS)} must be 1' end",
-        prompts="listed(prompt)",
-        replies_a="listed(response_a)",
-        replies_b="listed(response_b)",
+        prompts=_turns("prompt"),
+        replies_a=_turns("response_a"),
+        replies_b=_turns("response_b"),
     ),
     VoteFormat(
         title="Chatbot Arena and ranking rows",

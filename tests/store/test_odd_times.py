@@ -63,8 +63,10 @@ def test_a_day_begins_it(store, tmp_path, time):
 
 @pytest.mark.parametrize(
     "time",
-    ["infinity", "-infinity", 0, 946684799, -5, 1e300, "soon", "18/03/2025 16:39", "epoch"]
-    + ["1999-12-31", "9999-01-01", "57181-01-01", 17423159405500000000000],
+    [
+        *("infinity", "-infinity", 0, 946684799, -5, 1e300, "soon", "18/03/2025 16:39", "epoch"),
+        *("1999-12-31", "9999-01-01", "57181-01-01", 17423159405500000000000),
+    ],
 )
 def test_what_cannot_be_a_time_rejects_its_row(store, tmp_path, time):
     done = import_files(store, [write(tmp_path / "rows.jsonl", row(time), row(MOMENT.isoformat()))])
@@ -132,7 +134,8 @@ def damaged(tmp_path):
             connection.execute(f"update battles set created_at = {time} where {of_it}")
             connection.execute(f"update votes set cast_at = {time} where {of_it}")
         connection.execute(
-            "insert into exclusions select nextval('exclusion_seq'), 'x', 'v9', null, 'infinity', 'why', 'who', now()"
+            "insert into exclusions "
+            "select nextval('exclusion_seq'), 'x', 'v9', null, 'infinity', 'why', 'who', now()"
         )
     return db
 
@@ -227,7 +230,8 @@ def test_a_mended_vote_moves_into_an_exclusion(call, damaged):
         store.write(
             lambda cursor: cursor.execute(
                 "insert into exclusions values "
-                "(nextval('exclusion_seq'), 'y', null, '2025-03-18 16:00Z', '2025-03-18 17:00Z', 'why', 'who', now())"
+                "(nextval('exclusion_seq'), 'y', null, '2025-03-18 16:00Z', '2025-03-18 17:00Z', "
+                "'why', 'who', now())"
             )
         )
     call("doctor", damaged, "--mend")

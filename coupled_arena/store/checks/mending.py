@@ -10,10 +10,9 @@ from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
-from coupled_arena.store import times
 from coupled_arena.store.checks.check import Cursor
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables import times, upkeep
 
 
 @dataclass(frozen=True)

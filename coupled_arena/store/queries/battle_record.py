@@ -13,7 +13,7 @@ import duckdb
 
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Outcome, Source
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 

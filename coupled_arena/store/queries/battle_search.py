@@ -20,7 +20,7 @@ from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.store.queries.battle_conditions import behind
 from coupled_arena.store.queries.battle_filter import BattleFilter
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 PAGE = 20

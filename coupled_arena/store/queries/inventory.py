@@ -15,7 +15,7 @@ import duckdb
 
 from coupled_arena.core.records import Mode, Origin, Sampling
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 

@@ -15,7 +15,7 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.battle_conditions import behind
 from coupled_arena.store.queries.battle_filter import BattleFilter, Word
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import duckdb
 
 from coupled_arena.core.records import Source
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 

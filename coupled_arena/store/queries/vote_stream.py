@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.store.times import shown
+from coupled_arena.store.tables.times import shown
 
 Cursor = duckdb.DuckDBPyConnection
 

@@ -9,7 +9,7 @@ import duckdb
 
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 _Keys = set[tuple[int, ...]]
 

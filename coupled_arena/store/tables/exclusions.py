@@ -16,7 +16,7 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.store.tables import upkeep
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 

@@ -12,7 +12,7 @@ import duckdb
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Source, Vote
 from coupled_arena.store.tables import rationales, upkeep, votes
-from coupled_arena.store.times import utc
+from coupled_arena.store.tables.times import utc
 
 
 def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:

@@ -14,7 +14,7 @@ from coupled_arena.core.formulas import FORMULA
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-from coupled_arena.store.times import shown
+from coupled_arena.store.tables.times import shown
 from coupled_arena.store.transfer import arena_rows, flat
 
 ExportFormat = Literal["parquet", "jsonl", "csv", "arena", "flat", "flat-csv"]

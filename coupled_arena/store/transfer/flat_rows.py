@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-from coupled_arena.store.times import shown, utc
+from coupled_arena.store.tables.times import shown, utc
 
 Cursor = duckdb.DuckDBPyConnection
 

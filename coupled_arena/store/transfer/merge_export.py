@@ -208,6 +208,7 @@ def _add_battles(cursor: Cursor) -> int:
 def _complete(cursor: Cursor) -> None:
     cursor.execute(_COMPLETED)
     if _any(cursor, "fullest"):
+        upkeep.forget(cursor, "battle in (select battle from fullest)")
         cursor.execute(_COMPLETE.format(table="in_turns"))
         cursor.execute(_COMPLETE.format(table="turns"))
         cursor.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer.staged_rows import reject
 
 Cursor = duckdb.DuckDBPyConnection
@@ -227,6 +228,7 @@ def complete(cursor: Cursor) -> int:
     cursor.execute(_COMPLETED)
     ((completed,),) = cursor.execute("select count(*) from completed").fetchall()
     if completed:
+        upkeep.forget(cursor, "battle in (select battle from completed)")
         for statement in _COMPLETE:
             cursor.execute(statement)
     return completed

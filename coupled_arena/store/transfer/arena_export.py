@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import duckdb
 
+from coupled_arena.store.transfer.conversations import PARSED
+
 Cursor = duckdb.DuckDBPyConnection
 
 _OUTLINES = """
@@ -16,9 +18,9 @@ select
     file, line, battle,
     min(tstamp) over (partition by battle) as created_at,
     mode, seed, models, question_id, category, language,
-    asked(conversation_a, conversation_b) as prompts,
-    opening(conversation_a, conversation_b) as system
-from in_arena
+    asked as prompts,
+    opening(parsed_a, parsed_b) as system
+from {arena}
 where battle not in (select battle from battles)
     and battle not in (select battle from in_battles)
 qualify row_number() over (partition by battle order by file, line) = 1
@@ -50,8 +52,8 @@ from (
         select
             *,
             place_{side} as place,
-            answers(conversation_{side}, conversation_{other}) as texts
-        from in_arena
+            answers(spoken_{side}, starts_{side}) as texts
+        from {arena}
         where battle in (select battle from outlines)
     )
 )
@@ -69,8 +71,9 @@ from in_arena
 
 def spread(cursor: Cursor) -> None:
     """Add what the rows of ``in_arena`` say to the other temporary tables of `export_tables`."""
-    cursor.execute(_OUTLINES)
+    arena = PARSED.format(rows="in_arena")
+    cursor.execute(_OUTLINES.format(arena=arena))
     cursor.execute(_BATTLES)
-    for side, other in ("ab", "ba"):
-        cursor.execute(_REPLIES.format(side=side, other=other))
+    for side in ("a", "b"):
+        cursor.execute(_REPLIES.format(side=side, arena=arena))
     cursor.execute(_VOTES)

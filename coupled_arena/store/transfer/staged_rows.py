@@ -100,7 +100,7 @@ named as (
         nullif(lower(trim(mode)), '') as mode_word,
         coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
             or coalesce(battle in (select battle from battles), false) as own
-    from fields
+    from {parsed}
 )
 select
     ({file}::bigint << 40) + 2 * line + {order}, {file}, line,
@@ -167,6 +167,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> None:
         query = _READ.format(
             fields=quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
             file=file,
+            parsed=conversations.PARSED.format(rows="fields"),
             order=order,
             modes=", ".join(quoted(mode.value) for mode in Mode),
             missing="instruction" if format.item == "instruction" else "question_id",

@@ -59,13 +59,11 @@ class VoteFormat:
     fault: str
     item: str = "coalesce(battle, question_id, id)"
     question: str = "concat(coalesce(question_id, id), '#' || regexp_replace(num, '[.]0$', ''))"
-    prompts: str = "asked(conversation_a, conversation_b)"
-    replies_a: str = "answers(conversation_a, conversation_b)"
-    replies_b: str = "answers(conversation_b, conversation_a)"
-    system: str = "opening(conversation_a, conversation_b)"
-    unread: str = (
-        "coalesce(unread(conversation_a), false) or coalesce(unread(conversation_b), false)"
-    )
+    prompts: str = "asked"
+    replies_a: str = "answers(spoken_a, starts_a)"
+    replies_b: str = "answers(spoken_b, starts_b)"
+    system: str = "opening(parsed_a, parsed_b)"
+    unread: str = "unread(conversation_a, parsed_a) or unread(conversation_b, parsed_b)"
     judged: bool = False
 
 

@@ -143,7 +143,13 @@ def _import_text(done: Imported) -> str:
         f"{why}{done.verdicts} new verdicts{marks if done.scores or done.grades else ''}; "
         f"{done.filtered} filtered, {len(done.rejected)} rejected."
     )
-    return "\n".join([head, *_rejected_lines(done), *done.notes])
+    texts = [
+        f"{done.completed} battles that lacked texts have them now." if done.completed else "",
+        f"{done.unread_texts} rows have texts that could not be read: they came without them."
+        if done.unread_texts
+        else "",
+    ]
+    return "\n".join([head, *filter(None, texts), *_rejected_lines(done), *done.notes])
 
 
 def _rejected_lines(done: Imported | ImportedScores) -> list[str]:

@@ -1,7 +1,8 @@
-"""The command that tells whether a database is whole."""
+"""The command that tells whether a database is whole, and mends times that cannot be."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,17 +13,22 @@ from coupled_arena.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.store.checks.check import Finding
+    from coupled_arena.store.checks.mending import Mended
 
 
 def doctor(
     file: Annotated[
         Path | None, typer.Argument(metavar="DB", help="Database file, as with --db.")
     ] = None,
+    mend: Annotated[
+        bool,
+        typer.Option("--mend", help="First repair times that cannot be; a copy of the file stays."),
+    ] = False,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Check all that must hold in a database, and say what to do; nothing is changed.
+    """Check all that must hold in a database, and say what to do; only --mend changes it.
 
     A line a check: ok, or what is wrong, how often, and where first. Exit 1 where anything is.
     Snapshots, the annotators' file and the backup, where one is set, are looked at, too.
@@ -30,14 +36,38 @@ def doctor(
     if file and db:
         raise typer.BadParameter("Name the database once: as DB, or with --db.")
     settings = load_settings(config, db=file or db)
+    mended = _mend(settings) if mend else None
     found, age = _examine(settings)
     from coupled_arena.views.tables.findings import findings_answer, findings_text
 
     whole = not any(finding.wrong for finding in found)
     answer: dict[str, Any] = {"db": str(settings.db), "age": age, "whole": whole}
-    show(answer | {"checks": findings_answer(found)}, as_json, lambda: findings_text(found))
+    answer |= {"mended": mended and asdict(mended), "checks": findings_answer(found)}
+    show(answer, as_json, lambda: _mended_text(mended) + findings_text(found))
     if not whole:
         raise typer.Exit(1)
+
+
+def _mend(settings: Settings) -> Mended:
+    """Repair the database, which nobody else may own."""
+    from coupled_arena.store.checks.mending import mend
+    from coupled_arena.store.transfer.snapshots import open_for_writing
+
+    with open_for_writing(settings.db, create=False) as store:
+        return mend(store)
+
+
+def _mended_text(mended: Mended | None) -> str:
+    if mended is None:
+        return ""
+    lines = [
+        f"MENDED {each.table}.{each.column}: {each.put_right:,} put right, "
+        f"{each.replaced:,} replaced by the nearest known time."
+        for each in mended.times
+    ]
+    if mended.copy:
+        lines.append(f"The file as it was before: {mended.copy}")
+    return "\n".join([*(lines or ["Nothing was to mend."]), ""])
 
 
 def _examine(settings: Settings) -> tuple[list[Finding], float | None]:

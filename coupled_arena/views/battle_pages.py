@@ -183,7 +183,9 @@ def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
             for score in said.scores
             if (score.turn, score.place) == (turn, place)
         ]
-        if reply and reply.finish is not Finish.STOP:
+        if reply is None:
+            notes.append(_("no answer"))
+        elif reply.finish is not Finish.STOP:
             cut = reply.finish is Finish.LENGTH
             notes.append(cut_words(battle) if cut else _("stopped by somebody"))
         answers.append(

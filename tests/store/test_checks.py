@@ -78,6 +78,12 @@ FAULTS = {
         "update exclusions set reason = ' ' where exclusion = 'x2'",
         "update inclusions set made_by = ''",
     ],
+    "times": [
+        "update votes set cast_at = '57181-08-26 00:00:00Z' where vote = 'v2'",
+        "update battles set created_at = '1970-01-01'",
+        "update verdicts set judged_at = '-infinity' where verdict = 'j1'",
+        "update exclusions set until = 'infinity' where exclusion = 'x1'",
+    ],
     "future": [
         "update votes set cast_at = now() + interval 1 day where vote = 'v2'",
         "update battles set created_at = now() + interval 1 second",

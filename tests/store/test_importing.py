@@ -220,7 +220,6 @@ def test_kaggle(store, tmp_path, write):
     assert rows(store, "select distinct voter from votes") == [("kaggle",)]
     assert rows(store, "select prompt from turns where prompt_id = '2' order by turn") == [
         ("no list",),
-        ("",),
     ]
 
 
@@ -643,7 +642,9 @@ def test_arena_rows_bring_back_the_same_counts(store, tmp_path, new_battle, new_
     assert path == tmp_path / "arena.jsonl"
     exported = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(exported) == 7
-    assert exported[0]["conversation_b"] == [
+    system, *said = exported[0]["conversation_b"]
+    assert system == {"role": "system", "content": "Be brief."}
+    assert said == [
         {"role": role, "content": text}
         for turn in range(2)
         for role, text in (

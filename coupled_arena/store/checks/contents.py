@@ -8,8 +8,13 @@ from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
 from coupled_arena.store.checks.check import RESTORE, Check
 from coupled_arena.store.files import quoted
+from coupled_arena.store.tables import times
 
 _LEAVE_OUT = "`coupled-arena exclude` lets them count no more; a snapshot may hold them whole."
+_MEND = (
+    "`coupled-arena doctor --mend` puts right what was milliseconds, and replaces what is no time; "
+    "it keeps a copy of the file."
+)
 _MERGED = "A clock was wrong, here or where they were imported from. Set it right; nothing is lost."
 
 
@@ -113,6 +118,18 @@ _FUTURE = " union all ".join(
     f"select {item} from {table} where {moment} > now()"
     for table, (item, moment) in _MOMENTS.items()
 )
+_ODD = " union all ".join(
+    [
+        *(
+            f"select {item} from {table} where {times.odd(moment)}"
+            for table, (item, moment) in _MOMENTS.items()
+        ),
+        *(
+            f"select exclusion from exclusions where {times.unbound(bound)}"
+            for bound in ("since", "until")
+        ),
+    ]
+)
 _EARLY = """
 select vote from votes join battles using (battle) where cast_at < created_at
 union all
@@ -178,6 +195,7 @@ CONTENTS: tuple[Check, ...] = (
         _EXCLUSIONS,
         "`coupled-arena include` takes one back, `exclude` makes it anew.",
     ),
+    Check("times", "each time is between 2000 and tomorrow", _ODD, _MEND),
     Check("future", "nothing is from the future", _FUTURE, _MERGED),
     Check("order of time", "no vote or verdict is older than its battle", _EARLY, _MERGED),
     Check("sequences", "new rows get new numbers", _SEQUENCES, RESTORE),

@@ -13,6 +13,7 @@ import duckdb
 
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Outcome, Source
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -78,10 +79,9 @@ def said_of(cursor: Cursor, battle: str) -> Said:
     )
 
 
-# `at time zone` hands over plain timestamps: aware ones would need pytz.
-_VOTES = """
+_VOTES = f"""
 select
-    vote, voter, ranks, both_bad, source, early, cast_at at time zone 'UTC',
+    vote, voter, ranks, both_bad, source, early, {utc("cast_at")},
     row_number() over (partition by voter order by votes.seq desc) = 1,
     coalesce(criteria, []), coalesce(comment, '')
 from votes
@@ -95,9 +95,9 @@ left join (
 where battle = $battle
 order by votes.seq
 """
-_VERDICTS = """
+_VERDICTS = f"""
 select
-    judge, first_place, second_place, outcome, raw, probability, judged_at at time zone 'UTC'
+    judge, first_place, second_place, outcome, raw, probability, {utc("judged_at")}
 from verdicts
 where battle = $battle
 order by judge, seq

@@ -20,6 +20,7 @@ from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.store.queries.battle_conditions import behind
 from coupled_arena.store.queries.battle_filter import BattleFilter
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 PAGE = 20
@@ -105,8 +106,11 @@ def page(
     selected, heard, values = behind(cursor, wanted)
     after = "true"
     if wanted.before is not None:
-        after = "(created_at, battle_no) < (make_timestamptz($made), $number)"
-        values["made"], values["number"] = _place(cursor, wanted.before, hidden)
+        after = """
+            (created_at, battle_no)
+                < (select (created_at, battle_no) from battles where battle = $after)
+        """
+        values["after"] = _place(cursor, wanted.before, hidden)
     found = cursor.execute(
         f"""
         with listed as (
@@ -117,7 +121,7 @@ def page(
             limit {size}
         )
         select
-            battle, created_at at time zone 'UTC', mode, models,
+            battle, {utc("created_at")}, mode, models,
             (select prompt from turns where turns.battle = listed.battle and turn = 0),
             (select count(*) from counted_votes as v where v.battle = listed.battle),
             (select count(*) from verdicts where verdicts.battle = listed.battle),
@@ -160,11 +164,7 @@ def is_shown(cursor: Cursor, battle: str, hidden: Hidden) -> bool:
     return cursor.execute(query, [battle]).fetchone() is not None
 
 
-def _place(cursor: Cursor, battle: str, hidden: Hidden) -> tuple[int, int]:
-    of_it = f"battle = ? and ({VISIBLE[hidden]})"
-    place = cursor.execute(
-        f"select epoch_us(created_at), battle_no from battles where {of_it}", [battle]
-    ).fetchone()
-    if place is None:
+def _place(cursor: Cursor, battle: str, hidden: Hidden) -> str:
+    if not is_shown(cursor, battle, hidden):
         raise BattleError(_("This page of battles is gone: begin with the newest ones again."))
-    return place[0], place[1]
+    return battle

@@ -15,6 +15,7 @@ import duckdb
 
 from coupled_arena.core.records import Mode, Origin, Sampling
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -117,11 +118,11 @@ def inventory(cursor: Cursor, hidden: Hidden | None = None) -> Inventory:
     )
 
 
-_BATTLES = """
+_BATTLES = f"""
 select
     origin, mode, count(*),
-    min(created_at) at time zone 'UTC',
-    max(created_at) at time zone 'UTC'
+    {utc("min(created_at)")},
+    {utc("max(created_at)")}
 from battles
 group by origin, mode
 order by origin, mode

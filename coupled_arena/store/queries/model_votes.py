@@ -15,6 +15,7 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.battle_conditions import behind
 from coupled_arena.store.queries.battle_filter import BattleFilter, Word
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -86,7 +87,7 @@ def _by_day(cursor: Cursor, wanted: BattleFilter) -> dict[date, int]:
     selected, _, values = behind(cursor, wanted)
     rows = cursor.execute(
         f"""
-        select (created_at at time zone 'UTC')::date, sum(n)::bigint
+        select {utc("created_at")}::date, sum(n)::bigint
         from ({selected})
         group by all
         """,

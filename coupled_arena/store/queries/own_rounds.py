@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import duckdb
 
 from coupled_arena.core.records import Source
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -38,9 +39,8 @@ class OwnRound:
 
 def own_rounds(cursor: Cursor, voter: str, most: int) -> list[OwnRound]:
     """Return the newest of a voter's rounds that were told to them."""
-    # `at time zone` hands over plain timestamps: aware ones would need pytz.
     rows = cursor.execute(
-        """
+        f"""
         with own as (
             select *, coalesce(cast_at, revealed_at) as ended_at
             from (select * from reveals where voter = $voter)
@@ -51,7 +51,7 @@ def own_rounds(cursor: Cursor, voter: str, most: int) -> list[OwnRound]:
         )
         select
             battle, prompt, models, ranks, coalesce(both_bad, false), source,
-            ended_at at time zone 'UTC'
+            {utc("ended_at")}
         from own
         join battles using (battle)
         join (select battle, prompt from turns where turn = 0) using (battle)

@@ -8,11 +8,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.store.tables.times import shown
+
 Cursor = duckdb.DuckDBPyConnection
 
 # Of more than two answers the first two, whose places were drawn: what a vote says of other pairs
 # depends on what it says of these. Votes on equal texts, or one model twice, say nothing.
-_STREAM = """
+_STREAM = f"""
 with said as (
     select
         seq, voter, cast_at, models[1] as one, models[2] as other,
@@ -29,8 +31,9 @@ with said as (
 )
 select
     voter, least(one, other) as first, greatest(one, other) as second,
-    outcome::bigint as outcome, epoch(cast_at) as moment
+    outcome::bigint as outcome, epoch({shown("cast_at")}) as moment
 from said
+
 order by seq
 """
 

@@ -9,6 +9,7 @@ import duckdb
 
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
+from coupled_arena.store.tables.times import utc
 
 _Keys = set[tuple[int, ...]]
 
@@ -60,12 +61,11 @@ def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
         There is no such battle, or more than one.
     """
     found = _resolve(cursor, battle_id)
-    # `at time zone` hands over plain timestamps: aware ones would need pytz.
     row = _one(
         cursor,
-        """
+        f"""
         select models, mode, seed, nonce, temperature, top_k, top_p, max_new_tokens, coupling,
-               origin, arithmetic, created_at at time zone 'UTC', experiment, repetition, chance
+               origin, arithmetic, {utc("created_at")}, experiment, repetition, chance
         from battles
         where battle = ?
         """,

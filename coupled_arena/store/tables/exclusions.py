@@ -16,6 +16,7 @@ import duckdb
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables.times import utc
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -160,13 +161,12 @@ def include(cursor: Cursor, exclusion: str, decision: Decision) -> None:
 
 def exclusions(cursor: Cursor) -> list[Exclusion]:
     """Return all exclusions, those that were taken back too, the first one first."""
-    # `at time zone` hands over plain timestamps: aware ones would need pytz.
     rows = cursor.execute(
-        """
+        f"""
         select
-            exclusion, voter, since at time zone 'UTC', until at time zone 'UTC',
-            e.reason, e.made_by, e.made_at at time zone 'UTC',
-            i.reason, i.made_by, i.made_at at time zone 'UTC'
+            exclusion, voter, {utc("since")}, {utc("until")},
+            e.reason, e.made_by, {utc("e.made_at")},
+            i.reason, i.made_by, {utc("i.made_at")}
         from exclusions as e
         left join inclusions as i using (exclusion)
         order by e.seq

@@ -12,6 +12,7 @@ import duckdb
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Source, Vote
 from coupled_arena.store.tables import rationales, upkeep, votes
+from coupled_arena.store.tables.times import utc
 
 
 def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
@@ -61,10 +62,9 @@ def _release(cursor: duckdb.DuckDBPyConnection, vote: str) -> bool:
 
 def held(cursor: duckdb.DuckDBPyConnection) -> list[Vote]:
     """Return all votes that can be undone, in the order in which they were cast."""
-    # `at time zone` hands over plain timestamps: aware ones would need pytz.
     rows = cursor.execute(
-        """
-        select vote, battle, voter, ranks, both_bad, source, early, cast_at at time zone 'UTC'
+        f"""
+        select vote, battle, voter, ranks, both_bad, source, early, {utc("cast_at")}
         from pending_votes
         order by cast_at, vote
         """

@@ -43,6 +43,15 @@ def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
         cursor.execute(statement.format(battles=battles), values)
 
 
+def forget(cursor: Cursor, battles: str) -> None:
+    """Take the comparisons of battles from their prompts, before their questions change.
+
+    `enrol` and `refresh` bring them to the new ones.
+    """
+    for statement in _FORGET:
+        cursor.execute(statement.format(battles=battles))
+
+
 def look_for(cursor: Cursor, names: Sequence[str], words: Sequence[str]) -> None:
     """Let these be looked for, beside the program's own names: see `core.naming.NameList`."""
     naming.add_own(cursor, names, words)
@@ -91,6 +100,22 @@ _ENROL = (
     """,
     "delete from reply_styles where battle_no in (select battle_no from battles where {battles})",
     "insert into reply_styles select * exclude (battle) from reply_style_rows where {battles}",
+)
+_FORGET = (
+    """
+    create or replace temp table left_prompts as
+    select distinct prompt_no
+    from comparisons
+    where battle_no in (select battle_no from battles where {battles})
+    """,
+    "delete from comparisons where battle_no in (select battle_no from battles where {battles})",
+    """
+    update prompts set comparisons = (
+        select count(*) from comparisons as c
+        where c.judge_no = 0 and c.prompt_no = prompts.prompt_no
+    )
+    where prompt_no in (from left_prompts)
+    """,
 )
 _REFRESH = (
     "delete from comparisons where battle_no in (select battle_no from battles where {battles})",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import duckdb
 
+from coupled_arena.store.transfer.conversations import PARSED
+
 Cursor = duckdb.DuckDBPyConnection
 
 _OUTLINES = """
@@ -16,8 +18,9 @@ select
     file, line, battle,
     min(tstamp) over (partition by battle) as created_at,
     mode, seed, models, question_id, category, language,
-    texts(conversation_a, 'user') as prompts
-from in_arena
+    asked as prompts,
+    opening(parsed_a, parsed_b) as system
+from {arena}
 where battle not in (select battle from battles)
     and battle not in (select battle from in_battles)
 qualify row_number() over (partition by battle order by file, line) = 1
@@ -25,14 +28,14 @@ qualify row_number() over (partition by battle order by file, line) = 1
 _BATTLES = """
 insert into in_battles by name
 select
-    * exclude (question_id, category, language),
+    * exclude (question_id, category, language, system),
     'import' as origin,
     ''::blob as nonce,
     '' as commitment,
     1 as temperature, 0 as top_k, 1 as top_p, 0 as max_new_tokens, 'unknown' as coupling,
     map([]::text[], []::text[]) as arithmetic,
     list_transform(prompts, lambda text: '') as prefixes,
-    list_transform(prompts, lambda text: '') as systems,
+    list_transform(prompts, lambda text, i: if(i = 1, system, '')) as systems,
     list_transform(prompts, lambda text: nullif(question_id, battle)) as prompt_ids,
     list_transform(prompts, lambda text: category) as categories,
     list_transform(prompts, lambda text: language) as languages
@@ -49,11 +52,12 @@ from (
         select
             *,
             place_{side} as place,
-            texts(conversation_{side}, 'assistant') as texts
-        from in_arena
+            answers(spoken_{side}, starts_{side}) as texts
+        from {arena}
         where battle in (select battle from outlines)
     )
 )
+where texts[turn + 1] is not null
 """
 _VOTES = """
 insert into in_votes by name
@@ -67,8 +71,9 @@ from in_arena
 
 def spread(cursor: Cursor) -> None:
     """Add what the rows of ``in_arena`` say to the other temporary tables of `export_tables`."""
-    cursor.execute(_OUTLINES)
+    arena = PARSED.format(rows="in_arena")
+    cursor.execute(_OUTLINES.format(arena=arena))
     cursor.execute(_BATTLES)
     for side in ("a", "b"):
-        cursor.execute(_REPLIES.format(side=side))
+        cursor.execute(_REPLIES.format(side=side, arena=arena))
     cursor.execute(_VOTES)

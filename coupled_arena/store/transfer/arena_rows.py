@@ -36,7 +36,11 @@ ROWS = """
     left join asked using (battle)
     left join (
         select
-            battle, list({'prompt': prompt, 'replies': replies} order by turn) as turns
+            battle,
+            list(
+                {'turn': turn, 'system': system, 'prompt': prompt, 'replies': replies}
+                order by turn
+            ) as turns
         from turns
         left join (
             select battle, turn, map(list(place + 1), list(prefix || text)) as replies
@@ -51,6 +55,7 @@ CONVERSATION = """
 create or replace temp macro conversation(turns, place) as
     list_filter(
         flatten(list_transform(turns, lambda turn: [
+            {'role': 'system', 'content': if(turn.turn = 0, nullif(turn.system, ''), null)},
             {'role': 'user', 'content': turn.prompt},
             {'role': 'assistant', 'content': turn.replies[place]}
         ])),

@@ -43,7 +43,11 @@ class Keys:
 
 
 KEYS = {
-    "battles": Keys("battle", "coalesce(len(prompts), 0) + (told_at is not null)::integer"),
+    "battles": Keys(
+        "battle",
+        "coalesce(len(prompts), 0) + (told_at is not null)::integer"
+        " + coalesce(len(list_filter(prompts || systems, lambda text: text <> '')), 0)",
+    ),
     "replies": Keys("battle, turn, place"),
     "votes": Keys("vote", "(revealed_at is not null)::integer"),
     "rationales": Keys("rationale"),
@@ -62,7 +66,8 @@ _ORDER = {
 }
 
 
-# Rows are never deleted nor changed: a battle has something new when it has more of anything.
+# Rows are never deleted, and only gaps in texts are filled: a battle has something new when it has
+# more of anything.
 # A grade is of an answer that many battles may have, so new ones are looked for everywhere.
 _COUNT = """
 create or replace temp table counted_now as
@@ -74,6 +79,8 @@ with parts as (
     union all select battle, 5 from verdicts
     union all select battle, 6 from scores
     union all select battle, 7 from battles
+    union all select battle, 0 from turns where prompt <> ''
+    union all select battle, -1 from turns where system <> ''
     union all select battle, 8 from rationales join votes using (vote)
     union all
     select battle, 9 + (select count(*) from grades)

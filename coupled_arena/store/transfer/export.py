@@ -14,6 +14,7 @@ from coupled_arena.core.formulas import FORMULA
 from coupled_arena.store.database import Store
 from coupled_arena.store.files import quoted
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.tables.times import shown
 from coupled_arena.store.transfer import arena_rows, flat
 
 ExportFormat = Literal["parquet", "jsonl", "csv", "arena", "flat", "flat-csv"]
@@ -191,8 +192,13 @@ def export(
 
 
 def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRelation:
-    """Return one of the exported tables, to be read on this cursor, as in ``parquet``."""
-    return cursor.sql(_select(table, "parquet", hidden="nothing"))
+    """Return one of the exported tables, to be read on this cursor.
+
+    It is as in ``parquet``, but for times that Python cannot hold: those are the nearest it can.
+    """
+    times = ", ".join(f"{shown(column)} as {column}" for column in _TIMES.get(table, []))
+    rows = _select(table, "parquet", hidden="nothing")
+    return cursor.sql(f"select * replace ({times}) from ({rows})" if times else rows)
 
 
 def rows_of(table: str, battles: str = "true") -> str:

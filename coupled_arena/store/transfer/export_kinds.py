@@ -49,15 +49,15 @@ KINDS: dict[str, Kind] = {
     "whole": Kind("integer", _WHOLE % "integer", "a whole number from 0 on"),
     "order": Kind("bigint", _WHOLE % "bigint", "a whole number from 0 on"),
     "flag": Kind("boolean", "try_cast({f} as boolean)", "true or false"),
-    "moment": Kind(
-        "timestamptz",
-        "if(isfinite(try_cast({f} as timestamptz)), try_cast({f} as timestamptz), null)",
-        "a time",
-    ),
+    # A clock may have been wrong, so that any time which can be shown is taken. What is none of
+    # those may be milliseconds: of a file that went through pandas, or of an older version.
+    "moment": Kind("timestamptz", "coalesce(moment({f}), a_time({f}))", "a time"),
     # Not `to_timestamp`, which cuts off what a double is short of: from 2038 on, a microsecond.
     "seconds": Kind(
         "timestamptz",
-        "try(make_timestamptz((try_cast({f} as decimal(24, 6)) * 1000000)::bigint))",
+        "coalesce("
+        "moment({f}), "
+        "try(make_timestamptz((try_cast({f} as decimal(24, 6)) * 1000000)::bigint)))",
         "a time in seconds",
     ),
     "seed": Kind(

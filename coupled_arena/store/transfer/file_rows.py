@@ -22,6 +22,8 @@ from coupled_arena.store.files import quoted
 Cursor = duckdb.DuckDBPyConnection
 
 _HEAD = 1 << 16
+# The beginning of a JSON object; one within a CSV has single quotes (Python's) or doubled ones.
+_OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
 
 # A raw control character cannot be part of valid JSON, so no line is split at it.
 _LINES = """
@@ -182,7 +184,7 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
     lines = [line for line in re.split("[\r\n]+", text) if line.strip()]
     ours = bool(lines and exact(_header(lines[0])))
     # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
-    objects = sum(line.lstrip().startswith("{") for line in lines)
+    objects = sum(bool(_OBJECT.match(line)) for line in lines)
     if not ours and (b"\0" in head or objects * 2 >= len(lines)):
         options = _OPTIONS.format(strict="false", quoted="true")
         return _LINES.format(path=file_name, options=options), True

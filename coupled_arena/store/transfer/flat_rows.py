@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.tables.times import shown, utc
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -85,7 +86,7 @@ said as (
     group by all
 )
 select
-    vote, cast_at, battle, coalesce(turns, 0)::integer as turns,
+    vote, {cast_at}, battle, coalesce(turns, 0)::integer as turns,
     prompt_id, nullif(prompt, '') as prompt, category, language, origin, mode,
     if(origin = 'import' and seed = 0, null, printf('%016x', seed)) as seed,
     if(coupling = 'unknown', null, temperature) as temperature,
@@ -124,12 +125,12 @@ from (select seq, (row_number() over (order by seq) - 1) // $size as page from s
 group by page
 order by page
 """
-_HELD = """
+_HELD = f"""
 select
     coalesce(sum(len(models) * (len(models) - 1) // 2), 0)::bigint,
     count(*), count(distinct voter), count(distinct battle),
-    min(cast_at) at time zone 'UTC',
-    max(cast_at) at time zone 'UTC'
+    {utc("min(cast_at)")},
+    {utc("max(cast_at)")}
 from votes
 join battles using (battle)
 where seq in (from standing) and len(models) > 1
@@ -163,7 +164,10 @@ def spans(cursor: Cursor) -> list[tuple[int, int]]:
 def page(cursor: Cursor, first: int, last: int, judges: tuple[str, ...]) -> Any:
     """Return the rows of some votes as an Arrow table, judges' columns by their number."""
     verdicts, columns = _judge_sql(judges)
-    query = _PAIRS.format(first=first, last=last, verdicts=verdicts, columns=columns)
+    cast_at = f"{shown('cast_at')} as cast_at"
+    query = _PAIRS.format(
+        first=first, last=last, verdicts=verdicts, columns=columns, cast_at=cast_at
+    )
     found: Any = cursor.sql(query, params={f"j{n}": name for n, name in enumerate(judges)})
     return found.to_arrow_table()
 

@@ -42,6 +42,10 @@ class Imported:
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
+    completed : int
+        Battles of earlier imports that lacked texts, and have them now.
+    unread_texts : int
+        Rows with texts that could not be read; their votes and verdicts count.
     rejected : tuple of Rejected
     repeated : int
         Rows that say again what another row says: same voter, same texts, same choice.
@@ -58,6 +62,8 @@ class Imported:
     grades: int
     exclusions: int
     filtered: int
+    completed: int
+    unread_texts: int
     rejected: tuple[Rejected, ...]
     repeated: int = 0
     notes: tuple[str, ...] = ()
@@ -139,11 +145,14 @@ def import_within(
     notes += import_notes.of_repeated(merge_staged.separate(cursor, judge))
     notes += import_notes.of_unread(unread)
     filtered = _sort_out(cursor)
+    counted = "select count(distinct (file, line)) from staged where unread"
+    ((unread,),) = cursor.execute(counted).fetchall()
     battles = merge_staged.add_battles(cursor)
+    completed = merge_staged.complete(cursor)
     notes += import_notes.of_verdicts(cursor) if judge else []
     verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
     votes = 0 if judge else merge_staged.add_votes(cursor)
-    if battles or verdicts or votes:
+    if battles or verdicts or votes or completed:
         upkeep.enrol(cursor, "battle in (select battle from touched)", {})
         upkeep.refresh(cursor, "battle in (select battle from touched)", {})
     return Imported(
@@ -156,6 +165,8 @@ def import_within(
         grades=exported.grades,
         exclusions=exported.exclusions,
         filtered=filtered,
+        completed=completed,
+        unread_texts=unread,
         rejected=rejected_lines(cursor, paths),
         repeated=repeated,
         notes=tuple(notes),

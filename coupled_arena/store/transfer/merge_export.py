@@ -75,6 +75,28 @@ left join (
     group by all
 ) using (battle, place)
 """
+# An import without texts leaves an empty question; one of the same battle with them completes it.
+_COMPLETED = """
+create or replace temp table fullest as
+select battle, turn, max(prompt) as prompt, max(system) as system
+from (
+    select battle, turn, prompt, system from in_turns
+    union all
+    select battle, turn, prompt, system from turns where battle in (select battle from in_battles)
+)
+where battle in (
+    select battle from battles where origin = 'import'
+    union all select battle from in_battles where origin = 'import'
+)
+group by all
+having count(distinct nullif(prompt, '')) <= 1 and count(distinct nullif(system, '')) <= 1
+    and (count(distinct prompt) > 1 or count(distinct system) > 1)
+"""
+_COMPLETE = """
+update {table} set prompt = fullest.prompt, system = fullest.system
+from fullest
+where {table}.battle = fullest.battle and {table}.turn = fullest.turn
+"""
 _REVEALS = """
 insert into reveals
 select battle, {voter}, min({at})
@@ -173,6 +195,7 @@ def _any(cursor: Cursor, *tables: str) -> bool:
 def _add_battles(cursor: Cursor) -> int:
     _reject(cursor, export_checks.BATTLE)
     _settle(cursor, merged_tables.BATTLES)
+    _complete(cursor)
     _settle(cursor, merged_tables.TURNS)
     _reject(cursor, _OF_CONTRADICTED)
     battles = _add(cursor, merged_tables.BATTLES)
@@ -180,6 +203,17 @@ def _add_battles(cursor: Cursor) -> int:
     cursor.execute(_TOLD_WITHOUT_VOTES)
     _settle(cursor, merged_tables.ARENA)
     return battles
+
+
+def _complete(cursor: Cursor) -> None:
+    cursor.execute(_COMPLETED)
+    if _any(cursor, "fullest"):
+        upkeep.forget(cursor, "battle in (select battle from fullest)")
+        cursor.execute(_COMPLETE.format(table="in_turns"))
+        cursor.execute(_COMPLETE.format(table="turns"))
+        cursor.execute(
+            "insert into moved select distinct battle from fullest join turns using (battle, turn)"
+        )
 
 
 def _add_replies(cursor: Cursor) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
+from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer.staged_rows import reject
 
 Cursor = duckdb.DuckDBPyConnection
@@ -65,7 +66,7 @@ where staged.n = repeated.n
 _SHOWN = """
 create or replace temp table shown as
 select
-    battle, n, given_at,
+    battle, n, told, given_at,
     coalesce(models, [first, second]) as models,
     coalesce(battles.mode, first_rows.mode, 'unknown') as mode,
     coalesce(battles.seed, first_rows.seed, 0) as seed,
@@ -74,6 +75,13 @@ from (
     select
         battle,
         min(n) as n,
+        coalesce(
+            min(n) filter (
+                coalesce(len(prompts), 0) + coalesce(len(replies_a), 0)
+                    + coalesce(len(replies_b), 0) > 0
+            ),
+            min(n)
+        ) as told,  -- the row that tells the texts
         min(given_at) as given_at,
         arg_min(first, n) as first,
         arg_min(second, n) as second,
@@ -116,29 +124,103 @@ order by n
 """
 # There may be answers to more questions than are told.
 _TURNS = """
-insert into turns (battle, turn, prompt, prompt_id, category, language)
-select battle, turn, coalesce(prompts[turn + 1], ''), question, category, language
+create or replace temp table told_turns as
+select
+    battle, fresh, turn, coalesce(prompts[turn + 1], '') as prompt,
+    question as prompt_id, category, language,
+    if(turn = 0, coalesce(system, ''), '') as system
 from (
     select *, unnest(range(greatest(
         1, coalesce(len(prompts), 0), coalesce(len(replies_a), 0), coalesce(len(replies_b), 0)
-    ))) as turn
-    from shown
+    )))::integer as turn
+    from (select battle, told as n, fresh from shown)
     join staged using (battle, n)
-    where fresh
+);
+create or replace temp table told_replies as
+select battle, fresh, turn, place, models[place + 1] as model, texts[turn + 1] as text
+from (
+    select *, unnest(range(len(texts)))::integer as turn
+    from (
+        select
+            battle, fresh, models, unnest([0, 1]) as side,
+            if(first = models[1], side, 1 - side) as place,
+            if(side = 0, replies_a, replies_b) as texts
+        from (select battle, told as n, fresh, models from shown)
+        join staged using (battle, n)
+    )
 )
+where texts[turn + 1] is not null
+"""
+_ADD_TURNS = """
+insert into turns (battle, turn, prompt, prompt_id, category, language, system)
+select battle, turn, prompt, prompt_id, category, language, system
+from told_turns
+where fresh
 order by battle  -- an index takes a million random keys faster in their order
 """
-_REPLIES = """
+_ADD_REPLIES = """
 insert into replies
-select battle, turn, {place}, {model}, replies[turn + 1], [], 'stop'
-from (
-    select battle, {model}, {replies} as replies, unnest(range(len({replies}))) as turn
-    from shown
-    join staged using (battle, n)
-    where fresh
-)
-where replies[turn + 1] is not null
+select battle, turn, place, model, text, [], 'stop'
+from told_replies
+where fresh
 """
+# Texts that a file lacked, and a later one has. What is stored stays: a row completes its battle
+# only where it says the same of all that is there, and of a battle that has texts only the gaps.
+_COMPLETED = """
+create or replace temp table known_texts as
+select battle, max(length(prompt)) = 0 and count(text) = 0 as bare
+from turns
+left join replies using (battle, turn)
+where battle in (
+    select battle from battles join shown using (battle)
+    where not fresh and origin = 'import' and len(battles.models) = 2
+)
+group by battle;
+create or replace temp table agreed as
+from known_texts
+where battle not in (
+    select battle
+    from told_turns as told join turns using (battle, turn)
+    where not fresh and (
+        (turns.prompt <> '' and told.prompt <> '' and turns.prompt <> told.prompt)
+        or (turns.system <> '' and told.system <> '' and turns.system <> told.system)
+    )
+    union all
+    select battle
+    from told_replies as told join replies using (battle, turn, place)
+    where not fresh and replies.text <> told.text
+);
+create or replace temp table filled_turns as
+select battle, turn, told.prompt, told.system
+from told_turns as told join turns using (battle, turn) join agreed using (battle)
+where (turns.prompt = '' and told.prompt <> '') or (turns.system = '' and told.system <> '');
+create or replace temp table new_turns as
+select told.* exclude (fresh, bare)
+from (from told_turns join agreed using (battle) where bare) as told
+anti join turns using (battle, turn);
+create or replace temp table new_replies as
+select told.* exclude (fresh, bare)
+from (from told_replies join agreed using (battle)) as told
+anti join replies using (battle, turn, place)
+where bare or (battle, turn) in (select (battle, turn) from turns);
+create or replace temp table completed as
+select battle from filled_turns union select battle from new_turns
+union select battle from new_replies
+"""
+_COMPLETE = (
+    """
+    update turns set
+        prompt = if(turns.prompt = '', filled_turns.prompt, turns.prompt),
+        system = if(turns.system = '', filled_turns.system, turns.system)
+    from filled_turns
+    where turns.battle = filled_turns.battle and turns.turn = filled_turns.turn
+    """,
+    """
+    insert into turns (battle, turn, prompt, prompt_id, category, language, system)
+    select battle, turn, prompt, prompt_id, category, language, system from new_turns
+    """,
+    "insert into replies select battle, turn, place, model, text, [], 'stop' from new_replies",
+)
 
 
 def drop_pasted(cursor: Cursor) -> int:
@@ -170,10 +252,20 @@ def add_battles(cursor: Cursor) -> int:
     cursor.execute(_SHOWN)
     reject(cursor, _OTHERS)
     (added,) = _row(cursor, _BATTLES)
-    cursor.execute(_TURNS)
-    cursor.execute(_REPLIES.format(place=0, model="first", replies="replies_a"))
-    cursor.execute(_REPLIES.format(place=1, model="second", replies="replies_b"))
+    for statement in (_TURNS, _ADD_TURNS, _ADD_REPLIES):
+        cursor.execute(statement)
     return added
+
+
+def complete(cursor: Cursor) -> int:
+    """Write the texts that known battles lack and these rows have; return of how many battles."""
+    cursor.execute(_COMPLETED)
+    ((completed,),) = cursor.execute("select count(*) from completed").fetchall()
+    if completed:
+        upkeep.forget(cursor, "battle in (select battle from completed)")
+        for statement in _COMPLETE:
+            cursor.execute(statement)
+    return completed
 
 
 _OUTCOMES = """
@@ -193,6 +285,7 @@ where n in (select min(n) from outcomes group by id) and {absent}
 _TOUCHED = """
 create or replace temp table touched as
 select battle from shown where fresh union select battle from new
+union select battle from completed
 """
 _ADD_VOTES = """
 insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)

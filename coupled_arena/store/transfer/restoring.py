@@ -79,7 +79,7 @@ def restore(db: Path, source: Path | None = None) -> Restored:
             return Restored(
                 db=str(db),
                 source=str(candidate),
-                age=time.time() - candidate.stat().st_mtime,
+                age=max(0.0, time.time() - candidate.stat().st_mtime),
                 battles=rows["battles"],
                 votes=rows["votes"],
                 verdicts=rows["verdicts"],

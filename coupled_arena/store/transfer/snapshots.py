@@ -144,7 +144,7 @@ def open_for_reading(db: Path) -> tuple[Store, float | None]:
         copy = snapshot_path(db)
         if not copy.exists():
             raise StoreBusyError(f"{busy} There is no snapshot {copy} to read instead.") from busy
-        return Store.open(copy, read_only=True), time.time() - copy.stat().st_mtime
+        return Store.open(copy, read_only=True), max(0.0, time.time() - copy.stat().st_mtime)
 
 
 def remove(db: Path) -> None:

@@ -12,7 +12,10 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.vote_columns import read_names
 from coupled_arena.store.files import quoted
+from coupled_arena.store.tables import times
+from coupled_arena.store.transfer import conversations
 from coupled_arena.store.transfer.file_rows import columns, count
+from coupled_arena.store.transfer.python_literals import reread
 from coupled_arena.store.transfer.vote_formats import (
     FLAGS,
     FORMATS,
@@ -41,26 +44,14 @@ _FIELDS = (
     *("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
 )
 
-# Contents are text, or since 2025 lists of parts, some of which have text. Toxicity flags come as
-# JSON, and from pandas' CSV in Python's spelling.
+# Toxicity flags come as JSON, and from pandas' CSV in Python's spelling.
 _MACROS = """
 create or replace temp macro short(value) as
     '''' || if(len(value) > 40, value[:40] || '…', value) || '''';
 create or replace temp macro flag(value) as
-    coalesce(try_cast(try_cast(value as double) as boolean), try_cast(value as boolean));
-create or replace temp macro listed(value) as
-    coalesce(try(from_json(value, '["VARCHAR"]')), if(value is null, null, [value]));
-create or replace temp macro texts(conversation, who) as
-    list_transform(
-        list_filter(
-            try(from_json(conversation, '[{"role": "VARCHAR", "content": "JSON"}]')),
-            lambda message: message.role = who
-        ),
-        lambda message: if(
-            json_type(message.content) = 'ARRAY',
-            array_to_string(json_extract_string(message.content, '$[*].text'), ''),
-            message.content ->> '$'
-        )
+    coalesce(
+        try_cast(nullif(try_cast(value as double), 'nan'::double) as boolean),
+        try_cast(value as boolean)
     );
 create or replace temp macro number_of_64_bits(value, decimal) as
     case
@@ -69,11 +60,8 @@ create or replace temp macro number_of_64_bits(value, decimal) as
         when regexp_full_match(value, '[0-9]+([.]0)?')
             then try_cast(split_part(value, '.', 1) as ubigint)
     end;
-create or replace temp macro moment(value) as
-    coalesce(try(to_timestamp(try_cast(value as double))), try_cast(value as timestamptz));
 create or replace temp macro toxic(value) as
     coalesce(regexp_matches(value, '["'']flagged["'']\\s*:\\s*[Tt]rue'), false);
-set session TimeZone = 'UTC';
 """
 
 _STAGED = """
@@ -83,7 +71,7 @@ create or replace temp table staged (
     voter text, known boolean,
     first text, second text, outcome text, raw text, source text, given_at timestamptz,
     question text, category text, language text, dropped boolean,
-    prompts text[], replies_a text[], replies_b text[]
+    prompts text[], replies_a text[], replies_b text[], system text, unread boolean
 );
 """
 
@@ -112,20 +100,21 @@ named as (
         {prompts} as prompts,
         {replies_a} as said_a,
         {replies_b} as said_b,
-        coalesce(len(said_a), len(said_b), 0) > 0 as answered,
+        coalesce(list_count(said_a), 0) + coalesce(list_count(said_b), 0) > 0 as answered,
         if(coalesce(num, item) is not null or {lacks_item} <> '', null,
             if(prompts is not null or answered, md5(to_json({{
                 'prompts': prompts,
                 'said': if(shown_first <= shown_second, [said_a, said_b], [said_b, said_a])
             }})::varchar), concat_ws('/', 'row', {name}, line))
         ) as place,
+        coalesce(moment(tstamp), moment(timestamp)) as told_at,
         nullif(trim(seed), '') as seed_text,
         number_of_64_bits(seed_text, decimal) as seed_no,
         nullif(lower(trim(mode)), '') as said_mode,
         if(said_mode in ({modes}), said_mode, null) as mode_word,
         coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
             or coalesce(battle in (select battle from battles), false) as own
-    from fields
+    from {parsed}
 )
 select
     ({file}::bigint << 40) + 2 * line + {order}, {file}, line,
@@ -138,6 +127,10 @@ select
             then 'unknown mode ' || short(mode)
         when own and seed_text is not null and seed_no is null
             then 'seed ' || short(seed) || ' is not a number of 64 bits'
+        when told_at is null and said_time(tstamp) is not null
+            then 'tstamp ' || short(tstamp) || ' is not a time between 2000 and tomorrow'
+        when told_at is null and said_time(timestamp) is not null
+            then 'timestamp ' || short(timestamp) || ' is not a time between 2000 and tomorrow'
         else {fault}
     end,
     case
@@ -159,20 +152,19 @@ select
         answered),
     shown_first, shown_second, {outcome}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
-    coalesce(moment(tstamp), moment(timestamp), now()),
+    coalesce(told_at, now()),
     {question}, category, language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
-    prompts, said_a, said_b
+    prompts, said_a, said_b, {system}, {unread}
 from named
 """
 
 
 def prepare(cursor: Cursor) -> None:
     """Make the empty temporary table ``staged``, and what fills it."""
-    cursor.execute(_MACROS)
-    cursor.execute(MACROS)
-    cursor.execute(_STAGED)
+    for statements in (times.MACROS, conversations.MACROS, _MACROS, MACROS, _STAGED):
+        cursor.execute(statements)
 
 
 def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[str]:
@@ -193,10 +185,13 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
         raise StoreError(
             f"{path} holds verdicts of a judge ({format.title}): name it with --judge."
         )
+    reread(cursor, ("conversation_a", "conversation_b", *format.lists))
+    cursor.execute(conversations.LISTED)
     for order, reading in enumerate(format.readings):
         query = _READ.format(
             fields=quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
             file=file,
+            parsed=conversations.PARSED.format(rows="fields"),
             order=order,
             modes=", ".join(quoted(mode.value) for mode in Mode),
             name=quoted(path.name),
@@ -206,7 +201,10 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
             **{name: getattr(reading, name) for name in ("first", "second", "outcome", "raw")},
             **{
                 name: getattr(format, name)
-                for name in ("item", "question", "fault", "prompts", "replies_a", "replies_b")
+                for name in (
+                    *("item", "question", "fault", "prompts", "replies_a", "replies_b"),
+                    *("system", "unread"),
+                )
             },
         )
         cursor.execute(query, vars(wanted))

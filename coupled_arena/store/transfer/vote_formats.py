@@ -57,7 +57,11 @@ class VoteFormat:
         SQL: the prompt's own identifier. Rows that are numbered count as prompts of their own
         unless their texts are there and agree: the ranking paper's few repeated questions are.
     prompts, replies_a, replies_b : str
-        SQL: texts by turn.
+        SQL: texts by turn; null where a question has no answer.
+    system : str
+        SQL: the words that open the conversation.
+    unread : str
+        SQL: whether there are texts that cannot be read.
     judged : bool
         Its outcomes are always those of a judge.
     lacks_item : str
@@ -65,6 +69,8 @@ class VoteFormat:
         its texts, or else as a battle of its own.
     fields : tuple of str
         What it reads, where that is not all that any format reads.
+    lists : tuple of str
+        Fields besides the conversations that may hold lists of texts.
     """
 
     title: str
@@ -73,12 +79,15 @@ class VoteFormat:
     fault: str
     item: str = f"coalesce(battle, {_QUESTION})"
     question: str = f"nullif(concat({_QUESTION}, '#' || regexp_replace(num, '[.]0$', '')), '')"
-    prompts: str = "texts(conversation_a, 'user')"
-    replies_a: str = "texts(conversation_a, 'assistant')"
-    replies_b: str = "texts(conversation_b, 'assistant')"
+    prompts: str = "asked"
+    replies_a: str = "answers(spoken_a, starts_a)"
+    replies_b: str = "answers(spoken_b, starts_b)"
+    system: str = "opening(parsed_a, parsed_b)"
+    unread: str = "unread(conversation_a, parsed_a) or unread(conversation_b, parsed_b)"
     judged: bool = False
     lacks_item: str = ""
     fields: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -130,6 +139,15 @@ def _unknown(field: str, *known: str) -> str:
 _PAIR = ("'model_1'", "'model_2'")
 _PAIR_WINNERS = (*_PAIR, "'tie'", "'error'")
 FLAGS = ("winner_model_a", "winner_model_b", "winner_tie")
+
+
+def _turns(field: str) -> str:
+    """Return SQL for Kaggle's texts by turn: a list in each of its fields, or one turn."""
+    return (
+        f"case when {field} is null then null when all_lists(prompt, response_a, response_b) "
+        f"then listed({field}) else [{field}] end"
+    )
+
 
 _A_WINS = "'a>b', 'a>>b', 'b<a', 'b<<a'"
 _B_WINS = "'b>a', 'b>>a', 'a<b', 'a<<b'"
@@ -228,9 +246,10 @@ FORMATS = (
         fault="case when list_sort([" + ", ".join(f"flag({name})" for name in FLAGS) + "]) "
         "is distinct from [false, false, true] "
         f"then 'exactly one of {', '.join(FLAGS)} must be 1' end",
-        prompts="listed(prompt)",
-        replies_a="listed(response_a)",
-        replies_b="listed(response_b)",
+        prompts=_turns("prompt"),
+        replies_a=_turns("response_a"),
+        replies_b=_turns("response_b"),
+        lists=("prompt", "response_a", "response_b"),
     ),
     VoteFormat(
         title="Chatbot Arena and ranking rows",
@@ -241,10 +260,10 @@ FORMATS = (
         "' names one model, and the side of the other' "
         f"when coalesce({_BY_WORD}, {_BY_NAME}) is null "
         f"then {quoted(UNKNOWN_WINNER)} || short(winner) end",
-        prompts="coalesce(texts(conversation_a, 'user'), if(prompt is null, null, [prompt]))",
-        replies_a="coalesce(texts(conversation_a, 'assistant'), "
+        prompts="coalesce(asked, if(prompt is null, null, [prompt]))",
+        replies_a="coalesce(answers(spoken_a, starts_a), "
         "if(response_a is null, null, [response_a]))",
-        replies_b="coalesce(texts(conversation_b, 'assistant'), "
+        replies_b="coalesce(answers(spoken_b, starts_b), "
         "if(response_b is null, null, [response_b]))",
         fields=read_names(),
     ),

@@ -170,8 +170,11 @@ class LockstepEngine:
         self._drop(model, battles, error)
 
     def _drop(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
-        told = {"model": model.name, "lost": len(battles)}
-        _log.error("%(model)s failed; battles lost: %(lost)d", told, exc_info=error)
+        told = {"model": model.name, "lost": len(battles), "why": error}
+        if isinstance(error, ArenaError):  # which says all that there is to say
+            _log.error("%(model)s failed; battles lost: %(lost)d (%(why)s)", told)
+        else:
+            _log.error("%(model)s failed; battles lost: %(lost)d", told, exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))
 

@@ -173,7 +173,7 @@ def test_a_failed_battle_shows_no_more_than_was_seen(serve, meet, local, monkeyp
     assert len({len(line.tokens) for line in battle.lines}) == 1
 
 
-def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch):
+def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch, caplog):
     monkeypatch.setattr("coupled_arena.generation.served_stream._PAUSES", (0.01,))
     server = serve()
     remote = meet(server)
@@ -190,6 +190,9 @@ def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkey
     assert alone.error is None
     assert len(alone.lines[0].tokens) == 30
     assert str(mixed.error).startswith(f"Decoding failed: The server of {SERVED} was lost")
+    (line,) = [record for record in caplog.records if record.name.endswith("lockstep")]
+    assert line.getMessage() == f"{SERVED} failed; battles lost: 1 (InternalServerError)"
+    assert line.exc_info is None
     again = decode(LockstepEngine({**local}), [mixed.request])[0]
     assert again.error is None
 

@@ -18,7 +18,7 @@ from tests.small_models import NAMES, save_small_models
 # What of the library cannot be driven: a state in the network's own modules, a cache or an argument
 # of its own, a step that computes otherwise than a text does.
 REFUSED = {"minimax", "recurrent_gemma", "rwkv", "xlstm", "zamba2"}
-SAMPLING = Sampling(temperature=0.7, max_new_tokens=12)
+SAMPLING = Sampling(temperature=0.7, max_new_tokens=6)
 
 
 def loaded(folder, name):
@@ -70,12 +70,12 @@ def by_the_law_of_a_whole_text(model, request):
 
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - REFUSED))
 def test_layers_with_a_state_write_what_they_say_of_the_whole_text(tmp_path, family):
-    """Six at once, one of which is read in several steps."""
+    """Three at once, one with a prompt longer than a chunk."""
     save_network(family, tmp_path)
     model = loaded(tmp_path, family)
     assert not model.batchable
     assert model.arithmetic["replies at once"] == "one"
-    requests = asked(family, (5, 8, 11, 14, 17, 700))
+    requests = asked(family, (5, 11, 520))
     together = decode(LockstepEngine({family: model}), requests)
     for request, running in zip(requests, together, strict=True):
         assert running.lines[0].tokens == by_the_law_of_a_whole_text(model, request)

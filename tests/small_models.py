@@ -32,7 +32,7 @@ def save_small_models(folder: Path, names: tuple[str, ...] = NAMES) -> None:
     """Save models, each in a folder of its name; equal names are equal models everywhere."""
     for name in names:
         _network(name).save_pretrained(folder / name)
-        _tokenizer().save_pretrained(folder / name)
+        tokenizer().save_pretrained(folder / name)
 
 
 def catalog_of(**models: str) -> str:
@@ -46,11 +46,11 @@ SMALL_MODELS = catalog_of(**{name: name for name in NAMES})
 
 def save_other_spellings(folder: Path) -> None:
     """Give a saved model a tokenizer of as many tokens, of which most are spelled otherwise."""
-    _tokenizer(capitals=True).save_pretrained(folder)
+    tokenizer(capitals=True).save_pretrained(folder)
 
 
 @cache
-def _tokenizer(*, capitals: bool = False) -> PreTrainedTokenizerFast:
+def tokenizer(*, capitals: bool = False) -> PreTrainedTokenizerFast:
     built = Tokenizer(models.BPE())
     built.pre_tokenizer = splits.ByteLevel(add_prefix_space=False)
     built.decoder = decoders.ByteLevel()
@@ -63,9 +63,9 @@ def _tokenizer(*, capitals: bool = False) -> PreTrainedTokenizerFast:
     texts = [json.loads(line)["text"] for line in _QUESTIONS.read_text().splitlines()]
     built.train_from_iterator([t.title() for t in texts] if capitals else texts, trainer)
     assert built.get_vocab_size() == TOKENS
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=built, bos_token=CONTROL[1], eos_token=END)
-    tokenizer.chat_template = CHATML
-    return tokenizer
+    made = PreTrainedTokenizerFast(tokenizer_object=built, bos_token=CONTROL[1], eos_token=END)
+    made.chat_template = CHATML
+    return made
 
 
 @cache

@@ -79,10 +79,12 @@ def check(
     preset: Preset = None,
     as_json: Json = False,
 ) -> None:
-    """Load models one after the other, and say which weights they are and whether they read.
+    """Load models one after the other; say which weights they are, and whether they read and write.
 
     The perplexity is that of a fixed plain text: a variant whose perplexity is far from that of
-    the model it is like was not unpacked as it was packed, or is another model.
+    the model it is like was not unpacked as it was packed, or is another model. Each model also
+    writes two made-up texts together: "many" replies at once, or "one" where company would
+    change them. A model that writes wrong text even alone is refused.
     """
     settings = load_settings(config, preset=preset)
     catalog = settings.catalog
@@ -115,12 +117,14 @@ class Checked:
     perplexity: float
     vocabulary: Vocabulary
     fingerprint: Fingerprint | None
+    at_once: str
 
     @classmethod
     def of(cls, model: LanguageModel) -> Checked:
         """Keep what a model says of itself."""
         weights = getattr(model, "fingerprint", None)  # a server keeps them to itself
-        return cls(model.name, model.perplexity, model.vocabulary, weights)
+        at_once = model.arithmetic.get("replies at once", "")
+        return cls(model.name, model.perplexity, model.vocabulary, weights, at_once)
 
     def row(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -132,11 +136,13 @@ class Checked:
             "fingerprint": self.fingerprint.digest or None,
             "bytes_per_weight": self.fingerprint.bytes_per_weight,
             "layers": dict(self.fingerprint.layers),
+            "replies_at_once": self.at_once,
         }
 
 
 def _checked(rows: list[dict[str, Any]]) -> str:
-    head = f"{'model':<28} {'perplexity':>10} {'bytes/weight':>12}  {'fingerprint':<16}  layers"
+    head = f"{'model':<28} {'perplexity':>10} {'bytes/weight':>12}  {'fingerprint':<16}  "
+    head += f"{'at once':<7}  layers"
     return "\n".join([head, *map(_checked_line, rows)])
 
 
@@ -147,7 +153,9 @@ def _checked_line(row: dict[str, Any]) -> str:
     )
     layers = ", ".join(f"{count} {kind}" for kind, count in row.get("layers", {}).items())
     digest = row.get("fingerprint") or "-"
-    return f"{row['name']:<28} {perplexity:>10} {size:>12}  {digest:<16}  {layers}".rstrip()
+    at_once = row.get("replies_at_once") or "-"
+    line = f"{row['name']:<28} {perplexity:>10} {size:>12}  {digest:<16}  {at_once:<7}  {layers}"
+    return line.rstrip()
 
 
 def _models_table(rows: list[dict[str, Any]]) -> str:

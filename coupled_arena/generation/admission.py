@@ -124,7 +124,10 @@ class Admission:
                 if (name, prompt) not in self._readings:
                     self._readings[name, prompt] = model.start_reading(prompt)
                 reading = self._readings[name, prompt]
-                while reading.left and read + reading.next <= most:
+                # What is not read in chunks is read in a step of its own, however long it is.
+                while reading.left and (
+                    read + reading.next <= most or (most == _PROMPT_TOKENS and not read)
+                ):
                     read += reading.next
                     reading.read()
             except Exception as error:  # noqa: BLE001 - a model's program may raise anything

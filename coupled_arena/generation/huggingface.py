@@ -29,11 +29,13 @@ from coupled_arena.generation.checkpoints import (
 )
 from coupled_arena.generation.fingerprint import Fingerprint, fingerprint, nonsense
 from coupled_arena.generation.language_model import Batch
+from coupled_arena.generation.lone_batch import LoneBatch
 from coupled_arena.generation.memory import kv_bytes
 from coupled_arena.generation.padded_batch import PaddedBatch
 from coupled_arena.generation.prompt_encoding import Message
-from coupled_arena.generation.prompt_reading import PromptReading
+from coupled_arena.generation.prompt_reading import PromptReading, keeps_keys
 from coupled_arena.generation.row_batch import RowBatch
+from coupled_arena.generation.self_check import SelfCheck, check_model
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
@@ -62,8 +64,9 @@ class HuggingFaceModel:
     def __init__(self, spec: ModelSpec, model: Any, tokenizer: Any, packing: str = "") -> None:
         self.name = spec.name
         self.network = model
+        self._stacks = keeps_keys(model)
         # Above 0 the columns that LLM.int8 keeps in 16 bits are chosen over the whole batch.
-        self.batchable = not outlier_threshold(model)
+        self.batchable = self._stacks and not outlier_threshold(model)
         self._spec = spec
         self._packing = packing
         self._tokenizer = tokenizer
@@ -96,12 +99,21 @@ class HuggingFaceModel:
             "quantization": self._packing or spec.quantization,
             "device": self.device.type,
             "attention": self.network.config._attn_implementation,
+            "replies at once": "many" if self.batchable else "one",
         }
         threshold = outlier_threshold(self.network)
         if threshold is not None:
             parts["llm_int8_threshold"] = f"{threshold:g}"
         parts |= {package: version(package) for package in packages_of(parts["quantization"])}
         return {key: value for key, value in parts.items() if value} | self.fingerprint.facts()
+
+    @property
+    def eight_bits(self) -> bool:
+        """Whether activations may be rounded to 8 bits before they are multiplied."""
+        packing = self._packing or self._spec.quantization
+        return packing not in ("none", "bnb-4bit", "bitsandbytes_4bit", "gguf") and (
+            "unpacked" not in packing
+        )
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -131,6 +143,25 @@ class HuggingFaceModel:
             raise ModelError(f"Model {self.name!r} cannot read a plain text: {reason}")
         return perplexity
 
+    def check_itself(self) -> SelfCheck:
+        """Let it prove that it writes what its network says; from now on alone if it must.
+
+        Raises
+        ------
+        ModelError
+            What it writes token by token is not what its network says of the whole text.
+        """
+        check = check_model(self)
+        if not check.sound:
+            why = f" ({check.reason})" if check.reason else ""
+            raise ModelError(
+                f"Model {self.name!r} cannot decode here: token by token its network "
+                f"({self.network.config.model_type}) writes other text than at once{why}. "
+                "Leave it out, or have vLLM serve it (docs/model-servers.md)."
+            )
+        self.batchable = check.batchable
+        return check
+
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
         return self.tokenization.encode(messages)
@@ -148,6 +179,8 @@ class HuggingFaceModel:
         """Return an empty batch, whose rows and columns make no more than so many tokens."""
         if self.network.config._attn_implementation == ROW_ATTENTION:
             return RowBatch(self.network, most_tokens)
+        if not self._stacks:
+            return LoneBatch(self.network)
         return PaddedBatch(self.network)  # as wide as its longest row, and no wider
 
 

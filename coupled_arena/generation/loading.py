@@ -79,8 +79,11 @@ def load(spec: ModelSpec, cache: Path, place: tuple[int, int] | None = None) -> 
     started = time.perf_counter()
     model = load_model(spec, cache)
     perplexity = model.read_text()
+    model.check_itself()
     seconds = time.perf_counter() - started
     _log.info("Loaded %s in %.1f s, perplexity %.3g", spec.name, seconds, perplexity)
+    if not model.batchable:
+        _log.info("%s writes one reply at a time: in company its replies would change", spec.name)
     return model
 
 

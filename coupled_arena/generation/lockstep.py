@@ -170,8 +170,13 @@ class LockstepEngine:
         self._drop(model, battles, error)
 
     def _drop(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
-        told = {"model": model.name, "lost": len(battles)}
-        _log.error("%(model)s failed; battles lost: %(lost)d", told, exc_info=error)
+        # Of a server's words none, which may repeat a question.
+        why = type(error.__cause__).__name__ if error.__cause__ else error
+        told = {"model": model.name, "lost": len(battles), "why": why}
+        if isinstance(error, ArenaError):  # where it was raised tells nobody more
+            _log.error("%(model)s failed; battles lost: %(lost)d (%(why)s)", told)
+        else:
+            _log.error("%(model)s failed; battles lost: %(lost)d", told, exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers.cache_utils import DynamicCache
+from transformers.cache_utils import (
+    DummyLayer,
+    DynamicCache,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+)
 
 from coupled_arena.generation.transfer import to_device
 
@@ -14,8 +20,48 @@ from coupled_arena.generation.transfer import to_device
 CHUNK = 512  # tokens
 
 
+# What keeps keys alone, whole or a window of them: a batch can pad and stack these.
+_KEYS_ALONE = (DynamicLayer, DynamicSlidingWindowLayer, DummyLayer)
+
+
+def empty_cache(network: Any) -> DynamicCache:
+    """Return a cache for one text, with a place for what the network's layers keep.
+
+    Windows of keys are left to the masks: batches want all keys of a row.
+    """
+    own = DynamicCache(config=network.config)
+    return DynamicCache() if _keeps_keys(own) else own
+
+
+def keeps_keys(network: Any) -> bool:
+    """Tell whether keys and values are all that a network's layers keep of a text."""
+    return _keeps_keys(DynamicCache(config=network.config)) and "past_key_values" in _takes(network)
+
+
+def _keeps_keys(cache: DynamicCache) -> bool:
+    return all(type(layer) in _KEYS_ALONE for layer in cache.layers)
+
+
+def _takes(network: Any) -> Mapping[str, Any]:
+    return inspect.signature(network.forward).parameters
+
+
+def cache_option(network: Any, cache: DynamicCache) -> dict[str, DynamicCache]:
+    """Return a cache under the name by which a network takes it."""
+    name = "cache_params" if "cache_params" in _takes(network) else "past_key_values"
+    return {name: cache}
+
+
 class PromptReading:
     """One prompt, read by itself.
+
+    Parameters
+    ----------
+    network : PreTrainedModel
+    prompt : sequence of int
+    chunk : int
+        Most tokens read at once. A network whose layers keep more than keys reads all at once:
+        some of these begin each chunk of several tokens with an empty state.
 
     Attributes
     ----------
@@ -29,12 +75,13 @@ class PromptReading:
 
     logits: torch.Tensor
 
-    def __init__(self, network: Any, prompt: Sequence[int]) -> None:
-        self.cache = DynamicCache()
+    def __init__(self, network: Any, prompt: Sequence[int], chunk: int = CHUNK) -> None:
+        self.cache = empty_cache(network)
         self.length = len(prompt)
         self._network = network
         self._prompt = list(prompt)
         self._read = 0
+        self._chunk = chunk if _keeps_keys(self.cache) else max(1, self.length)
 
     @property
     def left(self) -> int:
@@ -44,7 +91,7 @@ class PromptReading:
     @property
     def next(self) -> int:
         """How many of them are in the next chunk."""
-        return min(CHUNK, self.left)
+        return min(self._chunk, self.left)
 
     @torch.inference_mode()
     def read(self) -> None:
@@ -54,9 +101,9 @@ class PromptReading:
         output = self._network(
             input_ids=to_device(torch.tensor([self._prompt[self._read : end]]), device),
             position_ids=torch.arange(self._read, end, device=device)[None],
-            past_key_values=self.cache,
             use_cache=True,
             logits_to_keep=1,
+            **cache_option(self._network, self.cache),
         )
         self.logits, self._read = output.logits[:, -1], end
 

@@ -8,6 +8,7 @@ believed it proves it, by `served_draw.proof`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from coupled_arena.core.records import Sampling
 from coupled_arena.generation.checkpoint_files import NO_CODE
 from coupled_arena.generation.checkpoints import reason_of
 from coupled_arena.generation.fingerprint import of_surprise, smoke_text
+from coupled_arena.generation.met_servers import remember
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.served_draw import (
@@ -32,8 +34,10 @@ from coupled_arena.generation.served_draw import (
     objection,
     proof,
     proof_request,
+    told_weights,
 )
 from coupled_arena.generation.served_stream import ServedStream, Server
+from coupled_arena.generation.served_weights import ServedWeights
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
@@ -72,6 +76,9 @@ class RemoteModel:
             "server": f"vllm {self._server.version}",
             "source": self._spec.source,
             "served as": self._server.model,
+            "dtype": self._server.weights.dtype,
+            "quantization": self._server.weights.quantization,
+            "fingerprint": self._server.weights.digest,
             "perplexity": f"{self.perplexity:.3g}",
         }
 
@@ -90,6 +97,7 @@ class RemoteModel:
             sampling.top_k,
             sampling.top_p,
             tuple(sorted(self.vocabulary.stops)),
+            weights=self._server.weights.digest,
         )
         return ServedStream(self._server, tuple(prompt), asked, limit)
 
@@ -103,6 +111,8 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
         The tokenizer cannot be had, no server answers, or it would not be coupled.
     """
     url = (spec.server or "").rstrip("/")
+    if re.search(r"/v1(/|$)", url):
+        raise _refusal(spec, "leave out /v1 and what follows: the address ends before it")
     if spec.server_key_variable and not spec.server_key:
         raise _refusal(spec, f"the variable {spec.server_key_variable} holds no key")
     with openai.OpenAI(
@@ -111,19 +121,31 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
         try:
             served = _served_model(client, spec)
             tokenizer, tokenization = _tokenization(spec, cache, served.get("max_model_len"))
+            proven = _proven(client, spec, served["id"], tokenization.vocabulary)
+            if before := remember(cache, spec.name, proven[1]):
+                why = f"it holds the weights {proven[1]}, and {spec.name} is {before}"
+                raise _refusal(spec, f"{why}. Give these an entry of their own, by another name")
             server = Server(
                 spec.name,
                 url,
                 spec.server_key,
                 str(served["id"]),
                 _release(client, url),
-                _proven(client, spec, served["id"], tokenization.vocabulary),
+                *proven,
             )
             ids = tokenizer(smoke_text()).input_ids[: tokenization.context_length - 1]
             perplexity = _perplexity(client, spec, server.model, ids)
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            raise _refusal(spec, _about_key(spec)) from error
         except openai.OpenAIError as error:
             raise _refusal(spec, f"it says: {reason_of(error)}") from error
     return RemoteModel(spec, tokenization, server, perplexity)
+
+
+def _about_key(spec: ModelSpec) -> str:
+    if spec.server_key_variable:
+        return f"it refuses the key in the variable {spec.server_key_variable}: correct it"
+    return "it asks for a key: set server_key_variable to the name of the variable that holds it"
 
 
 def _release(client: openai.OpenAI, url: str) -> str:
@@ -133,13 +155,16 @@ def _release(client: openai.OpenAI, url: str) -> str:
 
 def _proven(
     client: openai.OpenAI, spec: ModelSpec, served: str, vocabulary: Vocabulary
-) -> list[int]:
-    """Ask for the proof, and return the tokens that it consists of."""
+) -> tuple[list[int], ServedWeights]:
+    """Ask for the proof; return the tokens that it consists of, and which weights it names."""
     expected = proof(vocabulary, GumbelCache(from_numpy(vocabulary.keys)), PROOF)
     asked = proof_request(PROOF, len(expected))
-    if why := objection(client.completions.create(model=served, **asked), expected):
+    answer = client.completions.create(model=served, **asked)
+    told = told_weights(answer)
+    if why := objection(answer, expected):
         raise _refusal(spec, why)
-    return expected
+    assert told is not None  # objection says so
+    return expected, told
 
 
 def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import torch
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
+from coupled_arena.generation.served_weights import WEIGHTS_TOKENS, ServedWeights
 from coupled_arena.generation.vocabulary import Vocabulary
 
 PLUGIN = "coupled_arena.generation.vllm_plugin:CoupledNoise"
@@ -41,6 +42,8 @@ class ServedDraw:
         Ids that end the answer.
     proof : bool
         The tokens asked for are those of `proof`, whatever the model says.
+    weights : str
+        Digest of the weights that are asked; others end the answer at once. Empty for any.
     """
 
     seed: int
@@ -51,6 +54,7 @@ class ServedDraw:
     stops: tuple[int, ...]
     position: int = 0
     proof: bool = False
+    weights: str = ""
 
     @property
     def sampling(self) -> Sampling:
@@ -92,7 +96,8 @@ class ServedDraw:
         whole = all(type(count) is int and 0 <= count < 2**31 for count in counts)
         warm = self.temperature == 0 or 1e-6 <= self.temperature <= 1e6
         few = 0 < self.top_p <= 1 and len(self.stops) <= _MOST_STOPS
-        if not (whole and warm and few and 0 <= self.seed < 2**64 and type(self.proof) is bool):
+        flags = type(self.proof) is bool and type(self.weights) is str
+        if not (whole and warm and few and 0 <= self.seed < 2**64 and flags):
             raise ValueError("a number in it is out of range")
 
 
@@ -151,11 +156,28 @@ def proof(vocabulary: Vocabulary, noise: GumbelCache, asked: ServedDraw) -> list
     return [*digits, NOISE_VERSION, *drawn]
 
 
+def proof_of_server(
+    vocabulary: Vocabulary, noise: GumbelCache, asked: ServedDraw, weights: ServedWeights
+) -> list[int]:
+    """Return the tokens that a server answers: those of `proof`, then which weights it holds."""
+    return [*proof(vocabulary, noise, asked), *weights.to_ids()]
+
+
+def ends_at_once(asked: ServedDraw, weights: ServedWeights) -> bool:
+    """Tell whether a server must not answer, since it holds other weights than those asked."""
+    return bool(asked.stops) and asked.weights not in ("", weights.digest)
+
+
+def told_weights(completion: Any) -> ServedWeights | None:
+    """Return which weights a server says in its proof that it holds."""
+    return ServedWeights.from_ids(_given(completion)[-WEIGHTS_TOKENS:])
+
+
 def proof_request(asked: ServedDraw, tokens: int) -> dict[str, Any]:
-    """Return what a server is asked for a proof of so many tokens, but for the model's name."""
+    """Return what a server is asked for a proof of so many tokens and its weights."""
     return {
         "prompt": [0],
-        "max_tokens": tokens,
+        "max_tokens": tokens + WEIGHTS_TOKENS,
         "temperature": 0,
         "extra_body": {
             "ignore_eos": True,
@@ -167,9 +189,7 @@ def proof_request(asked: ServedDraw, tokens: int) -> dict[str, Any]:
 
 def objection(completion: Any, expected: Sequence[int]) -> str | None:
     """Return why a server's answer proves nothing; None where it is the one expected."""
-    choice = completion.choices[0] if completion.choices else None
-    given = list((choice.model_extra or {}).get("token_ids") or ()) if choice else []
-    marks = _DIGITS
+    marks, given = _DIGITS, _given(completion)[: len(expected)]
     if len(given) != len(expected) or given[marks] != NOISE_VERSION or max(given[:marks]) > 15:
         return f"it does not draw with this noise. Start vLLM with --logits-processors {PLUGIN}"
     if given[:marks] != expected[:marks]:
@@ -180,4 +200,11 @@ def objection(completion: Any, expected: Sequence[int]) -> str | None:
         )
     if given != list(expected):
         return "it draws other tokens from known logits: install the same version"
+    if told_weights(completion) is None:
+        return "it does not tell which weights it holds: install this version of the plugin there"
     return None
+
+
+def _given(completion: Any) -> list[int]:
+    choice = completion.choices[0] if completion.choices else None
+    return list((choice.model_extra or {}).get("token_ids") or ()) if choice else []

@@ -23,7 +23,9 @@ from coupled_arena.generation.served_draw import (
     ServedDraw,
     objection,
     proof_request,
+    told_weights,
 )
+from coupled_arena.generation.served_weights import ServedWeights
 
 _SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
 _PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
@@ -43,6 +45,8 @@ class Server:
         Its name on the server.
     expected : list of int
         The tokens of its proof.
+    weights : ServedWeights
+        Those that it was met with.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Server:
     model: str
     version: str
     expected: list[int] = field(repr=False)
+    weights: ServedWeights
     proven: float = field(default_factory=time.monotonic, repr=False)
 
     async def prove(self) -> None:
@@ -67,6 +72,12 @@ class Server:
         answer = await client(self.url, self.key).completions.create(model=self.model, **asked)
         if why := objection(answer, self.expected):
             raise ModelError(f"The server of {self.name} has changed: {why}.")
+        if (told := told_weights(answer)) != self.weights:
+            text = _(
+                "The server of {name} holds other weights now: {told}, not {met}. They are another "
+                "model: give them an entry of their own."
+            )
+            raise ModelError(text.format(name=self.name, told=told, met=self.weights))
         self.proven = time.monotonic()
 
     def doubt(self) -> None:
@@ -146,14 +157,19 @@ class ServedStream:
         stops = self._asked.stops
         position = len(self._tokens)
         finish = None
+        ended = False
         if position < self._limit:
             async for tokens, finish in self._pieces(position):
                 ended = finish == "stop" and bool(stops)
                 if ended and tokens and tokens[-1] == min(stops):
                     tokens = tokens[:-1]
                 self._tokens += tokens
-                self._stopped = ended
+                self._stopped = ended and len(self._tokens) > position
                 arrivals.announce()
+            if ended and not self._stopped:  # as a server does that holds other weights
+                self._server.doubt()
+                await self._server.prove()
+                self._stopped = True
         # A server that is told to end aborts what it writes, and one may have a limit of its own.
         if not self._stopped and len(self._tokens) < self._limit:
             raise _BrokenOffError(f"the answer broke off ({finish or 'connection closed'})")

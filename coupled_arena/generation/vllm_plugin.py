@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import snapshot_download
 from transformers.models.auto.tokenization_auto import AutoTokenizer
 from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingImports]
     BatchUpdate,
@@ -24,7 +26,14 @@ from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingIm
 
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
-from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
+from coupled_arena.generation.served_draw import (
+    ARGUMENT,
+    ServedDraw,
+    drawn_ids,
+    ends_at_once,
+    proof_of_server,
+)
+from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from coupled_arena.generation.vocabulary import read_tokenizer
 
 _AT_ONCE = 16  # rows whose weights and noise are in memory together, in float64
@@ -63,6 +72,18 @@ class CoupledNoise(LogitsProcessor):
         self._vocabulary = read_tokenizer(tokenizer, config.get_vocab_size(), ())
         self._noise = GumbelCache(torch.from_numpy(self._vocabulary.keys).to(device))
         self._rows: dict[int, _Row] = {}
+        self._config = vllm_config
+        # Now where the files are here, before anybody can change them; else once vLLM has fetched
+        # them, which it does after this.
+        self._held = weights_of(here, *_kind(config)) if (here := _folder(vllm_config)) else None
+
+    @property
+    def _weights(self) -> ServedWeights:
+        if self._held is None:
+            folder = _folder(self._config)
+            kind = _kind(self._config.model_config)
+            self._held = weights_of(folder, *kind) if folder else ServedWeights("0" * 16, *kind)
+        return self._held
 
     def is_argmax_invariant(self) -> bool:
         """Tell vLLM that greedy decoding must not skip it."""
@@ -90,14 +111,43 @@ class CoupledNoise(LogitsProcessor):
 
     def _ids(self, logits: torch.Tensor, asked: ServedDraw, rows: list[_Row]) -> torch.Tensor:
         if asked.proof:
-            answers = [proof(self._vocabulary, self._noise, row.draw) for row in rows]
+            answers = [
+                proof_of_server(self._vocabulary, self._noise, row.draw, self._weights)
+                for row in rows
+            ]
             # Whoever asks for more than there is gets the last one again.
             said = [
                 a[min(len(row.written), len(a) - 1)] for a, row in zip(answers, rows, strict=True)
             ]
             return torch.tensor(said, device=logits.device)
+        if ends_at_once(asked, self._weights):
+            return torch.full((len(rows),), min(asked.stops), device=logits.device)
         width = self._vocabulary.end  # vLLM may pad the rows beyond it
         return drawn_ids(logits[:, :width], self._noise, asked, [row.place for row in rows])
+
+
+def _folder(vllm_config: Any) -> Path | None:
+    """Return where the checkpoint's files are; None where they are not here yet."""
+    config = vllm_config.model_config
+    if (folder := Path(config.model)).is_dir():
+        return folder
+    try:
+        where = snapshot_download(
+            config.model,
+            revision=config.revision,
+            cache_dir=vllm_config.load_config.download_dir,
+            local_files_only=True,
+        )
+    except (OSError, ValueError):  # nothing of it is here
+        return None
+    folder = Path(where)
+    whole = any(any(folder.glob(kind)) for kind in ("*.safetensors", "*.gguf", "*.bin", "*.pt"))
+    return folder if whole else None
+
+
+def _kind(config: Any) -> tuple[str, str]:
+    """Return type and quantization as vLLM computes with them."""
+    return str(config.dtype).removeprefix("torch."), str(config.quantization or "none")
 
 
 def _asked(sampling_params: Any) -> ServedDraw | None:

@@ -11,6 +11,7 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,7 +20,14 @@ from starlette.routing import Route
 from torch import from_numpy, inference_mode, tensor
 
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw, drawn_ids, proof
+from coupled_arena.generation.served_draw import (
+    ARGUMENT,
+    ServedDraw,
+    drawn_ids,
+    ends_at_once,
+    proof_of_server,
+)
+from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from tests.patience import until
 from tests.ui.server import free_port
 
@@ -38,6 +46,8 @@ class ModelServer:
         Reason with which the answer is ended then, in place of a broken connection.
     refuses : bool
         Whether each question is answered with an error.
+    weights : ServedWeights
+        Those that it says it holds: its model's, unless others are given.
     gate : threading.Event
         While it is not set, no token is written.
     """
@@ -50,6 +60,7 @@ class ModelServer:
     breaks_after: int = 0
     breaks_with: str = ""
     name: str = "served"
+    weights: ServedWeights | None = None
     refuses: bool = False
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
@@ -59,6 +70,8 @@ class ModelServer:
 
     def __post_init__(self):
         self.vocabulary = self.vocabulary or self.model.vocabulary
+        spec = self.model._spec
+        self.weights = self.weights or weights_of(Path(spec.folder), spec.dtype, "none")
         self.gate.set()
         self._lock = threading.Lock()  # of the network
 
@@ -128,8 +141,12 @@ class ModelServer:
         told = told if self.plugin else replace(told, seed=0, proof=False, temperature=0.0)
         noise = GumbelCache(from_numpy(self.vocabulary.keys))
         if told.proof:
-            for token in self.alter(proof(self.vocabulary, noise, told))[: asked["max_tokens"]]:
+            answer = proof_of_server(self.vocabulary, noise, told, self.weights)
+            for token in self.alter(answer)[: asked["max_tokens"]]:
                 yield token, None
+            return
+        if ends_at_once(told, self.weights):
+            yield min(told.stops), "stop"
             return
         batch = self.model.start_batch()
         with self._lock:

@@ -178,6 +178,10 @@ AutoTokenizer.from_pretrained(weights).save_pretrained(folder)
     told = subprocess.run(
         [python, "-m", "coupled_arena", *command], check=True, capture_output=True, text=True
     )
+    lines = [line for line in told.stderr.splitlines() if not line.startswith(("Load", "int8"))]
+    assert lines == []
+    lines = told.stderr.splitlines()
+    assert [line for line in lines if not line.startswith(("Loading ", "Loaded "))] == []
     full, int8 = json.loads(told.stdout)["models"]
     assert int8["bytes_per_weight"] < 1.7 < full["bytes_per_weight"]
     assert 0.95 < int8["perplexity"] / full["perplexity"] < 1.05

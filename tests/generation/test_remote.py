@@ -7,6 +7,8 @@ import threading
 from dataclasses import replace
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
@@ -23,6 +25,7 @@ from coupled_arena.generation.served_draw import (
     drawn_ids,
     proof,
 )
+from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from coupled_arena.generation.vocabulary import make_vocabulary
 from tests.generation.model_server import ModelServer, running
 from tests.patience import until
@@ -170,7 +173,7 @@ def test_a_failed_battle_shows_no_more_than_was_seen(serve, meet, local, monkeyp
     assert len({len(line.tokens) for line in battle.lines}) == 1
 
 
-def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch):
+def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch, caplog):
     monkeypatch.setattr("coupled_arena.generation.served_stream._PAUSES", (0.01,))
     server = serve()
     remote = meet(server)
@@ -187,6 +190,9 @@ def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkey
     assert alone.error is None
     assert len(alone.lines[0].tokens) == 30
     assert str(mixed.error).startswith(f"Decoding failed: The server of {SERVED} was lost")
+    (line,) = [record for record in caplog.records if record.name.endswith("lockstep")]
+    assert line.getMessage() == f"{SERVED} failed; battles lost: 1 (InternalServerError)"
+    assert line.exc_info is None
     again = decode(LockstepEngine({**local}), [mixed.request])[0]
     assert again.error is None
 
@@ -243,10 +249,12 @@ def other_vocabulary(vocabulary):
     [
         (lambda v: {"plugin": False}, "does not draw with this noise. Start vLLM with --logits"),
         (lambda v: {"vocabulary": other_vocabulary(v)}, "its vocabulary is another one ("),
-        (lambda v: {"alter": lambda t: [*t[:-1], t[-1] + 1]}, "draws other tokens from known log"),
+        (lambda v: {"alter": lambda t: [*t[:28], t[28] + 1, *t[29:]]}, "draws other tokens from"),
+        # The plugin of an earlier version says its last token again.
+        (lambda v: {"alter": lambda t: [*t[:29], *80 * t[28:29]]}, "does not tell which weights"),
         (lambda v: {"alter": lambda t: [*t[:16], 2, *t[17:]]}, "does not draw with this noise"),
         (lambda v: {"alter": lambda t: t[:4]}, "does not draw with this noise"),
-        (lambda v: {"key": "sk-1"}, "Unauthorized"),
+        (lambda v: {"key": "sk-1"}, "it asks for a key: set server_key_variable"),
         (lambda v: {"name": "other"}, "it serves other. If that is this model by another name"),
     ],
 )
@@ -256,6 +264,19 @@ def test_a_server_that_would_not_be_coupled_is_refused(serve, meet, local, behav
         meet(server)
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_wrong_key_is_told_in_words(serve, meet, monkeypatch):
+    monkeypatch.setenv("A_KEY", "sk-2")
+    with pytest.raises(ModelError, match="refuses the key in the variable A_KEY: correct it"):
+        meet(serve(key="sk-1"), server_key_variable="A_KEY")
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/completions"])
+def test_an_address_with_its_version_is_told_in_words(serve, folder, path):
+    url = serve().url + path
+    with pytest.raises(ModelError, match="leave out /v1"):
+        connect(spec_of(folder, SERVED, server=url), folder)
 
 
 def test_a_key_opens_the_server(serve, meet, monkeypatch):
@@ -281,6 +302,126 @@ def test_nobody_answers(folder):
         with pytest.raises(ModelError, match="no server answers at"):
             connect(spec_of(folder, SERVED, server=url), folder)
 
+
+# Which weights it holds
+
+OTHER = ServedWeights("00112233aabbccdd", "float16", "awq")
+
+
+@pytest.fixture
+def own_cache(folder, tmp_path):
+    """Connect with a memory of its own of whom was met."""
+
+    def connected(server, name=SERVED):
+        spec = replace(spec_of(folder, SERVED, server=server.url), name=name)
+        return connect(spec, tmp_path)
+
+    return connected
+
+
+def broken_off(remote):
+    """Return the error of a battle."""
+    engine = LockstepEngine({SERVED: remote})
+    battle = engine.prepare(request_of(remote, "Why?", FILTERS[0]))
+    engine.add(battle)
+    until(lambda: engine.step() or battle.done.is_set())
+    return battle
+
+
+def test_the_record_says_which_weights(serve, own_cache, folder):
+    said = own_cache(serve()).arithmetic
+    held = weights_of(folder / SERVED, "float32", "none")
+    assert (said["fingerprint"], said["dtype"], said["quantization"]) == (
+        held.digest,
+        "float32",
+        "none",
+    )
+
+
+def test_other_weights_in_mid_answer_end_it_and_both_are_named(serve, own_cache, caplog):
+    """As the address is pointed elsewhere: the connection breaks, and others go on."""
+    server = serve(breaks_after=3)
+    remote, met = own_cache(server), server.weights
+    until_one = server._events
+
+    async def swapped(asked):
+        async for event in until_one(asked):
+            yield event
+            server.weights = OTHER
+
+    server._events = swapped
+    battle = broken_off(remote)
+    told = f"The server of {SERVED} holds other weights now: {OTHER}, not {met}."
+    assert told in str(battle.error)
+    assert 0 < len(battle.lines[0].tokens) <= 3
+    (line,) = [record for record in caplog.records if record.name.endswith("lockstep")]
+    assert line.exc_info is None
+    assert told in line.getMessage()
+
+
+def test_other_weights_behind_an_unbroken_address_write_no_word(serve, own_cache):
+    """As behind a balancer: the proof is fresh, and the next reply goes to another machine."""
+    server = serve()
+    remote = own_cache(server)
+    server.weights = OTHER
+    battle = broken_off(remote)
+    assert "holds other weights now" in str(battle.error)
+    assert battle.lines[0].tokens == []
+    server.weights = remote._server.weights
+    assert broken_off(remote).error is None
+
+
+def test_other_weights_after_a_restart_are_another_model(serve, own_cache):
+    server = serve()
+    own_cache(server)
+    server.weights = OTHER
+    with pytest.raises(ModelError, match="by another name") as refused:
+        own_cache(server)
+    assert str(OTHER) in str(refused.value)
+    assert own_cache(server, "another").arithmetic["quantization"] == "awq"
+
+
+def test_weights_survive_their_ids():
+    assert ServedWeights.from_ids(OTHER.to_ids()) == OTHER
+    long = ServedWeights("0" * 16, "bfloat16", "compressed-tensors-of-a-kind")
+    assert ServedWeights.from_ids(long.to_ids()).quantization.startswith("compressed-tensors")
+    assert ServedWeights.from_ids([7] * len(OTHER.to_ids())) is None
+    assert ServedWeights.from_ids(OTHER.to_ids()[1:]) is None
+
+
+def saved(folder, files, config="{}"):
+    folder.mkdir()
+    (folder / "config.json").write_text(config)
+    for name, tensors in files.items():
+        save_file(tensors, folder / name)
+    return folder
+
+
+def test_an_identity_sees_tensors_and_no_files(tmp_path):
+    """The same in other shards; another where any of them differs."""
+    first = {"a": torch.arange(4000.0), "b": torch.ones(2, 3)}
+    whole = saved(tmp_path / "whole", {"model.safetensors": first})
+    apart = saved(tmp_path / "apart", {f"{n}.safetensors": {n: t} for n, t in first.items()})
+    held = weights_of(whole, "float32", "none")
+    assert weights_of(apart, "float32", "none") == held
+    digests = {held.digest, *(weights_of(whole, *kind).digest for kind in KINDS)}
+    last = first["a"].clone()
+    last[-1] = 0
+    for at, (other, config) in enumerate(
+        [
+            (first | {"a": last}, "{}"),
+            (first | {"a": first["a"].half()}, "{}"),
+            (first | {"b": torch.ones(3, 2)}, "{}"),
+            (first | {"c": torch.ones(1)}, "{}"),
+            (first, '{"rope_theta": 2}'),
+        ]
+    ):
+        folder = saved(tmp_path / str(at), {"model.safetensors": other}, config)
+        digests.add(weights_of(folder, "float32", "none").digest)
+    assert len(digests) == 1 + len(KINDS) + 5
+
+
+KINDS = [("float16", "none"), ("float32", "awq")]
 
 # What a server is told
 

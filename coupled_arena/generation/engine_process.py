@@ -218,7 +218,9 @@ class EngineProcess:
             if self._closing.is_set():
                 return None, 0
             outbox = self._outbox = queue.SimpleQueue()
-        load = partial(self._load, fatal=dict(self._fatal)) if self._fatal else self._load
+        load: Any = self._load
+        if self._fatal:
+            load = partial(load, fatal=dict(self._fatal))
         work = (there, load, self._capacity, self._late, language())
         child = _PROCESSES.Process(target=engine_child.run, args=work, name="engine", daemon=True)
         child.start()

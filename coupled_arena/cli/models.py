@@ -28,13 +28,19 @@ def models(
     preset: Preset = None,
     as_json: Json = False,
 ) -> None:
-    """List the configured models and whether their weights are here."""
+    """List the configured models and whether their weights are here.
+
+    What is wrong with the files of a model is told in one line; `models check` loads it, too.
+    """
     if context.invoked_subcommand:
         return
     settings = load_settings(config, preset=preset)
+    from coupled_arena.generation.loading import fault
     from coupled_arena.generation.weights import is_ready
 
     catalog = settings.catalog
+    faults = [fault(spec, settings.cache) for spec in catalog.enabled]
+    problems = [*catalog.problems, *filter(None, faults)]
     rows = [
         {
             "name": spec.name,
@@ -47,9 +53,9 @@ def models(
         }
         for spec in catalog.models
     ]
-    answer = {"models": rows, "presets": presets(), "problems": list(catalog.problems)}
+    answer = {"models": rows, "presets": presets(), "problems": problems}
     show(answer, as_json, lambda: _models_table(rows))
-    for problem in catalog.problems:
+    for problem in problems:
         typer.echo(problem, err=True)
 
 

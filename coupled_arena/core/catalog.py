@@ -16,6 +16,11 @@ from coupled_arena.core.errors import SettingsError
 
 Quantization = Literal["none", "bnb-8bit", "bnb-4bit", "prequantized"]
 _HUB = re.compile(r"(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b")  # as the hub calls models
+# What reaches pip, an archive, the hub or the cache: no part begins with a dash or a dot, so that
+# none is an option of a program, and none leads out of a folder.
+_WHEEL = r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.]*$"
+_PART = r"[A-Za-z0-9_][^/\\]*"
+_INSIDE = rf"^{_PART}(/{_PART})*$"
 
 
 def _can_be_fetched(hub: str) -> bool:
@@ -55,11 +60,11 @@ class ModelSpec:
 
     name: str = Field(pattern=r"^\S(.*\S)?$", max_length=80)
     hub: str | None = None
-    revision: str | None = None
+    revision: str | None = Field(default=None, pattern=_INSIDE)
     folder: Path | None = None
     gguf: str | None = None
-    wheel: str | None = Field(default=None, pattern=r"^[\w.-]+==[\w.]+$")
-    file: str | None = None
+    wheel: str | None = Field(default=None, pattern=_WHEEL)
+    file: str | None = Field(default=None, pattern=_INSIDE)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     device_map: str = "auto"
@@ -82,6 +87,8 @@ class ModelSpec:
             raise ValueError("name exactly one source: hub, folder, gguf or wheel")
         if self.hub and not _can_be_fetched(self.hub):
             raise ValueError(f"{self.hub!r} is no name of a model of the hub")
+        if self.hub and self.gguf and not re.fullmatch(_INSIDE, self.gguf):
+            raise ValueError(f"{self.gguf!r} is no file of a model of the hub")
         if self.wheel and not (self.file and self.sha256):
             raise ValueError("a wheel needs the file inside it and that file's sha256")
         if self.server and (self.quantization != "none" or self.llm_int8_threshold):

@@ -7,6 +7,7 @@ terminal whether to run code that comes with a model. Here the files are looked 
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +17,48 @@ import torch
 from safetensors import SafetensorError, safe_open
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+from coupled_arena.core.files import reason
+
 # Handed to every reader of the library: left open, it would ask a person, and run what came.
 NO_CODE = {"trust_remote_code": False}
 _AGAIN = "fetch it again"
 _POINTER = b"version https://git-lfs"
 _PLAIN = {"F64", "F32", "F16", "BF16"}  # types of tensors that hold the weights themselves
+_READ = {".json", ".safetensors", ".bin", ".jinja", ".model", ".gguf", ".txt", ".tiktoken"}
 _TOKENIZERS = ("tokenizer*", "*.model", "vocab.*", "*.tiktoken", "tekken.json")
+
+
+def not_plain(folder: Path) -> str:
+    """Return what in a folder is no plain file of its own; nothing where all can be opened.
+
+    To open a pipe or a device may never end, and an index may name files of other folders.
+    """
+    for path in sorted(folder.iterdir()):
+        try:
+            kind = path.stat().st_mode
+        except OSError as error:
+            if path.suffix not in _READ:
+                continue
+            return f"{path.name} cannot be opened ({reason(error)}); {_AGAIN}."
+        if stat.S_ISDIR(kind) and path.suffix in _READ:
+            return f"{path.name} is a folder and not a file; {_AGAIN}."
+        if not (stat.S_ISDIR(kind) or stat.S_ISREG(kind)):
+            return f"{path.name} is a pipe or a device and not a file; {_AGAIN}."
+    for index in folder.glob("*.index.json"):
+        named = _read(index).get("weight_map", {})
+        if not isinstance(named, dict) or not all(map(_beside, named.values())):
+            return f"{index.name} names what is no file beside it; {_AGAIN}."
+    return ""
+
+
+def _beside(name: object) -> bool:
+    return isinstance(name, str) and Path(name).name == name
+
+
+def weights_size(folder: Path) -> int:
+    """Return the bytes of all files in a folder that may hold weights."""
+    kinds = ("safetensors", "bin", "gguf")
+    return sum(path.stat().st_size for kind in kinds for path in folder.glob(f"*.{kind}"))
 
 
 def no_model(folder: Path) -> str:
@@ -88,6 +125,8 @@ def _bad_json(folder: Path) -> Iterator[str]:
             json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             yield f"{path.name} is no JSON ({error}); {_AGAIN}."
+        except RecursionError:
+            yield f"{path.name} is nested too deeply; {_AGAIN}."
 
 
 def _architecture(folder: Path) -> Iterator[str]:
@@ -152,6 +191,6 @@ def _tokenizer(folder: Path) -> Iterator[str]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -16,12 +16,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
 from huggingface_hub import try_to_load_from_cache
 from transformers.models.auto.configuration_auto import AutoConfig
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoModelForCausalLM,
 )
+from transformers.models.auto.tokenization_auto import AutoTokenizer
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
@@ -30,9 +32,13 @@ from coupled_arena.generation.checkpoint_files import (
     NO_CODE,
     adapter_beside,
     damage,
+    not_plain,
     packed_tensors,
+    weights_size,
 )
 from coupled_arena.generation.completeness import incomplete, some
+from coupled_arena.generation.fingerprint import unpacked_config
+from coupled_arena.generation.limits import bounded
 
 # Formats that cannot be read without a package: the module looked for, the package to install.
 PACKAGES: Mapping[str, Mapping[str, str]] = {
@@ -60,6 +66,11 @@ _REPORTERS = (
     "quantizers.quantizer_finegrained_fp8",
     "quantizers.quantizer_mxfp4",
 )
+# For what is read before the weights: a large tokenizer takes two seconds and a gigabyte.
+SECONDS = 30.0  # of the processor
+MEMORY = 6 << 30  # bytes
+_LAYERS = 10_000  # the deepest networks have some hundreds
+_SMALL = 1 << 26  # weights that need no such check
 _log = logging.getLogger(__name__)
 # Networks that read both ways, or end in scores: what of them is a language model was not trained.
 _OTHER_TASK = re.compile(
@@ -99,6 +110,11 @@ class Checkpoint:
         return self.error(found or f"{reason_of(error).rstrip('.')}.")
 
     @property
+    def path(self) -> Path:
+        """The GGUF file, where it is one of this machine."""
+        return Path(self.where) / self.options["gguf_file"]
+
+    @property
     def folder(self) -> Path:
         """Where its files are on this machine, as far as they are."""
         folder = Path(self.where)
@@ -127,8 +143,14 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
     checkpoint = Checkpoint(name, where, options)
     if "gguf_file" in options:
         return Checkpoint(name, where, options, "gguf")
+    if checkpoint.folder.is_dir() and (odd := not_plain(checkpoint.folder)):
+        raise checkpoint.error(odd)
     try:
-        config = AutoConfig.from_pretrained(where, **NO_CODE, **options)
+        with bounded(SECONDS, MEMORY):
+            config = AutoConfig.from_pretrained(where, **NO_CODE, **options)
+            _check_size(checkpoint, config)
+    except ModelError:
+        raise
     except Exception as error:
         raise checkpoint.unreadable(error) from error
     if reason := _not_causal(config) or adapter_beside(checkpoint.folder):
@@ -153,6 +175,40 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
             f"{version('transformers')} does not read."
         )
     return checkpoint
+
+
+def load_tokenizer(checkpoint: Checkpoint) -> Any:
+    """Return a checkpoint's tokenizer.
+
+    Raises
+    ------
+    ModelError
+        It cannot be read.
+    """
+    try:
+        with bounded(SECONDS, MEMORY):
+            return AutoTokenizer.from_pretrained(checkpoint.where, **NO_CODE, **checkpoint.options)
+    except Exception as error:
+        raise checkpoint.unreadable(error) from error
+
+
+def _check_size(checkpoint: Checkpoint, config: Any) -> None:
+    """Refuse a network that is far beyond its weights, before it takes memory for them."""
+    size = weights_size(checkpoint.folder) if checkpoint.folder.is_dir() else 0
+    if not size or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        return
+    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
+    if layers > _LAYERS:
+        raise checkpoint.error(f"its config.json speaks of {layers:,} layers; correct it.")
+    with torch.device("meta"):
+        plain = AutoModelForCausalLM.from_config(unpacked_config(config))
+    weights = sum(parameter.numel() for parameter in plain.parameters())
+    if weights > 8 * size + _SMALL:  # nobody packs a weight into less than a bit
+        raise checkpoint.error(
+            damage(checkpoint.folder)
+            or f"its config.json speaks of {weights:,} weights, and its files have {size:,} bytes; "
+            "take the config.json of this model."
+        )
 
 
 def load_network(

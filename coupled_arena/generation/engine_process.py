@@ -19,7 +19,7 @@ from typing import Any
 
 from coupled_arena.core.errors import ModelError, PromptError
 from coupled_arena.core.language import N_, _, language
-from coupled_arena.generation import engine_child
+from coupled_arena.generation import engine_child, templates
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.engine_messages import (
     Cancel,
@@ -33,6 +33,7 @@ from coupled_arena.generation.engine_messages import (
     Submit,
 )
 from coupled_arena.generation.late_models import Late
+from coupled_arena.generation.loading import LEFT_OUT, LOADS
 from coupled_arena.generation.relayed_turn import HOW, How, RelayedTurn
 from coupled_arena.generation.running import Line, Request, Running
 from coupled_arena.generation.step_times import StepTimes
@@ -69,6 +70,8 @@ class EngineProcess:
         Those that were loaded.
     away : int
         How many of the late ones have not come yet.
+    left_out : dict of str to str
+        Why models cannot take part, by name.
     room : Room
         What they have room for.
     ended : Counter of str
@@ -89,6 +92,8 @@ class EngineProcess:
     ) -> None:
         self.models: dict[str, StandIn] = {}
         self.away = 0
+        self.left_out: dict[str, str] = {}
+        self._loading, self._fatal = "", dict[str, str]()
         self.room = Room(self.models, None)
         self.ended: Counter[How] = Counter(dict.fromkeys(HOW, 0))
         self.steps = StepTimes()
@@ -183,8 +188,12 @@ class EngineProcess:
         in_vain = 0
         while not self._closing.is_set():
             ready_since, lost = self._live()
-            if self._closing.is_set() or not self.models:
+            if self._closing.is_set():
                 break
+            if not self.models:
+                if not self._blame():
+                    break
+                continue
             steady = ready_since is not None and time.monotonic() - ready_since > _STEADY
             in_vain = 0 if steady else in_vain + 1
             pause = min(_LONGEST_PAUSE, 2.0 ** (in_vain - 1) - 1) if in_vain else 0.0
@@ -209,7 +218,10 @@ class EngineProcess:
             if self._closing.is_set():
                 return None, 0
             outbox = self._outbox = queue.SimpleQueue()
-        work = (there, self._load, self._capacity, self._late, language())
+        load: Any = self._load
+        if self._fatal:
+            load = partial(load, fatal=dict(self._fatal))
+        work = (there, load, self._capacity, self._late, language())
         child = _PROCESSES.Process(target=engine_child.run, args=work, name="engine", daemon=True)
         child.start()
         self._process = child
@@ -248,6 +260,7 @@ class EngineProcess:
         elif isinstance(message, StepTimes):
             self.steps.join(message)
         elif isinstance(message, logging.LogRecord):
+            self._note(message)
             logging.getLogger(message.name).handle(message)
         elif isinstance(message, Stuck):
             _log.error(
@@ -259,8 +272,10 @@ class EngineProcess:
         elif isinstance(message, Ready):
             self.models.update(message.models)
             self.away = message.away
+            self._loading = ""
             self.room.tokens = message.kv_tokens
             self._ready_since = time.monotonic()
+            templates.start()
             self.hung = False
             _log.info("Process %(pid)d decodes", {"pid": self._process.pid})
             if not self._first.done():
@@ -268,11 +283,29 @@ class EngineProcess:
         elif isinstance(message, Joined):
             self.models[message.model.name] = message.model
             self.away = message.away
+            self.left_out.pop(message.model.name, None)
         elif isinstance(message, Refused):
             if self._first.done():
                 _log.error("%s", message.error)
             else:
                 self._first.set_exception(message.error)
+
+    def _note(self, record: logging.LogRecord) -> None:
+        """Keep which model is being loaded, and which cannot be."""
+        if loads := getattr(record, LOADS, None):
+            self._loading = loads[0]
+            self.left_out.pop(self._loading, None)
+        elif name := getattr(record, LEFT_OUT, ""):
+            self._loading = ""
+            self.left_out[name] = record.getMessage().partition(": ")[2]
+
+    def _blame(self) -> bool:
+        """Leave out the model during whose loading the first process ended, if it was one."""
+        name, self._loading = self._loading, ""
+        if not name or self._first.done():
+            return False
+        self._fatal[name] = how_ended(self._process)
+        return True
 
     def _end_hung(self) -> None:
         self.hung = True

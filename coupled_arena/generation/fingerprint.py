@@ -22,6 +22,7 @@ from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 from coupled_arena.core.catalog import Catalog
 from coupled_arena.core.settings import resource
 from coupled_arena.generation.completeness import some
+from coupled_arena.generation.memory import longest_context
 from coupled_arena.generation.vocabulary import Vocabulary
 
 _THREADS = 4  # hashing one tensor holds no lock
@@ -111,7 +112,7 @@ def fingerprint(network: Any, tokenizer: Any) -> Fingerprint:
 @torch.inference_mode()
 def perplexity(network: Any, tokenizer: Any) -> float:
     """Return exp of the mean negative log-probability of the text's tokens but the first."""
-    longest = network.config.get_text_config().max_position_embeddings
+    longest = longest_context(network.config)
     ids = tokenizer(smoke_text(), return_tensors="pt").input_ids[:, :longest].to(network.device)
     logits = network(input_ids=ids, use_cache=False).logits[0, :-1].double()
     chosen = logits.log_softmax(1).gather(1, ids[0, 1:, None])
@@ -212,11 +213,12 @@ def _tensor_hash(name: str, tensor: torch.Tensor) -> str:
 def _weights(network: Any) -> int:
     """Return how many weights the architecture has, however they are packed here."""
     with torch.device("meta"):
-        plain = AutoModelForCausalLM.from_config(_unpacked(network.config))
+        plain = AutoModelForCausalLM.from_config(unpacked_config(network.config))
     return sum(parameter.numel() for parameter in plain.parameters())
 
 
-def _unpacked(config: Any) -> Any:
+def unpacked_config(config: Any) -> Any:
+    """Return a configuration of the same network in full precision."""
     plain = type(config)(**config.to_dict())
     if hasattr(plain, "quantization_config"):
         del plain.quantization_config

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers.models.auto.tokenization_auto import AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.attention import ROW_ATTENTION, compile_attention_loop
-from coupled_arena.generation.checkpoint_files import NO_CODE
 from coupled_arena.generation.checkpoints import (
     Checkpoint,
     find_checkpoint,
     load_network,
+    load_tokenizer,
     outlier_threshold,
     packages_of,
     packing_in_use,
@@ -30,7 +29,7 @@ from coupled_arena.generation.checkpoints import (
 from coupled_arena.generation.fingerprint import Fingerprint, fingerprint, nonsense
 from coupled_arena.generation.language_model import Batch
 from coupled_arena.generation.lone_batch import LoneBatch
-from coupled_arena.generation.memory import kv_bytes
+from coupled_arena.generation.memory import kv_bytes, longest_context
 from coupled_arena.generation.padded_batch import PaddedBatch
 from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.prompt_reading import PromptReading, keeps_keys
@@ -54,6 +53,8 @@ class HuggingFaceModel:
         Most tokens of prompt and reply together.
     batchable : bool
         Whether several battles may decode in one batch.
+    kv_bytes : int
+        Bytes of a token's keys and values.
 
     Parameters
     ----------
@@ -67,6 +68,7 @@ class HuggingFaceModel:
         self._stacks = keeps_keys(model)
         # Above 0 the columns that LLM.int8 keeps in 16 bits are chosen over the whole batch.
         self.batchable = self._stacks and not outlier_threshold(model)
+        self.kv_bytes = kv_bytes(model)
         self._spec = spec
         self._packing = packing
         self._tokenizer = tokenizer
@@ -75,7 +77,7 @@ class HuggingFaceModel:
             tokenizer,
             model.generation_config,
             outputs=model.get_output_embeddings().weight.shape[0],
-            context_length=model.config.get_text_config().max_position_embeddings,
+            context_length=longest_context(model.config),
         )
         self.vocabulary: Vocabulary = self.tokenization.vocabulary
         self.context_length: int = self.tokenization.context_length
@@ -166,11 +168,6 @@ class HuggingFaceModel:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
         return self.tokenization.encode(messages)
 
-    @property
-    def kv_bytes(self) -> int:
-        """Bytes of a token's keys and values."""
-        return kv_bytes(self.network)
-
     def start_reading(self, prompt: Sequence[int]) -> PromptReading:
         """Begin to read a prompt for a batch of this model."""
         return PromptReading(self.network, prompt)
@@ -184,13 +181,13 @@ class HuggingFaceModel:
         return PaddedBatch(self.network)  # as wide as its longest row, and no wider
 
 
-def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
-    """Load one entry of the catalog, fetching its weights if need be.
+def open_model(spec: ModelSpec, cache: Path) -> tuple[Checkpoint, Any]:
+    """Return a model's checkpoint and tokenizer, without reading weights.
 
     Raises
     ------
     ModelError
-        The weights cannot be had, or do not load as the entry says.
+        They cannot be had, or are not what the entry says.
     """
     disable_progress_bar()  # a second or two need none
     folder = local_folder(spec, cache)
@@ -200,10 +197,18 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
         options["gguf_file"] = spec.gguf
     checkpoint = find_checkpoint(spec.name, where, **options)
     _check_packing(spec, checkpoint)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(where, **NO_CODE, **options)
-    except Exception as error:
-        raise checkpoint.unreadable(error) from error
+    return checkpoint, load_tokenizer(checkpoint)
+
+
+def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
+    """Load one entry of the catalog, fetching its weights if need be.
+
+    Raises
+    ------
+    ModelError
+        The weights cannot be had, or do not load as the entry says.
+    """
+    checkpoint, tokenizer = open_model(spec, cache)
     placement = {"dtype": getattr(torch, spec.dtype), "device_map": spec.device_map}
     network = load_network(checkpoint, _quantization(spec), **placement)
     _compute_as_asked(spec, network)

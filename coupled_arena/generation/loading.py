@@ -7,31 +7,44 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from coupled_arena.core.catalog import Catalog, ModelSpec
-from coupled_arena.core.errors import ModelError, SettingsError
+from coupled_arena.core.errors import ArenaError, ModelError, PromptError, SettingsError
 from coupled_arena.core.settings import Settings
 from coupled_arena.generation.language_model import LanguageModel
 
 _log = logging.getLogger(__name__)
 LOADS = "loads"
 """Attribute of a record of the log: the model that is being loaded, and which of how many it is."""
+LEFT_OUT = "left_out"
+"""Attribute of a record of the log: the name of a model that cannot take part."""
 
 
-def load_enabled(settings: Settings) -> dict[str, LanguageModel]:
-    """Load all enabled models; one that fails is named in the log and left out."""
+def load_enabled(
+    settings: Settings, fatal: Mapping[str, str] | None = None
+) -> dict[str, LanguageModel]:
+    """Load all enabled models; one that fails is named in the log and left out.
+
+    Parameters
+    ----------
+    fatal : mapping of str to str, optional
+        Models that are not tried, for they ended the process that loaded them, and how.
+    """
     catalog = settings.catalog
     for problem in catalog.problems:
         _log.warning("Left out of the catalog: %s", problem)
     models: dict[str, LanguageModel] = {}
     for number, spec in enumerate(catalog.enabled, start=1):
         try:
+            if how := (fatal or {}).get(spec.name):
+                raise ModelError(f"Model {spec.name!r} ends the process that loads it ({how}).")
             models[spec.name] = load(spec, settings.cache, (number, len(catalog.enabled)))
         except ModelError as error:
-            _log.warning("Left out: %s", error)
+            _log.warning("Left out: %s", error, extra={LEFT_OUT: spec.name})
     _say_strangers(catalog, models)
     if len(models) < settings.battle.models_at_once:
         raise SettingsError(
@@ -72,8 +85,49 @@ def load(spec: ModelSpec, cache: Path, place: tuple[int, int] | None = None) -> 
     """
     which = f", {place[0]} of {place[1]}" if place else ""
     _log.info("Loading %s%s", spec.name, which, extra={LOADS: (spec.name, *(place or ()))})
-    if spec.server:
-        return _connect(spec, cache)
+    with _one_line(spec):
+        return _connect(spec, cache) if spec.server else _load_here(spec, cache)
+
+
+def fault(spec: ModelSpec, cache: Path) -> str:
+    """Return why a model cannot be loaded, as far as its files tell; its weights are not read.
+
+    Nothing of a model that is yet to be fetched or unpacked, or that a server holds.
+    """
+    from coupled_arena.generation.huggingface import open_model
+    from coupled_arena.generation.prompt_encoding import PromptEncoder
+    from coupled_arena.generation.weights import is_ready
+
+    try:
+        with _one_line(spec):
+            here = spec.folder or (not (spec.gguf and not spec.hub) and is_ready(spec, cache))
+            if spec.server or not here:
+                return ""
+            _, tokenizer = open_model(spec, cache)
+            PromptEncoder(tokenizer, spec.chat_template_options).encode(
+                [{"role": "user", "content": "Hello"}]
+            )
+    except ArenaError as error:
+        return f"Model {spec.name!r}: {error}" if isinstance(error, PromptError) else str(error)
+    return ""
+
+
+@contextmanager
+def _one_line(spec: ModelSpec) -> Iterator[None]:
+    """Turn whatever is raised into an error of this one model."""
+    try:
+        yield
+    except (ArenaError, KeyboardInterrupt, SystemExit):
+        raise
+    # Files, and the libraries that read them, may raise anything, and tokenizers panic with what is
+    # no Exception: whatever it is, it costs this one model.
+    except BaseException as error:
+        said = next(iter(str(error).strip().splitlines()), "")[:300]
+        what = f"{type(error).__name__}: {said}".rstrip(": ").rstrip(".")
+        raise ModelError(f"Model {spec.name!r} does not load ({what}).") from error
+
+
+def _load_here(spec: ModelSpec, cache: Path) -> LanguageModel:
     from coupled_arena.generation.huggingface import load_model
 
     started = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,9 +14,23 @@ _SHARE = 0.5  # of what is free: the rest is for what steps compute, and for eve
 _CONTROL_GROUP = Path("/sys/fs/cgroup")
 
 
+def longest_context(config: Any) -> int:
+    """Return the most tokens that a network reads; no number anybody reaches if it has no limit.
+
+    Bloom, MPT and networks without attention have none: their positions are not embedded.
+    """
+    text = config.get_text_config(decoder=True)
+    return getattr(text, "max_position_embeddings", None) or sys.maxsize
+
+
 def kv_bytes(network: Any) -> int:
-    """Return the bytes that a network's keys and values of one token take."""
+    """Return the bytes that a network's keys and values of one token take.
+
+    0 without attention: such a network keeps a state, which does not grow with the text.
+    """
     config = network.config.get_text_config()
+    if not getattr(config, "num_attention_heads", None):
+        return 0
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return 2 * config.num_hidden_layers * heads * size * network.dtype.itemsize

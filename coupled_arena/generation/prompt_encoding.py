@@ -21,10 +21,10 @@ from functools import cached_property
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from jinja2 import TemplateError
 from tokenizers import Tokenizer
 
 from coupled_arena.core.errors import PromptError
+from coupled_arena.generation.templates import rendered
 
 Message = Mapping[str, str]  # role, content
 
@@ -124,12 +124,12 @@ class PromptEncoder:
 
     def _rendered(self, messages: Sequence[Message]) -> str:
         try:
-            return self._tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True, **self._options
-            )
-        except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            template = self._tokenizer.get_chat_template()
+        except ValueError as error:
+            reason = str(error).splitlines()[0]
             raise PromptError(f"A chat template refuses this conversation: {reason}") from error
+        known = {**self._tokenizer.special_tokens_map, **self._options}
+        return rendered(template, messages, known)
 
     def _written(self, text: str, marks: _Marks) -> list[int]:
         """Return the control tokens outside of all marks."""

@@ -25,6 +25,7 @@ from coupled_arena.core.records import Sampling
 from coupled_arena.generation.checkpoint_files import NO_CODE
 from coupled_arena.generation.checkpoints import reason_of
 from coupled_arena.generation.fingerprint import of_surprise, smoke_text
+from coupled_arena.generation.memory import longest_context
 from coupled_arena.generation.met_servers import remember
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.prompt_encoding import Message
@@ -203,7 +204,8 @@ def _tokenization(
         generation_config = GenerationConfig.from_pretrained(where, **options)
     except OSError:  # not every checkpoint has one
         generation_config = config
-    length = min(config.max_position_embeddings, served_length or config.max_position_embeddings)
+    longest = longest_context(config)
+    length = min(longest, served_length or longest)
     return tokenizer, Tokenization(
         spec, tokenizer, generation_config, outputs=config.vocab_size, context_length=length
     )

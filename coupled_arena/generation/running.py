@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -104,6 +104,11 @@ class Worker(Protocol):
     @property
     def away(self) -> int:
         """How many models may still join, whose servers do not answer."""
+        ...
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Why models do not take part, by name."""
         ...
 
     def check(self, request: Request) -> None:

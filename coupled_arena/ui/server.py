@@ -111,7 +111,12 @@ def _application(services: Services) -> FastAPI:
     streams = [answer_stream(watched)] if watched else []
     streams += [judgement_stream(services.judged)] if services.judged else []
     health = Health(services.store, services.arena, services.backup)
-    checked = health_check(health, lambda: watched.worker.away if watched else 0)
+    worker = watched and watched.worker
+    checked = health_check(
+        health,
+        lambda: worker.away if worker else 0,
+        lambda: len(worker.left_out) - worker.away if worker else 0,
+    )
     refused: Counter[int] = Counter()  # requests, by status
     told = metrics(services, health, refused)
     for router in (*streams, texts(), preview(), checked, *told):

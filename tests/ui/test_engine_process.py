@@ -23,7 +23,7 @@ from coupled_arena.battles.arena import Arena
 from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError, SettingsError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import engine_child, watchdog
+from coupled_arena.generation import engine_child, loading, watchdog
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.loading import load_enabled
@@ -180,6 +180,24 @@ def test_turns_wait_in_the_process_and_too_many_are_sent_away(start, settings):
 def test_a_process_that_dies_while_it_loads_is_no_start(start):
     with pytest.raises(ModelError, match="exit code 3"):
         start(partial(os._exit, 3))
+
+
+def load_deadly(settings, fatal=None):
+    """Load models of which one ends the process, as a fault of a library's own code does."""
+    load_here = loading._load_here
+
+    def deadly(spec, cache):
+        return os.kill(os.getpid(), 11) if spec.name == BLUE else load_here(spec, cache)
+
+    loading._load_here = deadly
+    return load_enabled(settings, fatal)
+
+
+def test_a_model_that_ends_the_process_is_left_out(start, settings):
+    engine = start(partial(load_deadly, settings))
+    assert list(engine.models) == [RED, GREEN]
+    assert engine.left_out == {BLUE: f"Model '{BLUE}' ends the process that loads it (signal 11)."}
+    assert done(engine.submit(request(1, RED, GREEN, most=9))).error is None
 
 
 def load_restless(settings):

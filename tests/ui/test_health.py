@@ -29,7 +29,7 @@ def asking(store, arena=None, backup=None):
     arena = arena or SimpleNamespace(ails=lambda: "")
     application = FastAPI()
     checked = health.Health(store, arena, backup)
-    application.include_router(health.health_check(checked, lambda: 2))
+    application.include_router(health.health_check(checked, lambda: 2, lambda: 1))
     with TestClient(application) as client:
 
         def ask():
@@ -47,7 +47,8 @@ def store(tmp_path):
 
 def test_all_is_well(store):
     with asking(store) as ask:
-        assert ask() == (200, {"status": "ok", "ailing": [], "parts": WELL, "models_away": 2})
+        counts = {"models_away": 2, "models_left_out": 1}
+        assert ask() == (200, {"status": "ok", "ailing": [], "parts": WELL, **counts})
 
 
 def test_each_part_that_stops_votes_is_told_and_is_a_503(store, tmp_path):

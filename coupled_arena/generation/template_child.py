@@ -1,0 +1,55 @@
+"""The process that renders chat templates: programs that came with a model, within bounds.
+
+It needs the template engine and nothing of torch, so it starts in a second. See `templates`.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from typing import Any, BinaryIO
+
+from transformers.utils.chat_template_utils import render_jinja_template
+
+from coupled_arena.generation.limits import bounded
+
+SECONDS = 2.0  # of the processor, for one rendering; a template takes some milliseconds
+MEMORY = 256 << 20  # bytes, likewise
+_MARGIN = 1 << 20  # characters that a template may write of its own
+
+
+def serve() -> None:
+    """Render what arrives, until the other end is closed."""
+    orders, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # answers go here alone
+    while (order := _next(orders)) is not None:
+        answers.write(json.dumps(_rendered(*order)).encode() + b"\n")
+        answers.flush()
+
+
+def _next(orders: BinaryIO) -> Any:
+    try:
+        return pickle.load(orders)
+    except EOFError:
+        return None
+
+
+def _rendered(template: str, messages: list[dict[str, str]], options: dict[str, Any]) -> list[Any]:
+    """Return whether a template takes a conversation, and its text or why not."""
+    longest = _MARGIN + 16 * sum(len(message["content"]) for message in messages)
+    try:
+        with bounded(SECONDS, MEMORY):
+            texts, _ = render_jinja_template(
+                conversations=[messages],
+                chat_template=template,
+                add_generation_prompt=True,
+                **options,
+            )
+            text: str = texts[0]
+    except Exception as error:  # noqa: BLE001 - a template is a program that may raise anything
+        said = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        return [False, said[:300]]
+    if len(text) > longest:
+        return [False, f"it writes {len(text):,} characters"]
+    return [True, text]

@@ -140,8 +140,8 @@ class _Teller:
         if (now := time.monotonic()) >= self._next:
             self._next = now + _QUIET
             _log.warning(
-                "There are too many connections: those that have not asked for anything are closed, "
-                "further ones are refused. If so many people visit, raise the limit of open files."
+                "There are too many connections: those that have not asked for anything are "
+                "closed, others refused. If so many people visit, raise the limit of open files."
             )
 
 

@@ -61,6 +61,62 @@ def test_there_is_nothing_else(client, path):
     assert client.get(path).status_code == 404
 
 
+@pytest.mark.parametrize("size", ["12000", "0", "-1", "513", "192/", "0192", "1e9", "٥١٢", "512.0"])
+def test_only_the_icons_that_the_page_names_are_drawn(client, size):
+    assert client.get(f"/pwa_icon/{size}").status_code == 404
+
+
+def test_the_icons_that_the_page_names_are_there(client):
+    icons = client.get("/manifest.json").json()["icons"]
+    assert icons
+    assert {client.get(icon["src"]).status_code for icon in icons} == {200}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("http://127.0.0.1:9/", "HTTP://127.0.0.1:9/", "https://127.0.0.1:9/", "hTtPs://x"),
+        *("//127.0.0.1:9/", "///127.0.0.1:9/", "\\\\127.0.0.1:9\\x", "/\\127.0.0.1:9", "\\/x"),
+        *("http:%2F%2F127.0.0.1:9/", "http%3A//127.0.0.1:9/", "http%253A%252F%252F127.0.0.1:9"),
+        *(
+            "%68ttp://127.0.0.1:9/",
+            "%2F%2F127.0.0.1:9",
+            "%5C%5C127.0.0.1:9",
+            "%09http://x",
+            " http://x",
+        ),
+        *(
+            "ftp://x",
+            "file:///etc/hosts",
+            "javascript:x",
+            "data:,x",
+            "/etc/hosts",
+            "../../etc/hosts",
+        ),
+        *("http:/127.0.0.1:9", "http:127.0.0.1:9", "", ".", "%00", "a" * 5000),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_nothing_is_fetched_from_elsewhere(client, method, target):
+    answer = client.request(method, f"/gradio_api/file={target}", follow_redirects=False)
+    assert answer.status_code == 404
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path", ["/?page=x", "/config?page=x", "/?deep_link=x", "/config?deep_link=x"]
+)
+def test_what_a_query_asks_of_gradio_is_not_heard(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert "invalid" not in answer.text.split("deep_link_state", 1)[-1][:20]
+
+
+@pytest.mark.parametrize("session", ["", "x" * 65, "a b", "%00", "a/b"])
+def test_a_heartbeat_is_of_a_session(client, session):
+    assert client.get(f"/gradio_api/heartbeat/{session}").status_code == 404
+
+
 @pytest.mark.parametrize("path", ["run/change", "api/change", "call/change", "component_server"])
 def test_nothing_is_called_by_name(client, path):
     assert client.post(f"/gradio_api/{path}", json=event()).status_code == 404
@@ -167,6 +223,7 @@ def test_a_link_among_the_uploads_leads_nowhere(client):
 
 def test_an_uploaded_file_may_be_named(client):
     (path,) = client.post("/gradio_api/upload", files={"files": ("a.csv", b"a,b")}).json()
+    assert client.get(f"/gradio_api/file={path}").content == b"a,b"
     answer = client.post(PREDICT, json=event(data=[named(path)]))
     assert (
         "is not in the list of choices" in answer.json()["error"]

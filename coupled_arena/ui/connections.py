@@ -20,6 +20,8 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 import h11
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from coupled_arena.core.language import N_, _
@@ -208,6 +210,25 @@ class Room:
             return any(ip_address(host) in proxy for proxy in self._proxies)
         except ValueError:
             return False
+
+
+class Leaving:
+    """Says nothing of peers who leave before their request is complete: anybody may, at any rate.
+
+    Each of them was two lines of the log.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        with suppress(ClientDisconnect):
+            await self._app(scope, receive, send)
 
 
 class Patient(H11Protocol):

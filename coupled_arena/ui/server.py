@@ -20,7 +20,7 @@ from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services, open_services
 from coupled_arena.store.transfer.snapshots import snapshot_needs
-from coupled_arena.ui.connections import patient
+from coupled_arena.ui.connections import Leaving, patient
 from coupled_arena.ui.health import Health, health_check
 from coupled_arena.ui.layout import build
 from coupled_arena.ui.metrics import metrics
@@ -90,7 +90,7 @@ def configured(application: FastAPI, proxies: Sequence[str]) -> uvicorn.Config:
     if not proxies:
         application.add_middleware(UnnamedProxy)
     return uvicorn.Config(
-        application,
+        Leaving(application),
         **patient(trusted(proxies)),
         log_config=None,  # the program has one log
         # By itself uvicorn believes whoever speaks from this machine, or is in a variable.

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE, until
 FULL = "The server has too many open connections. Try again in a few seconds."
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 WHOLE = HALF + b"\r\n"
-HALF_BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"
+HALF_BODY = b"POST /vote HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"
 
 
 async def _nothing(_scope, _receive, _send):
@@ -211,6 +211,7 @@ database = duckdb.connect(sys.argv[1])
 database.execute("create table votes (n int)")
 
 async def vote(request):
+    await request.body()
     with database.cursor() as cursor:
         cursor.execute("insert into votes values (1)")
         cursor.execute("checkpoint")

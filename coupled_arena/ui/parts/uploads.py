@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gradio.route_utils import GradioMultiPartParser, MultiPartException
+from gradio.route_utils import GradioMultiPartParser
 from gradio.routes import file_upload_statuses
 from gradio.utils import get_upload_folder
 from gradio_client.utils import strip_invalid_filename_characters
+from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send

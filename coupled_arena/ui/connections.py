@@ -19,7 +19,6 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-import h11
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -35,6 +34,7 @@ _MOST = 4096  # connections, however many descriptors there are: each may hold 6
 _MARGIN = 64  # descriptors that one turn of the event loop may take before others are closed
 _PLENTY = 1 << 16  # descriptors; of more some programs that are started here grow slow
 _REFUSED_AT_ONCE = 256  # connections, before the event loop does something else
+_IDLE, _SEND_BODY = "IDLE", "SEND_BODY"  # of h11, which uvicorn alone names as a package it needs
 _USED_UP = (errno.EMFILE, errno.ENFILE)
 _LOOK = 5.0  # seconds between two looks at a connection
 HEADER, BODY, READING = 15.0, 30.0, 60.0  # seconds that a peer has for each
@@ -307,13 +307,13 @@ class Patient(H11Protocol):
 
     def _is_asked(self) -> bool:
         """Tell whether a request is yet to come, or to be completed."""
-        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+        return repr(self.conn.their_state) in {_IDLE, _SEND_BODY}
 
     def _owes(self) -> str:
         """Return what the peer has yet to do, if anything."""
         if self.transport.is_closing() or self.flow.write_paused:
             return "reading"
-        if self.conn.their_state is h11.SEND_BODY:
+        if repr(self.conn.their_state) == _SEND_BODY:
             # While reading is paused, it is the application that is slow.
             return "" if self.flow.read_paused else "body"
         return "header" if self.cycle is None or self.cycle.response_complete else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
@@ -11,9 +12,13 @@ import gradio as gr
 import pytest
 from fastapi import FastAPI
 from gradio.utils import get_upload_folder
+from PIL import Image
 from starlette.testclient import TestClient
 
+from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts import doors
 from coupled_arena.ui.parts.doors import Doors
+from coupled_arena.ui.parts.identity import ICON, preview
 from coupled_arena.ui.parts.page import Page
 
 JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
@@ -28,7 +33,8 @@ def client():
         choice.change(lambda value: f"chose {value}", choice, shown, queue=False)
         choice.change(None, choice, shown, js="value => value")
         choice.select(lambda _, event: event.missing, [choice, shown], shown, queue=False)
-    application = gr.mount_gradio_app(FastAPI(openapi_url=None), page, "/")
+    icon = str(resource(ICON))
+    application = gr.mount_gradio_app(FastAPI(openapi_url=None), page, "/", favicon_path=icon)
     mounted = application.routes[-1]
     mounted.app = Doors(mounted.app, {0, 2}, {0, 2})
     with TestClient(application, raise_server_exceptions=False) as client:
@@ -61,15 +67,31 @@ def test_there_is_nothing_else(client, path):
     assert client.get(path).status_code == 404
 
 
-@pytest.mark.parametrize("size", ["12000", "0", "-1", "513", "192/", "0192", "1e9", "٥١٢", "512.0"])
-def test_only_the_icons_that_the_page_names_are_drawn(client, size):
+@pytest.mark.parametrize(
+    "size", ["12000", "0", "-1", "513", "192", "512", "0192", "1e9", "٥١٢", "512.0"]
+)
+def test_gradio_draws_no_icon_of_any_size(client, size):
     assert client.get(f"/pwa_icon/{size}").status_code == 404
 
 
 def test_the_icons_that_the_page_names_are_there(client):
-    icons = client.get("/manifest.json").json()["icons"]
-    assert icons
-    assert {client.get(icon["src"]).status_code for icon in icons} == {200}
+    application = FastAPI()
+    application.include_router(preview())
+    pictures = TestClient(application)
+    for icon in client.get("/manifest.json").json()["icons"]:
+        answer = pictures.get(icon["src"])
+        assert answer.headers["content-type"] == "image/png"
+        with Image.open(io.BytesIO(answer.content)) as drawn:
+            assert f"{drawn.width}x{drawn.height}" == icon["sizes"]
+
+
+@pytest.mark.parametrize(
+    "body", ["[1, 1, 1]", '{"a": 1, "b": 1, "c": 1}', "[[[[]]]]", '["é", [1]]']
+)
+def test_an_event_has_few_parts(client, monkeypatch, body):
+    monkeypatch.setattr(doors, "_MOST_PARTS", 2)
+    answer = client.post(PREDICT, content=body.encode())
+    assert answer.json() == {"detail": "An event has fewer parts."}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
-from itertools import islice
+from collections.abc import Callable, Container
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -18,7 +17,6 @@ from coupled_arena.ui.parts.uploads import Uploads, lies_there
 
 _READ = frozenset(
     {"/", "/config", "/favicon.ico", "/manifest.json", "/pwa_icon", "/robots.txt", "/theme.css"}
-    | {"/pwa_icon/192", "/pwa_icon/512"}  # each is drawn anew; the manifest names no others
     | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress")}
 )
 _FILE = "/gradio_api/file="
@@ -44,6 +42,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 _SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
+_MOST_PARTS = 20_000  # of half a million numbers one event held everybody for .3 s
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 
 
@@ -120,9 +119,11 @@ class Doors:
         """Return what is wrong with an event for a path, empty if nothing is."""
         try:
             said: Any = json.loads(body)
-            files = list(islice(_files(said), _MOST_FILES + 1))
+            files = _files(said)
         except (ValueError, RecursionError):
             return "An event is JSON, and not as deep."
+        if files is None:
+            return "An event has fewer parts."
         if not isinstance(said, dict):
             return "An event is a JSON object."
         number = said.get("fn_index")
@@ -160,16 +161,20 @@ def _misshapen(said: dict[str, Any], path: str) -> str:
     return "" if session is None or _SESSION.fullmatch(session) else "session_hash"
 
 
-def _files(said: object) -> Iterator[str]:
-    """Yield whatever looks like Gradio's name of a file."""
-    if isinstance(said, list):
-        for each in said:
-            yield from _files(each)
-    elif isinstance(said, dict):
-        if isinstance(name := said.get("path"), str):
-            yield name
-        for each in said.values():
-            yield from _files(each)
+def _files(said: object) -> list[str] | None:
+    """Return whatever looks like Gradio's name of a file; None of an event of too many parts."""
+    found: list[str] = []
+    left, parts = [said], 0
+    while left:
+        each = left.pop()
+        inside = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        parts += len(inside)
+        if parts > _MOST_PARTS:
+            return None
+        left += inside
+        if isinstance(each, dict) and isinstance(name := each.get("path"), str):
+            found.append(name)
+    return found
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes | None:

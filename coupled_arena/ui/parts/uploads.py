@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import secrets
 import shutil
 import time
@@ -21,7 +22,6 @@ from urllib.parse import urlsplit
 from gradio.route_utils import GradioMultiPartParser
 from gradio.routes import file_upload_statuses
 from gradio.utils import get_upload_folder
-from gradio_client.utils import strip_invalid_filename_characters
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -38,6 +38,7 @@ _AROUND = 1 << 12  # bytes of a form beside the file
 _KEPT = 600.0  # seconds
 _PROGRESS = 10.0  # seconds until it is forgotten how far an upload came
 _LONGEST_NAME = 60  # characters, each up to 4 bytes; its end tells the format
+_ODD = re.compile(r"[^\w. ,()+-]")
 _PREFIX = "upload-"
 _ELSEWHERE = N_("Files are uploaded by the page itself.")
 _TOO_LARGE = N_(
@@ -176,7 +177,7 @@ class Uploads:
             raise _Refused(400, _(_NO_FILE))
         file = files[0]
         file.file.close()
-        name = strip_invalid_filename_characters(Path(file.filename or "").name)
+        name = _ODD.sub("", Path(file.filename or "").name)
         name = name if name.strip(".") else "file"
         return Path(str(file.file.name)).rename(folder / name[-_LONGEST_NAME:])
 

@@ -196,6 +196,12 @@ def test_nothing_is_reset(client):
     assert client.post("/gradio_api/reset", content=body).json() == {"success": True}
 
 
+def test_an_event_of_half_a_million_numbers_is_not_read(client, monkeypatch):
+    monkeypatch.setattr(doors, "_files", None)  # which would fail
+    answer = client.post(PREDICT, content=b"[" + b"1," * 500_000 + b"1]")
+    assert answer.json() == {"detail": "An event has fewer parts."}
+
+
 def test_a_large_event_is_not_read_to_its_end(client):
     assert client.post(PREDICT, json=event(data=["x" * (1 << 20)])).status_code == 413
 

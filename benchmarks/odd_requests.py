@@ -1,9 +1,12 @@
 """Odd requests over all routes and events of a running app: what it answers, and how fast.
 
-    python -m benchmarks.odd_requests URL --inputs 50000
+    python -m benchmarks.odd_requests URL --inputs 50000 --pid PID
 
-Prints how many got which status, and the slowest. Exits with 1 where one got a status of 500 or
-above, or no answer within ten seconds. They are drawn from a seed, so that any can be sent again.
+Prints how many got which status, and the slowest; what the dearest arguments of each route cost;
+the slowest answer of ``/healthz`` beside it all; and, of a process, its memory before and after.
+Exits with 1 where one got a status of 500 or above but 503 and 507, or no answer within ten
+seconds, or where ``/healthz`` took more than a second, or memory stays above 1.2 times what it was.
+They are drawn from a seed, so that any can be sent again.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ import argparse
 import json
 import random
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -25,6 +31,10 @@ from tests.ui.raw_client import NO_TLS
 
 PATIENCE = 10.0  # seconds
 _AT_ONCE = 8
+_TOLD = ("503", "507")  # there is no room at the moment
+_HELD = 1.0  # seconds
+_GROWTH = 1.2
+_RESTS = 20.0  # seconds until memory is looked at: connections and uploads are given up
 _PATHS = (
     *("/", "/config", "/healthz", "/metrics", "/theme.css", "/robots.txt", "/manifest.json"),
     *("/preview.png", "/favicon.ico", "/pwa_icon", "/pwa_icon/512", "/assets/x.js", "/static/x"),
@@ -72,17 +82,123 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("url", help="a running app")
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pid", type=int, help="the app's process, for its memory (Linux)")
     options = parser.parse_args(arguments)
+    send_all(options.url, 200, options.seed - 1)  # what is loaded once is no growth
+    before = resident(options.pid)
     began = time.monotonic()
-    met = send_all(options.url, options.inputs, options.seed)
-    print(f"{options.inputs:,} requests in {time.monotonic() - began:.0f} s")
+    with beside(options.url) as health:
+        met = send_all(options.url, options.inputs, options.seed)
+        print(f"{options.inputs:,} requests in {time.monotonic() - began:.0f} s")
+        dear = send_dearest(options.url, met)
     for status, number in sorted(met.statuses.items()):
         print(f"{status:>12} {number:>8,}")
     for seconds, request in met.slowest:
         print(f"{seconds:.2f} s: {request.method} {request.path[:80]} {request.body[:120]!r}")
+    print("The dearest arguments, eight at once:")
+    for name, seconds, statuses in dear:
+        print(
+            f"{max(seconds):.2f} s at most, {sum(seconds) / len(seconds):.2f} s: {name} {statuses}"
+        )
     for what, request in met.failed[:20]:
         print(f"{what}: {request.method} {request.path[:200]} {request.body[:500]!r}")
-    return bool(met.failed)
+    print(f"/healthz: {len(health)} answers, {max(health, default=0.0):.2f} s at most")
+    time.sleep(_RESTS)
+    after = resident(options.pid)
+    if options.pid:
+        print(f"memory: {before >> 20} MiB before, {after >> 20} MiB after")
+    held = max(health, default=0.0) > _HELD or after > _GROWTH * before
+    return bool(met.failed) or held
+
+
+def resident(pid: int | None) -> int:
+    """Return how many bytes of memory a process has; 0 of none."""
+    if pid is None:
+        return 0
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return 1024 * int(status.partition("VmRSS:")[2].split()[0])
+
+
+@contextmanager
+def beside(url: str) -> Iterator[list[float]]:
+    """Ask ``/healthz`` ten times a second while the block runs; yield what the answers took."""
+    took: list[float] = []
+    over = threading.Event()
+
+    def asking() -> None:
+        with httpx.Client(base_url=url, verify=NO_TLS, timeout=PATIENCE) as client:
+            while not over.wait(0.1):
+                took.append(send(client, Request("GET", "/healthz"))[2])
+
+    thread = threading.Thread(target=asking)
+    thread.start()
+    try:
+        yield took
+    finally:
+        over.set()
+        thread.join()
+
+
+def send_dearest(url: str, met: Met) -> list[tuple[str, list[float], str]]:
+    """Send what each route can be asked at most, some at once; return what that took, by name."""
+    found = []
+    with (
+        httpx.Client(base_url=url, verify=NO_TLS, timeout=6 * PATIENCE) as client,
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+    ):
+        events = [event["id"] for event in client.get("/config").json()["dependencies"]]
+        for name, request in dearest(events):
+            told = list(pool.map(lambda each: send(client, each), [request] * 4 * _AT_ONCE))
+            statuses = Counter(status for _, status, _ in told)
+            met.statuses += statuses
+            for _, status, _seconds in told:
+                if not status.isdecimal() or (status >= "500" and status not in _TOLD):
+                    met.failed.append((status, request))
+            found.append((name, [seconds for *_, seconds in told], str(dict(statuses))))
+    return found
+
+
+def dearest(events: Sequence[int]) -> list[tuple[str, Request]]:
+    """Return for each route that is let through what costs most, with its name."""
+    ranges = "bytes=" + ",".join(f"{at}-{at}" for at in range(0, 20_000, 2))
+    read = [
+        *("/", "/?page=x&deep_link=x", "/config", "/config?deep_link=" + "x" * 2000, "/theme.css"),
+        *("/manifest.json", "/pwa_icon", "/pwa_icon/192", "/pwa_icon/512", "/pwa_icon/12000"),
+        *("/pwa_icon/0", "/pwa_icon/-1", "/preview.png", "/favicon.ico", "/robots.txt"),
+        *(f"/{name}/{'../' * 900}x" for name in ("assets", "static", "svelte")),
+        *(f"/gradio_api/file={name}" for name in ("http://127.0.0.1:9/", "//x", "/" * 9000 + "x")),
+        *(f"/gradio_api/heartbeat/{'x' * size}" for size in (64, 9000)),
+        "/gradio_api/queue/data?session_hash=" + "x" * 9000,
+        "/gradio_api/upload_progress?upload_id=" + "x" * 9000,
+        *("/rounds/" + "x" * 9000 + "/0/events", "/judged/x/verdicts", "/judged/x/deciding"),
+    ]
+    form = {"content-type": "multipart/form-data; boundary=x"}
+    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.csv"\r\n\r\n'
+    many = b"".join(head + b"x\r\n" for _ in range(1000)) + b"--x--\r\n"
+    uploads = [
+        ("an upload of 4 MB", head + b"1,2\n" * 1_000_000 + b"\r\n--x--\r\n"),
+        ("an upload of 60 MB", head + b"x" * 60_000_000 + b"\r\n--x--\r\n"),
+        ("an upload of 1,000 files", many),
+    ]
+    said = json.dumps({"fn_index": events[0], "data": [], "session_hash": "x"}).encode()
+    bodies = [
+        ("an event of 1 MB", said[:-1] + b', "x": "' + b"y" * ((1 << 20) - len(said) - 99) + b'"}'),
+        ("an event of brackets", b"[" * 1_000_000),
+        ("an event of numbers", said[:-1] + b', "x": [' + b"1," * 500_000 + b"1]}"),
+        ("an event of one long number", said[:-1] + b', "x": ' + b"9" * 1_000_000 + b"}"),
+    ]
+    json_head = {"content-type": "application/json"}
+    return [
+        *((path[:60], Request("GET", path)) for path in read),
+        ("many ranges", Request("GET", "/preview.png", headers={"range": ranges})),
+        *((name, Request("POST", "/gradio_api/upload", body, form)) for name, body in uploads),
+        *(
+            (f"{name} to {path[12:]}", Request("POST", path, body, json_head))
+            for name, body in bodies
+            for path in _POSTED[:2]
+        ),
+        ("a form of 1 MB", Request("POST", "/login", b"name=" + b"x" * (1 << 20))),
+    ]
 
 
 def send_all(url: str, inputs: int, seed: int) -> Met:

@@ -29,6 +29,7 @@ from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.annotators import Annotators, annotators_path
 from coupled_arena.store.database import Store
 from coupled_arena.store.keys import key_path, secret_key
+from coupled_arena.store.signed_out import signed_out_path
 from coupled_arena.store.tables.probation import set_probation
 from coupled_arena.store.tables.upkeep import look_for
 from coupled_arena.store.transfer.backup import Backup
@@ -117,10 +118,11 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
 
 def _members(settings: Settings) -> Members:
     """Return who may sign in; their secret is made with the first one who may."""
+    if settings.access.sign_in == "none":
+        return Members(settings.access, "")
     given = settings.access.key
-    if given or settings.access.sign_in == "none":
-        return Members(settings.access, given.get_secret_value() if given else "")
-    return Members(settings.access, secret_key(key_path(settings.db)))
+    key = given.get_secret_value() if given else secret_key(key_path(settings.db))
+    return Members(settings.access, key, signed_out=signed_out_path(settings.db))
 
 
 @contextmanager

@@ -140,6 +140,7 @@ def test_few_talk_to_a_server():
         "generation/served_stream.py",
         "judging/judge.py",
         "judging/retry.py",  # reads the client's errors
+        "ui/connections.py",  # of the server
         "ui/server.py",  # listens
         "ui/waiting.py",  # listens before it, while models load
     }

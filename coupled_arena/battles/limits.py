@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 import time
@@ -15,6 +16,7 @@ from coupled_arena.core.guards import UNLIMITED, LimitSettings
 from coupled_arena.core.language import N_, _
 
 _MINUTE, _HOUR = 60.0, 3600.0
+_NAMES = 10  # with all wrong passwords that one may have, from one address
 MOST_KEYS = 50_000  # voters, or addresses, of one window: 20 MB where each has done little
 _VOTES_OF_ONE = N_(
     "No more votes than {n} a minute are taken from one voter: press again in {seconds} s."
@@ -30,6 +32,9 @@ _QUESTIONS_FROM_ONE = N_(
 )
 _VOTERS_FROM_ONE = N_(
     "No more voters than {n} an hour are heard from one address: press again in {seconds} s."
+)
+_SIGN_INS_OF_ONE = N_(
+    "No more wrong passwords than {n} a minute are read for one name: try again in {seconds} s."
 )
 _SIGN_INS_FROM_ONE = N_(
     "No more wrong passwords than {n} a minute are read from one address: try again in {seconds} s."
@@ -155,7 +160,9 @@ class Limits:
     ) -> None:
         self._clock = clock
         self._counting = threading.Lock()
-        self._sign_ins = Window(settings.sign_ins_by_address, _MINUTE)
+        most = settings.sign_ins_by_address
+        self._sign_ins = Window(most, _MINUTE)  # of a name from an address
+        self._all_sign_ins = Window(_NAMES * most, _MINUTE)
         self._votes = _Rule(
             Window(settings.votes_by_voter, _MINUTE),
             Window(settings.votes_by_address, _MINUTE),
@@ -184,22 +191,29 @@ class Limits:
         return self._counted(self._questions, voter, address)
 
     @contextmanager
-    def sign_in(self, address: str) -> Generator[None]:
+    def sign_in(self, name: str, address: str) -> Generator[None]:
         """Count a password that is wrong: unless the block that checks it ends without an error.
+
+        They are counted for each name by itself, so that nobody locks out others at their address.
 
         Raises
         ------
         LimitError
             There were too many; the block is not entered.
         """
+        one = hashlib.sha256(f"{address} {name}".encode(errors="replace")).hexdigest()
         with self._counting:
             now = self._clock()
-            if wait := self._sign_ins.wait(address, now):
-                raise _refusal(_SIGN_INS_FROM_ONE, self._sign_ins.most, wait)
-            self._sign_ins.add(address, now)
+            if wait := self._all_sign_ins.wait(address, now):
+                raise _refusal(_SIGN_INS_FROM_ONE, self._all_sign_ins.most, wait)
+            if wait := self._sign_ins.wait(one, now):
+                raise _refusal(_SIGN_INS_OF_ONE, self._sign_ins.most, wait)
+            self._all_sign_ins.add(address, now)
+            self._sign_ins.add(one, now)
         yield
         with self._counting:
-            self._sign_ins.take_back(address, now)
+            self._all_sign_ins.take_back(address, now)
+            self._sign_ins.take_back(one, now)
 
     @contextmanager
     def _counted(self, rule: _Rule, voter: str, address: str) -> Generator[None]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
+import math
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from coupled_arena.core.guards import AccessSettings
 from coupled_arena.core.passwords import matches
+from coupled_arena.store.signed_out import SignedOut
 
 SIGNED_IN = 14 * 24 * 3600  # seconds
 
@@ -44,10 +49,21 @@ class Members:
         The secret with which names become pseudonyms; whoever has it can tell who is who.
     clock : callable, optional
         Returns the time in seconds.
+    signed_out : Path, optional
+        A file of tokens that hold no more; without it they are forgotten when the server ends.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be read.
     """
 
     def __init__(
-        self, settings: AccessSettings, key: str, clock: Callable[[], float] = time.time
+        self,
+        settings: AccessSettings,
+        key: str,
+        clock: Callable[[], float] = time.time,
+        signed_out: Path | None = None,
     ) -> None:
         self.required = settings.sign_in != "none" and settings.required
         self.by_password = settings.sign_in == "password"
@@ -56,25 +72,33 @@ class Members:
         self._settings = settings
         self._key = key.encode()
         self._clock = clock
+        self._ended = SignedOut(signed_out, clock())
 
     def knows(self, name: str, password: str) -> bool:
         """Tell whether a password is somebody's; takes as long for a name that nobody has."""
         return matches(password, self._settings.users.get(name))
 
     def token(self, name: str) -> str:
-        """Return what proves for some time that somebody has signed in."""
-        until = str(int(self._clock()) + SIGNED_IN)
+        """Return what proves for some time that somebody has signed in on one device."""
+        until = f"{int(self._clock()) + SIGNED_IN}.{secrets.token_hex(8)}"
         return f"{quote(name, safe='')}.{until}.{self._proof(name, until)}"
 
     def of_token(self, token: str) -> Member | None:
         """Return whose token this is; nobody's if it is over, forged, or of an old password."""
-        quoted, _, rest = token.partition(".")
-        until, _, proof = rest.rpartition(".")
-        name = unquote(quoted)
-        if not self.by_password or name not in self._settings.users or not until.isdecimal():
-            return None
-        genuine = hmac.compare_digest(self._proof(name, until).encode(), proof.encode())
-        return self._member(name, name) if genuine and int(until) > self._clock() else None
+        name, until = self._read(token)
+        return self._member(name, name) if until and token not in self._ended else None
+
+    def sign_out(self, token: str) -> None:
+        """Let a token hold no more; those of the same person on other devices still do.
+
+        Raises
+        ------
+        StoreError
+            This cannot be kept on disk.
+        """
+        _name, until = self._read(token)
+        if until:
+            self._ended.add(token, until)
 
     def of_hub(self, session: Mapping[str, Any]) -> Member | None:
         """Return whom the hub has said that somebody is."""
@@ -84,7 +108,32 @@ class Members:
         fresh = told.get("expires_at", 0) > self._clock()
         if not (self.by_hub and fresh and isinstance(name, str) and isinstance(lasting, str)):
             return None
-        return self._member(name, lasting)
+        return None if _said(told) in self._ended else self._member(name, lasting)
+
+    def sign_out_of_hub(self, session: Mapping[str, Any]) -> None:
+        """Let what the hub has said hold no more, for a browser's copy of it cannot be taken back.
+
+        Raises
+        ------
+        StoreError
+            This cannot be kept on disk.
+        """
+        if self.of_hub(session):
+            told = session["oauth_info"]
+            self._ended.add(_said(told), math.ceil(told["expires_at"]))
+
+    def _read(self, token: str) -> tuple[str, int]:
+        """Return the name of a genuine token, and when it is over; else 0."""
+        parts = token.rsplit(".", 3)
+        if not self.by_password or len(parts) < 4:
+            return "", 0
+        quoted, until, device, proof = parts
+        name = unquote(quoted)
+        if name not in self._settings.users or not until.isdecimal():
+            return "", 0
+        expected = self._proof(name, f"{until}.{device}")
+        genuine = hmac.compare_digest(expected.encode(), proof.encode())
+        return (name, int(until)) if genuine and int(until) > self._clock() else ("", 0)
 
     def _member(self, name: str, lasting: str) -> Member:
         voter = self._mac(f"voter {self._settings.sign_in} {lasting}")[:16]
@@ -95,3 +144,8 @@ class Members:
 
     def _mac(self, text: str) -> str:
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _said(told: Mapping[str, Any]) -> str:
+    """Return what tells one thing that the hub has said from all others."""
+    return json.dumps(told, sort_keys=True, default=str)

@@ -32,8 +32,8 @@ class LimitSettings(Checked):
     Of one voter, and of one address, so many votes are taken and questions answered within any
     minute: a question begins a battle, goes on with one or asks for a comparison. From one address
     ``voters_by_address`` different voters are heard within an hour, and ``sign_ins_by_address``
-    wrong passwords within a minute. What a proxy says of whom it
-    speaks for is believed of ``proxies`` alone, addresses or networks.
+    wrong passwords for one name within a minute, ten times as many for all names. What
+    a proxy says of whom it speaks for is believed of ``proxies`` alone, addresses or networks.
     """
 
     votes_by_voter: int = Field(default=60, ge=0)

@@ -17,12 +17,11 @@ from starlette.responses import JSONResponse
 from coupled_arena.core.files import reason
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.snapshots import write_ahead_log
+from coupled_arena.store.transfer.snapshots import snapshot_needs
 
 _log = logging.getLogger(__name__)
 PATIENCE = 0.5  # seconds that an answer waits for files and the database
 LONGEST = 30.0  # seconds that a busy database may take before it is ailing
-_LOG = 16 << 20  # bytes that DuckDB's write-ahead log may have before it is folded into the file
 _VOTE = 1 << 20  # bytes; with fewer no commit is sure to find room
 _FULL = "the disk is full"
 
@@ -109,14 +108,14 @@ def disk_trouble(db: Path) -> str:
     """
     try:
         free = shutil.disk_usage(db.parent).free
-        needed = sum(path.stat().st_size for path in (db, write_ahead_log(db)) if path.exists())
+        needed = snapshot_needs(db)
     except OSError as error:
         _log.warning("The disk of the database is not well: %(why)s", {"why": reason(error)})
         return "the disk does not answer"
     if free < _VOTE:
         return _FULL
-    if free < needed + _LOG:
-        return f"{free >> 20} MiB are free, a snapshot needs {needed + _LOG >> 20}"
+    if free < needed:
+        return f"{free >> 20} MiB are free, a snapshot needs {needed >> 20}"
     return ""
 
 

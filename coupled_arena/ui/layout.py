@@ -37,12 +37,14 @@ from coupled_arena.ui.tabs.votes import VotesTab
 if TYPE_CHECKING:
     from coupled_arena.battles.again import Again
 
+_FILES_KEPT = (60, 900)  # seconds between looks for old files, such as exports; how old
+
 
 def build(services: Services) -> Page:
     """Return the page."""
     hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
     again = _again(services)
-    with Page(title=NAME, fill_width=True) as page:
+    with Page(title=NAME, fill_width=True, delete_cache=_FILES_KEPT) as page:
         header()
         _notices(services, page)
         with gr.Tabs() as tabs:

@@ -19,6 +19,8 @@ from starlette.middleware import Middleware
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services, open_services
+from coupled_arena.store.transfer.snapshots import snapshot_needs
+from coupled_arena.ui.connections import Leaving, patient
 from coupled_arena.ui.health import Health, health_check
 from coupled_arena.ui.layout import build
 from coupled_arena.ui.metrics import metrics
@@ -33,6 +35,7 @@ from coupled_arena.ui.parts.policy import ContentPolicy
 from coupled_arena.ui.parts.script_texts import said_texts
 from coupled_arena.ui.parts.sign_in import SignIn
 from coupled_arena.ui.parts.texts import texts
+from coupled_arena.ui.parts.uploads import LARGEST, Uploads
 from coupled_arena.ui.parts.visitor import VisitorCookie
 from coupled_arena.ui.sessions import keep_sessions
 from coupled_arena.ui.theme import theme
@@ -87,8 +90,8 @@ def configured(application: FastAPI, proxies: Sequence[str]) -> uvicorn.Config:
     if not proxies:
         application.add_middleware(UnnamedProxy)
     return uvicorn.Config(
-        application,
-        log_level="warning",
+        Leaving(application),
+        **patient(trusted(proxies)),
         log_config=None,  # the program has one log
         # By itself uvicorn believes whoever speaks from this machine, or is in a variable.
         proxy_headers=bool(proxies),
@@ -123,7 +126,10 @@ def _application(services: Services) -> FastAPI:
         application.include_router(router)
     if services.members.by_hub:
         attach_hub(application)
-    _mount(application, build(services), refused)
+    path = services.store.path
+    uploads = Uploads(lambda: snapshot_needs(path) if path else 0)
+    application.router.on_shutdown.append(uploads.close)
+    _mount(application, build(services), refused, uploads)
     return application
 
 
@@ -133,7 +139,7 @@ def _way_in(services: Services) -> list[Middleware]:
     return [Middleware(SignIn, services.members, services.limits, services.annotators)]
 
 
-def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
+def _mount(application: FastAPI, page: Page, refused: Counter[int], uploads: Uploads) -> None:
     """Put the page at the root of an application, behind doors."""
     page.max_threads = _MAX_EVENTS
     page.queue(default_concurrency_limit=None)
@@ -146,6 +152,7 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
         css_paths=[resource("assets/arena.css")],
         head=said_texts() + "".join(map(_script, ("stream", "address", "sort", "enter"))),
         favicon_path=str(resource(ICON)),
+        max_file_size=LARGEST,  # the browser says so before it sends any of it
         footer_links=[],
         run_history=False,
         show_error=False,
@@ -156,7 +163,7 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
     keep_sessions(application, page)
     events = {number for number, event in page.fns.items() if event.fn}
     direct = {number for number in events if page.fns[number].queue is False}
-    mounted.app = Doors(mounted.app, events, direct, refused)
+    mounted.app = Doors(mounted.app, events, direct, refused, uploads)
 
 
 def _quieten(events: Any) -> None:

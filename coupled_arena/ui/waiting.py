@@ -19,6 +19,7 @@ from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.language import _, language
 from coupled_arena.core.settings import Settings
 from coupled_arena.generation import loading
+from coupled_arena.ui.connections import Listening, patient, raise_limit
 
 _BACKLOG = 2048  # connections that wait to be taken, as uvicorn has it
 _LAST_ANSWERS = 1  # seconds that open connections get once the arena is ready
@@ -73,7 +74,7 @@ def holding(listening: socket.socket) -> Iterator[None]:
     said, log = _Said(), logging.getLogger(loading.__name__)
     config = uvicorn.Config(
         _application(said),
-        log_level="warning",
+        **patient(),
         log_config=None,
         timeout_graceful_shutdown=_LAST_ANSWERS,
     )
@@ -128,7 +129,8 @@ def listen(settings: Settings) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # Of sockets that do not name their protocol asyncio holds back small answers, for 40 ms each.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    raise_limit()
+    listening = Listening(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
@@ -11,9 +12,13 @@ import gradio as gr
 import pytest
 from fastapi import FastAPI
 from gradio.utils import get_upload_folder
+from PIL import Image
 from starlette.testclient import TestClient
 
+from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts import doors
 from coupled_arena.ui.parts.doors import Doors
+from coupled_arena.ui.parts.identity import ICON, preview
 from coupled_arena.ui.parts.page import Page
 
 JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
@@ -28,7 +33,8 @@ def client():
         choice.change(lambda value: f"chose {value}", choice, shown, queue=False)
         choice.change(None, choice, shown, js="value => value")
         choice.select(lambda _, event: event.missing, [choice, shown], shown, queue=False)
-    application = gr.mount_gradio_app(FastAPI(openapi_url=None), page, "/")
+    icon = str(resource(ICON))
+    application = gr.mount_gradio_app(FastAPI(openapi_url=None), page, "/", favicon_path=icon)
     mounted = application.routes[-1]
     mounted.app = Doors(mounted.app, {0, 2}, {0, 2})
     with TestClient(application, raise_server_exceptions=False) as client:
@@ -59,6 +65,78 @@ def test_an_event_of_the_page_is_carried_out(client):
 )
 def test_there_is_nothing_else(client, path):
     assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "size", ["12000", "0", "-1", "513", "192", "512", "0192", "1e9", "٥١٢", "512.0"]
+)
+def test_gradio_draws_no_icon_of_any_size(client, size):
+    assert client.get(f"/pwa_icon/{size}").status_code == 404
+
+
+def test_the_icons_that_the_page_names_are_there(client):
+    application = FastAPI()
+    application.include_router(preview())
+    pictures = TestClient(application)
+    for icon in client.get("/manifest.json").json()["icons"]:
+        answer = pictures.get(icon["src"])
+        assert answer.headers["content-type"] == "image/png"
+        with Image.open(io.BytesIO(answer.content)) as drawn:
+            assert f"{drawn.width}x{drawn.height}" == icon["sizes"]
+
+
+@pytest.mark.parametrize(
+    "body", ["[1, 1, 1]", '{"a": 1, "b": 1, "c": 1}', "[[[[]]]]", '["é", [1]]']
+)
+def test_an_event_has_few_parts(client, monkeypatch, body):
+    monkeypatch.setattr(doors, "_MOST_PARTS", 2)
+    answer = client.post(PREDICT, content=body.encode())
+    assert answer.json() == {"detail": "An event has fewer parts."}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("http://127.0.0.1:9/", "HTTP://127.0.0.1:9/", "https://127.0.0.1:9/", "hTtPs://x"),
+        *("//127.0.0.1:9/", "///127.0.0.1:9/", "\\\\127.0.0.1:9\\x", "/\\127.0.0.1:9", "\\/x"),
+        *("http:%2F%2F127.0.0.1:9/", "http%3A//127.0.0.1:9/", "http%253A%252F%252F127.0.0.1:9"),
+        *(
+            "%68ttp://127.0.0.1:9/",
+            "%2F%2F127.0.0.1:9",
+            "%5C%5C127.0.0.1:9",
+            "%09http://x",
+            " http://x",
+        ),
+        *(
+            "ftp://x",
+            "file:///etc/hosts",
+            "javascript:x",
+            "data:,x",
+            "/etc/hosts",
+            "../../etc/hosts",
+        ),
+        *("http:/127.0.0.1:9", "http:127.0.0.1:9", "", ".", "%00", "a" * 5000),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_nothing_is_fetched_from_elsewhere(client, method, target):
+    answer = client.request(method, f"/gradio_api/file={target}", follow_redirects=False)
+    assert answer.status_code == 404
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path", ["/?page=x", "/config?page=x", "/?deep_link=x", "/config?deep_link=x"]
+)
+def test_what_a_query_asks_of_gradio_is_not_heard(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert "invalid" not in answer.text.split("deep_link_state", 1)[-1][:20]
+
+
+@pytest.mark.parametrize("session", ["", "x" * 65, "a b", "%00", "a/b"])
+def test_a_heartbeat_is_of_a_session(client, session):
+    assert client.get(f"/gradio_api/heartbeat/{session}").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["run/change", "api/change", "call/change", "component_server"])
@@ -118,6 +196,12 @@ def test_nothing_is_reset(client):
     assert client.post("/gradio_api/reset", content=body).json() == {"success": True}
 
 
+def test_an_event_of_half_a_million_numbers_is_not_read(client, monkeypatch):
+    monkeypatch.setattr(doors, "_files", None)  # which would fail
+    answer = client.post(PREDICT, content=b"[" + b"1," * 500_000 + b"1]")
+    assert answer.json() == {"detail": "An event has fewer parts."}
+
+
 def test_a_large_event_is_not_read_to_its_end(client):
     assert client.post(PREDICT, json=event(data=["x" * (1 << 20)])).status_code == 413
 
@@ -167,6 +251,7 @@ def test_a_link_among_the_uploads_leads_nowhere(client):
 
 def test_an_uploaded_file_may_be_named(client):
     (path,) = client.post("/gradio_api/upload", files={"files": ("a.csv", b"a,b")}).json()
+    assert client.get(f"/gradio_api/file={path}").content == b"a,b"
     answer = client.post(PREDICT, json=event(data=[named(path)]))
     assert (
         "is not in the list of choices" in answer.json()["error"]

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupFolder
+from coupled_arena.store.transfer.snapshots import write_ahead_log
 from coupled_arena.ui import health
 from tests.patience import until
 
@@ -68,7 +69,7 @@ def test_each_part_that_stops_votes_is_told_and_is_a_503(store, tmp_path):
 )
 def test_a_snapshot_needs_room_and_so_does_a_vote(store, monkeypatch, missing, expected):
     """Of the database, its log, and the 16 MiB that the log may grow to."""
-    log = health.write_ahead_log(store.path)
+    log = write_ahead_log(store.path)
     log.write_bytes(bytes(1000))
     needed = store.path.stat().st_size + 1000 + (16 << 20)
     free = (1 << 20) - 1 if missing is None else needed - missing

@@ -127,17 +127,48 @@ def test_whoever_signs_in_sees_the_page_until_they_leave(client, name):
 
 def test_wrong_passwords_are_few(client):
     client.headers["x-test-peer"] = "192.0.2.66"
-    tries = [("ann", "x"), ("nobody", "x"), ("ann", PASSWORDS["eve"]), ("ann", "")]
-    for name, password in tries:
-        answer = client.post("/login", data={"name": name, "password": password})
+    for password in ("x", PASSWORDS["eve"], "", "y"):
+        answer = client.post("/login", data={"name": "ann", "password": password})
         assert answer.status_code == 401
         assert WRONG in answer.text
         assert MEMBER not in client.cookies
     answer = sign_in(client)  # also with the right one
     assert answer.status_code == 429
-    assert re.search(r"No more wrong passwords than 4 a minute .* again in \d+ s\.", answer.text)
+    told = r"No more wrong passwords than 4 a minute .* for one name: try again in \d+ s\."
+    assert re.search(told, answer.text)
     client.headers["x-test-peer"] = "192.0.2.67"
     assert sign_in(client).status_code == 303
+
+
+def test_wrong_passwords_lock_out_nobody_else_at_the_address(client):
+    client.headers["x-test-peer"] = "192.0.2.69"
+    answers = [sign_in(client, "ann", "x").status_code for _ in range(12)]
+    assert answers == [401] * 4 + [429] * 8
+    assert sign_in(client, "eve").status_code == 303
+
+
+def test_wrong_passwords_for_many_names_are_bounded(client):
+    client.headers["x-test-peer"] = "192.0.2.70"
+    statuses = [sign_in(client, f"nobody {n}", "x").status_code for n in range(41)]
+    assert statuses == [401] * 40 + [429]
+
+
+def test_a_token_that_was_copied_holds_no_more_after_signing_out(client):
+    sign_in(client)
+    copied = client.cookies[MEMBER]
+    client.cookies.clear()
+    sign_in(client)
+    other_device = client.cookies[MEMBER]
+    assert copied != other_device
+    client.cookies.clear()
+    client.cookies.set(MEMBER, copied)
+    assert client.get("/config").status_code == 200
+    assert client.get("/logout").status_code == 303
+    for token, status in ((copied, 401), (other_device, 200)):
+        client.cookies.clear()
+        client.cookies.set(MEMBER, token)
+        assert client.get("/config").status_code == status
+    client.cookies.clear()
 
 
 def test_large_forms_and_odd_ones_are_wrong(client):
@@ -270,7 +301,7 @@ def test_a_token_is_over_and_cannot_be_forged():
     assert not members.of_token(members.token("eve")).admin
     for forged in (
         *("", ".", "..", "ann", token[:-1], token + "0", token.replace("ann", "eve")),
-        *(token.replace("ann.", "ann.9"), "\N{SNOWMAN}.1.2", "ann.\N{SUPERSCRIPT TWO}.x"),
+        *(token.replace("ann.", "ann.9"), "\N{SNOWMAN}.1.2.3", "ann.\N{SUPERSCRIPT TWO}.x.y"),
     ):
         assert members.of_token(forged) is None, forged
     assert Members(settings, "l" * 32, lambda: now[0]).of_token(token) is None
@@ -281,6 +312,58 @@ def test_a_token_is_over_and_cannot_be_forged():
     assert members.of_token(token) == ann
     now[0] += 1
     assert members.of_token(token) is None
+
+
+def test_who_has_signed_out_stays_so_after_a_start(tmp_path):
+    now = [1000.0]
+    settings = AccessSettings(sign_in="password", users=HASHES)
+    file = tmp_path / "arena.signed-out"
+
+    def started():
+        return Members(settings, "k" * 32, lambda: now[0], file)
+
+    members = started()
+    token, other = members.token("ann"), members.token("ann")
+    members.sign_out("ann.9999999999.x.y")  # a forged one fills no disk
+    assert not file.exists()
+    members.sign_out(token)
+    members.sign_out(token)
+    assert len(file.read_text().splitlines()) == 1
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert token not in file.read_text()
+    for each in (members, started()):
+        assert (each.of_token(token), each.of_token(other).name) == (None, "ann")
+    now[0] += SIGNED_IN
+    assert started()._ended._until == {}
+
+
+def test_signing_out_ends_it_also_where_the_disk_is_full(tmp_path):
+    settings = AccessSettings(sign_in="password", users=HASHES)
+    members = Members(settings, "k" * 32, signed_out=tmp_path / "away" / "arena.signed-out")
+    token = members.token("ann")
+    with pytest.raises(StoreError, match="cannot be written"):
+        members.sign_out(token)
+    assert members.of_token(token) is None
+
+
+def test_a_name_with_dots_signs_in():
+    settings = AccessSettings(sign_in="password", users={"ann.b.": HASHES["ann"]})
+    members = Members(settings, "k" * 32)
+    assert members.of_token(members.token("ann.b.")).name == "ann.b."
+
+
+def test_what_the_hub_said_holds_no_more_after_signing_out(tmp_path):
+    settings = AccessSettings(sign_in="hub")
+    file = tmp_path / "arena.signed-out"
+    info = {"preferred_username": "ann", "sub": "1"}
+    copied, later = (
+        {"oauth_info": {"userinfo": info, "expires_at": at + 0.5}} for at in (1001, 1002)
+    )
+    members = Members(settings, "k" * 32, lambda: 1000.0, file)
+    members.sign_out_of_hub(copied)
+    for each in (members, Members(settings, "k" * 32, lambda: 1000.0, file)):
+        assert each.of_hub(copied) is None
+        assert each.of_hub(later).name == "ann"
 
 
 def test_the_hub_says_who_somebody_is():

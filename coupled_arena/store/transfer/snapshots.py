@@ -23,6 +23,7 @@ from coupled_arena.store.tables.upkeep import keep_up
 from coupled_arena.store.transfer.row_counts import RowCounts, count_rows, goes_on_from
 
 _OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it
+_LOG = 16 << 20  # bytes that DuckDB's write-ahead log may have before it is folded into the file
 
 
 def snapshot(
@@ -156,6 +157,12 @@ def remove(db: Path) -> None:
 def write_ahead_log(db: Path) -> Path:
     """Return where DuckDB keeps what a database's file does not hold yet."""
     return db.with_name(f"{db.name}.wal")
+
+
+def snapshot_needs(db: Path) -> int:
+    """Return how many bytes of the disk the next snapshot of a database may take."""
+    files = (path for path in (db, write_ahead_log(db)) if path.exists())
+    return sum(path.stat().st_size for path in files) + _LOG
 
 
 def _open(db: Path, way_back: str, *, read_only: bool) -> Store:

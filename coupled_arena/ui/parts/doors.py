@@ -5,29 +5,34 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
-from itertools import islice
-from pathlib import Path
+from collections.abc import Callable, Container
 from typing import Any
 
-from gradio.utils import get_upload_folder
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from coupled_arena.ui.parts.uploads import Uploads, lies_there
 
 _READ = frozenset(
     {"/", "/config", "/favicon.ico", "/manifest.json", "/pwa_icon", "/robots.txt", "/theme.css"}
     | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress")}
 )
+_FILE = "/gradio_api/file="
+_HEARTBEAT = "/gradio_api/heartbeat/"
 _FOLDERS = (
-    *(f"/{name}/" for name in ("assets", "static", "svelte", "pwa_icon")),
-    *(f"/gradio_api/{name}" for name in ("file=", "heartbeat/")),
+    *(f"/{name}/" for name in ("assets", "static", "svelte")),
+    _FILE,
+    _HEARTBEAT,
 )
+_UPLOAD = "/gradio_api/upload"
+_WITHOUT_QUERY = frozenset({"/", "/config"})  # Gradio reads pages and stored states from it
 _DIRECT = "/gradio_api/run/predict"
 _CANCEL = "/gradio_api/cancel"
 _RESET = "/gradio_api/reset"  # Gradio's does nothing, but for a 500 on half a surrogate pair
 _EVENTS = frozenset({"/gradio_api/queue/join", _DIRECT, _CANCEL})
-_WRITTEN = _EVENTS | {_RESET, "/gradio_api/upload"}
+_WRITTEN = _EVENTS | {_RESET, _UPLOAD}
 _NOTHING = type(None)
 _CANCELLED = {"session_hash": (str,), "event_id": (str,)}
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -37,6 +42,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 _SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
+_MOST_COMMAS = 100_000  # in texts, too; to read half a million numbers takes long already
+_MOST_PARTS = 20_000  # of half a million numbers one event held everybody for .3 s
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 
 
@@ -57,6 +64,8 @@ class Doors:
         Those of them that a page asks for beside the queue.
     refused : Counter of int
         Counts requests that were not let through, by status.
+    uploads : ASGI application, optional
+        Takes the files that visitors upload.
     """
 
     def __init__(
@@ -65,11 +74,13 @@ class Doors:
         events: Container[int],
         direct: Container[int],
         refused: Counter[int] | None = None,
+        uploads: ASGIApp | None = None,
     ) -> None:
         self._app = app
         self._events = events
         self._direct = direct
         self._refused = Counter() if refused is None else refused
+        self._uploads = uploads or Uploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -78,14 +89,16 @@ class Doors:
             return
         path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") or "/"
         reading = scope["method"] in {"GET", "HEAD"}
-        if path not in (_READ if reading else _WRITTEN) and not (
-            reading and path.startswith(_FOLDERS)
-        ):
+        if not (_is_read(path) if reading else path in _WRITTEN):
             await self._refuse(404, "Not Found")(scope, receive, send)
         elif path == _RESET:
             await JSONResponse({"success": True})(scope, receive, send)
         elif path in _EVENTS:
             await self._event(scope, receive, send, path)
+        elif path == _UPLOAD:
+            await self._uploads(scope, receive, send)
+        elif path in _WITHOUT_QUERY:
+            await self._app({**scope, "query_string": b""}, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -105,11 +118,15 @@ class Doors:
 
     def _wrong(self, body: bytes, path: str) -> str:
         """Return what is wrong with an event for a path, empty if nothing is."""
+        if body.count(b",") > _MOST_COMMAS:
+            return "An event has fewer parts."
         try:
             said: Any = json.loads(body)
-            files = list(islice(_files(said), _MOST_FILES + 1))
+            files = _files(said)
         except (ValueError, RecursionError):
             return "An event is JSON, and not as deep."
+        if files is None:
+            return "An event has fewer parts."
         if not isinstance(said, dict):
             return "An event is a JSON object."
         number = said.get("fn_index")
@@ -121,7 +138,20 @@ class Doors:
             return f"This is no {wrong} of an event."
         if len(files) > _MOST_FILES:
             return f"An event names at most {_MOST_FILES} files."
-        return "" if all(map(_was_uploaded, files)) else "A file is uploaded before it is named."
+        return "" if all(map(lies_there, files)) else "A file is uploaded before it is named."
+
+
+def _is_read(path: str) -> bool:
+    """Tell whether the page reads this.
+
+    Of files only those that lie where uploads and exports do. Gradio fetches for whoever asks what
+    has a scheme, in the server's name.
+    """
+    if path.startswith(_FILE):
+        return lies_there(path.removeprefix(_FILE))
+    if path.startswith(_HEARTBEAT):
+        return _SESSION.fullmatch(path.removeprefix(_HEARTBEAT)) is not None
+    return path in _READ or path.startswith(_FOLDERS)
 
 
 def _misshapen(said: dict[str, Any], path: str) -> str:
@@ -134,24 +164,20 @@ def _misshapen(said: dict[str, Any], path: str) -> str:
     return "" if session is None or _SESSION.fullmatch(session) else "session_hash"
 
 
-def _files(said: object) -> Iterator[str]:
-    """Yield whatever looks like Gradio's name of a file."""
-    if isinstance(said, list):
-        for each in said:
-            yield from _files(each)
-    elif isinstance(said, dict):
-        if isinstance(name := said.get("path"), str):
-            yield name
-        for each in said.values():
-            yield from _files(each)
-
-
-def _was_uploaded(name: str) -> bool:
-    try:
-        path = Path(name).resolve()
-        return path.is_file() and path.is_relative_to(Path(get_upload_folder()).resolve())
-    except (OSError, ValueError):  # too long, or with a NUL
-        return False
+def _files(said: object) -> list[str] | None:
+    """Return whatever looks like Gradio's name of a file; None of an event of too many parts."""
+    found: list[str] = []
+    left, parts = [said], 0
+    while left:
+        each = left.pop()
+        inside = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        parts += len(inside)
+        if parts > _MOST_PARTS:
+            return None
+        left += inside
+        if isinstance(each, dict) and isinstance(name := each.get("path"), str):
+            found.append(name)
+    return found
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes | None:
@@ -162,6 +188,8 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     body, more = bytearray(), True
     while more and len(body) <= _LARGEST:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         body += message.get("body", b"")
         more = message.get("more_body", False)
     return None if len(body) > _LARGEST else bytes(body)

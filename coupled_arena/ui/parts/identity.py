@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from fastapi import APIRouter
 from markupsafe import Markup
@@ -20,6 +21,9 @@ DESCRIPTION = N_("Language models, side by side, with the same luck.")
 ICON = "assets/icon.png"
 _PREVIEW = "assets/preview.png"
 _PREVIEW_PATH = "/preview.png"
+# The sizes that Gradio's manifest names. It draws them anew for each request, while others wait.
+_ICONS = {192: ICON, 512: "assets/icon-512.png"}
+_KEPT = {"cache-control": "private, max-age=86400"}  # a visitor's cookie may come with it
 
 _OF_GRADIO = re.compile(r"""<meta\s+(?:property="og:|name="(?:twitter:|viewport"))[^>]*>\s*""")
 # The bar of the vote keeps clear of a phone's rounded edge only where the page reaches it.
@@ -29,15 +33,20 @@ _VIEWPORT = (
 
 
 def preview() -> APIRouter:
-    """Return the route of the preview picture."""
+    """Return the routes of the preview picture and of the icon in the sizes that are named."""
     router = APIRouter()
 
     @router.get(_PREVIEW_PATH)
     def picture() -> FileResponse:
-        kept = {"cache-control": "private, max-age=86400"}  # a visitor's cookie may come with it
-        return FileResponse(resource(_PREVIEW), headers=kept)
+        return FileResponse(resource(_PREVIEW), headers=_KEPT)
 
+    for size, file in _ICONS.items():
+        router.add_api_route(f"/pwa_icon/{size}", partial(_icon, file))
     return router
+
+
+def _icon(file: str) -> FileResponse:
+    return FileResponse(resource(file), headers=_KEPT)
 
 
 class Identity:

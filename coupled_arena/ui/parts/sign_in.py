@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from urllib.parse import parse_qs
 
 from markupsafe import Markup
@@ -12,12 +13,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.members import SIGNED_IN, Member, Members
-from coupled_arena.core.errors import LimitError, SettingsError
+from coupled_arena.core.errors import LimitError, SettingsError, StoreError
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.store.annotators import Annotators
 from coupled_arena.ui.parts.origin import address_of
 from coupled_arena.ui.parts.visitor import COOKIE, LINK, cookie_of
 
+_log = logging.getLogger(__name__)
 MEMBER = "coupled_arena_member"
 _AT_ONCE = 2  # passwords that are checked: each takes a moment and 16 MB
 _LARGEST = 1 << 12  # bytes of a form
@@ -85,8 +87,8 @@ class SignIn:
         path = request.scope["path"]
         if path == "/login":
             return await self._login(request)
-        if path == "/logout" and self._members.by_password:
-            return _entering(request, "", 0)
+        if path == "/logout":
+            return await asyncio.to_thread(self._sign_out, request)
         if member or not self._members.required or path in _OPEN or self._has_link(request):
             return None
         if self._members.by_hub and path in _HUB:
@@ -95,12 +97,24 @@ class SignIn:
             return RedirectResponse("login", 303, {"Cache-Control": "no-store"})
         return JSONResponse({"detail": "Not signed in"}, 401)
 
+    def _sign_out(self, request: Request) -> Response | None:
+        """End what lets somebody in, on the server too: a cookie may have been copied."""
+        try:
+            if self._members.by_hub:
+                self._members.sign_out_of_hub(request.scope.get("session", {}))
+            else:
+                self._members.sign_out(request.cookies.get(MEMBER, ""))
+        except StoreError as error:
+            _log.error("Who signs out may be let in again after a start: %(why)s", {"why": error})
+        # The hub's session is in a cookie that Gradio's own route takes away.
+        return None if self._members.by_hub else _entering(request, "", 0)
+
     async def _login(self, request: Request) -> Response:
         if request.method != "POST" or self._members.by_hub:
             return self._page()
         try:
             name, password = await _form(request)
-            with self._limits.sign_in(address_of(request)):
+            with self._limits.sign_in(name, address_of(request)):
                 async with self._checking:
                     known = await asyncio.to_thread(self._members.knows, name, password)
                 if not known:

@@ -29,6 +29,7 @@ from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, err
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
+from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import coupling_addresses
 from coupled_arena.views.figures.coupling import (
     covariance_figure,
@@ -138,12 +139,12 @@ class CouplingTab:
         gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
         asked = [self._error.change, self._repetitions.change]
         gr.on(asked, self._calculate, self._asked, self._needed, **calm)
-        self._file.upload(self._open, self._inputs, self._outputs, **_ONE)
+        self._file.upload(self._open, {*self._inputs, self._file}, self._outputs, **_ONE)
         self._file.clear(self._close, self._inputs, self._outputs, **_ONE)
 
     @property
     def _inputs(self) -> set[Any]:
-        return {*self._chosen, self._uploaded, self._dark, self._seeds, self._file, *self._asked}
+        return {*self._chosen, self._uploaded, self._dark, self._seeds, *self._asked}
 
     @property
     def _chosen(self) -> list[Any]:
@@ -172,8 +173,8 @@ class CouplingTab:
 
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
-            path = Path(values[self._file])
-            read = read_subject_scores(path, int(values[self._seeds] or 0), name=path.name)
+            with read_once(Path(values[self._file])) as path:
+                read = read_subject_scores(path, int(values[self._seeds] or 0), name=path.name)
             if 2 * read.table.coupled.size > _MOST_SCORES:
                 text = _(
                     "A page takes {most:,} scores at most; the command line takes more: "

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import TemporaryDirectory
 
 import gradio as gr
+from gradio.processing_utils import save_file_to_cache
+from gradio.utils import get_upload_folder
 
+from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import ExportFormat, Hidden, export
+from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.parts.controls import translated
 from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.opening import said
@@ -25,6 +30,7 @@ _FLAT = N_(
     "The flat table has one row for each pair of models that a vote compares, for pandas and "
     "spreadsheets."
 )
+_NO_ROOM = N_("The disk of the server has no room for these files. Its operator has to make some.")
 _LEFT_OUT: dict[Hidden, str] = {
     "rounds": N_("Rounds that nobody has voted on yet"),
     "stored": N_("Battles that people are asked to vote on here, and their votes,"),
@@ -79,10 +85,18 @@ class DataTab:
         make.click(self._export, choice, files, **QUIET)
 
     def _export(self, choice: ExportFormat) -> gr.File:
-        folder = Path(tempfile.mkdtemp(prefix="arena-export-"))
-        with user_errors():
-            written = export(self._store, folder, choice, hidden=self._hidden)
-        return gr.File([str(path) for path in written], visible=True)
+        kept = get_upload_folder()
+        with user_errors(), TemporaryDirectory(prefix="arena-export-") as folder:
+            self._check_room(Path(folder))
+            written = export(self._store, Path(folder), choice, hidden=self._hidden)
+            # Where Gradio would put another copy, which it deletes after some minutes.
+            return gr.File([save_file_to_cache(path, kept) for path in written], visible=True)
+
+    def _check_room(self, folder: Path) -> None:
+        """Refuse what may take room that the database needs; files are rarely larger than it."""
+        needed = snapshot_needs(self._store.path) if self._store.path else 0
+        if disk_usage(folder).free < 3 * needed:
+            raise StoreError(_(_NO_ROOM))
 
 
 def _columns() -> str:

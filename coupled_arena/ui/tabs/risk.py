@@ -30,6 +30,7 @@ from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
 from coupled_arena.ui.parts.score_limits import MOST_METRICS, check_size
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
+from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.figures.reading import RISK
 from coupled_arena.views.figures.risk import (
     quantile_figure,
@@ -190,8 +191,9 @@ class RiskTab:
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
-            path = Path(values[self._file])
-            return self._opened(read_risk_scores(path, name=path.name), None, values)
+            with read_once(Path(values[self._file])) as path:
+                scores = read_risk_scores(path, name=path.name)
+            return self._opened(scores, None, values)
 
     def _read_stored(self, values: dict[Any, Any], track: Track = iter) -> dict[Any, Any]:
         with user_errors():

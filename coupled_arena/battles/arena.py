@@ -186,7 +186,13 @@ class Arena:
             current.state.pending[1].cancelled.set()
 
     def vote(
-        self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
+        self,
+        owner: str,
+        round_id: str,
+        ranks: Sequence[int],
+        *,
+        both_bad: bool = False,
+        origin: str | None = None,
     ) -> Reveal | None:
         """Record a vote and return who was who; blocks until the vote is safe on disk.
 
@@ -198,6 +204,8 @@ class Arena:
             Rank of each answer in order of presentation, 1 is best, equal ranks are ties.
         both_bad : bool
             All answers are bad; all ranks are 1.
+        origin : str, optional
+            Where the vote came from, see `Origins`; stored with the vote in one transaction.
 
         Raises
         ------
@@ -226,7 +234,7 @@ class Arena:
             vote = Vote(
                 new_id(), current.state.battle.id, owner, ranks, both_bad, Source.HUMAN, early
             )
-            return self._votes.cast(current, vote, same)
+            return self._votes.cast(current, vote, same, origin)
 
     def undo(self, owner: str, round_id: str) -> None:
         """Take back a vote whose time is not over; answers that it stopped stay stopped.
@@ -281,13 +289,12 @@ class Arena:
                 self._withdraw(current)
                 return
             battle = with_turn(current.state.battle, prompt, running, self.models)
-            self.store.add_battle(battle)
-            current.change(battle=battle, pending=None)
             whole = all(reply.finish is not Finish.CANCELLED for reply in battle.replies)
             if whole and battle.identical:
-                ranks = (1,) * len(battle.models)
-                tie = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
-                self._votes.count(current, tie)
+                self._votes.tie(current, battle)
+                return
+            self.store.add_battle(battle)
+            current.change(battle=battle, pending=None)
 
     def _withdraw(self, current: Round) -> None:
         """Undo a question that was never answered: nothing of it is worth a vote."""

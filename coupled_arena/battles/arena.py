@@ -33,6 +33,10 @@ from coupled_arena.store.database import Store
 _log = logging.getLogger(__name__)
 _BROKEN = N_("The models broke off, and this round was dropped. Start another.")
 _NOT_BEGUN = N_("The answers to this question had not begun when it was given up.")
+_ASKED_BLIND = N_(
+    "This question is open in your battle: vote there first, then compare models on it."
+)
+_COMPARED = N_("You compared named models on this question, so it is over. Ask another one.")
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
 
 
@@ -253,6 +257,30 @@ class Arena:
     def explain(self, owner: str, vote: str, criteria: object, comment: object) -> None:
         """Store why a vote of the visitor's was cast; see `Votes.explain`."""
         self._votes.explain(owner, vote, criteria, comment, self._rounds.all())
+
+    def check_named(self, owner: str, text: str) -> None:
+        """Keep a visitor's rounds blind when named models are to answer a text.
+
+        Named answers to the same question tell who is who. Of earlier rounds, which the page shows
+        no more, those on this question are over.
+
+        Raises
+        ------
+        PromptError
+            The visitor's newest round, or one whose vote can be undone, has this question.
+        """
+        newest = self.newest(owner)
+        for current in self._rounds.all():
+            if current.owner != owner or not current.asks(text):
+                continue
+            with current.changing:
+                state = current.state
+                if state.reveal or state.error:
+                    continue
+                if current.id == newest or state.held or state.judging:
+                    raise PromptError(_(_ASKED_BLIND))
+                self.stop(owner, current.id)
+                current.change(error=_(_COMPARED))
 
     def told(self, owner: str, round_id: str) -> Battle:
         """Return the battle of a round that was voted on; raise VoteError before."""

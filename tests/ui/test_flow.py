@@ -83,6 +83,7 @@ def test_a_draft_survives_the_names_and_keys_belong_to_it(voter):
     page = voter.page
     voter.strike("b")
     page.click(BOX)
+    hears(page)
     page.keyboard.type("because n")  # N would show the names
     assert page.locator(".reveal").count() == 0
     page.evaluate(

@@ -101,6 +101,7 @@ class Voter:
 
     def strike(self, key):
         """Press a key of the keyboard."""
+        hears(self.page)
         self.page.keyboard.press(key)
         buttons = {
             "open": {key: label for key, (label, *_) in BALLOT.items()} | {"s": "Stop"},
@@ -122,6 +123,7 @@ class Voter:
 
     def press(self, label, by, milliseconds=100):
         """Press a button, as long as a hand does."""
+        hears(self.page)
         self.press_at(*self.buttons()[label], by, milliseconds)
         self.does(label)
 

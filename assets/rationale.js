@@ -43,6 +43,7 @@ const chip = (el, [id, words]) => {
   const node = el(`why ${why.vote} ${id}`, "button", "chip", words);
   node.type = "button";
   node.setAttribute("aria-pressed", String(chosen));
+  node.setAttribute("aria-disabled", String(!hears(nameOf(whyAction()), performance.now())));
   node.onclick = (event) => {
     event.stopPropagation();
     if (!hearsEvent(nameOf(whyAction()), event)) return;

@@ -61,6 +61,7 @@ const pickButton = (el, key, index) => {
   const act = () => choose(index);
   const node = button(el, `${key} pick`, nameOf(ordering), say("Next best"), LETTERS[index], "pick", act);
   node.setAttribute("aria-label", say("{letter} is next best", { letter: LETTERS[index] }));
+  node.setAttribute("aria-disabled", String(!hears(nameOf(ordering), performance.now())));
   return node;
 };
 

@@ -6,6 +6,7 @@ A kill is an error that comes between two commits, or inside a transaction.
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -51,10 +52,10 @@ def dies_in(monkeypatch, module, name):
 
 def press(arena, round_id):
     """Vote as the page does, from an address; whether the process lived."""
-    request = SimpleNamespace(
+    request: Any = SimpleNamespace(
         client=SimpleNamespace(host="192.0.2.7"), cookies={}, session_hash="eve", state=None
     )
-    event = SimpleNamespace(_data={"ranks": [2, 1]})
+    event: Any = SimpleNamespace(_data={"ranks": [2, 1]})
     guards = Limits(), Origins()
     try:
         cast(arena, round_id, request, event, *guards)

@@ -60,13 +60,14 @@ const ranksOf = (view) => {
   return places.map((place) => taken.indexOf(place) + 1);
 };
 
-const action = (label, key, act, look = "", off = false) => ({ label, key, act, look, off });
+// `at` is the button's place in the bar: no other button of a round ever stands there.
+const action = (at, label, key, act, look = "", off = false) => ({ at, label, key, act, look, off });
 
 const afterwards = (view) => (view.stored ? [
-  action(say("Next battle"), "N", () => trigger("next"), "primary"),
+  action("next", say("Next battle"), "N", () => trigger("next"), "primary"),
 ] : [
-  action(say("Next question"), "N", () => trigger("next"), "primary"),
-  action(say("Same question, new models"), "R", () => trigger("again")),
+  action("next", say("Next question"), "N", () => trigger("next"), "primary"),
+  action("again", say("Same question, new models"), "R", () => trigger("again")),
 ]);
 
 const choices = (view) => {
@@ -76,19 +77,19 @@ const choices = (view) => {
   if (view.size === 2) {
     const same = allAlike(view);
     return [
-      action(say("A is better"), "A", () => submit([1, 2]), "primary", same),
-      action(say("Tie"), "T", () => submit(all), "", waits),
-      action(say("Both are bad"), "X", bad, "", waits),
-      action(say("B is better"), "B", () => submit([2, 1]), "primary", same),
+      action("first", say("A is better"), "A", () => submit([1, 2]), "primary", same),
+      action("second", say("Tie"), "T", () => submit(all), "", waits),
+      action("third", say("Both are bad"), "X", bad, "", waits),
+      action("fourth", say("B is better"), "B", () => submit([2, 1]), "primary", same),
     ];
   }
   const complete = groups.flat().length === view.size;
   const turnLevel = () => { level = groups.length > 0; draw(); };
   return [
-    action(say("Submit this order"), "Enter", () => submit(ranksOf(view)), "primary", waits || !complete),
-    action(level ? say("Next one is level") : say("Level with the last"), "=", turnLevel, level ? "on" : ""),
-    action(say("Undo"), "Backspace", undo),
-    action(say("All are bad"), "X", bad, "", waits),
+    action("first", say("Submit this order"), "Enter", () => submit(ranksOf(view)), "primary", waits || !complete),
+    action("second", level ? say("Next one is level") : say("Level with the last"), "=", turnLevel, level ? "on" : ""),
+    action("third", say("Undo"), "Backspace", undo),
+    action("fourth", say("All are bad"), "X", bad, "", waits),
   ];
 };
 
@@ -98,7 +99,7 @@ const actions = (view) => {
   if (view.judging) return deciding();
   const list = choices(view);
   if (view.judge?.decides) list.push(decides(view));
-  if (view.stored) list.push(action(say("Skip"), "S", () => trigger("skip")));
-  if (view.running) list.push(action(say("Stop"), "S", () => trigger("stop")));
+  if (view.stored) list.push(action("stop", say("Skip"), "S", () => trigger("skip")));
+  if (view.running) list.push(action("stop", say("Stop"), "S", () => trigger("stop")));
   return list;
 };

@@ -39,22 +39,24 @@ const judgeInWords = (view) => {
 };
 
 const deciding = () => [
-  action(say("Vote yourself instead"), "V", () => trigger("judge", { begin: false })),
+  { ...action("mine", say("Vote yourself instead"), "V", () => trigger("judge", { begin: false })), aside: true },
 ];
 
 const decides = (view) => {
   const off = view.running || isWordless(view);
   const act = () => trigger("judge", { begin: true });
-  return { ...action(say("Let the judge decide"), "J", act, "", off), aside: true };
+  return { ...action("judge", say("Let the judge decide"), "J", act, "", off), aside: true };
 };
 
-const judgeButton = (el, view) => actions(view).filter(({ aside }) => aside)
-  .map(({ label, key, act, off }) => {
-    const node = button(el, `do ${key}`, label, key, off ? "decide waiting" : "decide", off ? null : act);
-    node.setAttribute("aria-disabled", String(off));
-    node.title = say("It reads both orders, its verdict is stored alone, and the names are shown.");
+// Beside each other, each at a place of its own, as the buttons of the bar are.
+const judgeButton = (el, view) => {
+  const nodes = actions(view).filter(({ aside }) => aside).map((each) => {
+    const node = actionButton(el, each, "decide");
+    if (each.at === "judge") node.title = say("It reads both orders, its verdict is stored alone, and the names are shown.");
     return node;
   });
+  return nodes.length ? [el("deciding", "div", "deciding", nodes)] : [];
+};
 
 // Whether the judge says of a pair what the visitor said; it prefers neither where both are bad.
 const sameAsMine = (pair, { ranks, both_bad }) => {

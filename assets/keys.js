@@ -89,9 +89,9 @@ document.addEventListener("keydown", (event) => {
     if (typedIn?.offsetParent) typedIn.focus({ preventScroll: true });
   } else if (place) {
     event.preventDefault();
-    choose(index);
+    if (hears(nameOf(ordering), event.timeStamp)) choose(index);
   } else if (found) {
     event.preventDefault();
-    if (!found.off && !isSecondPress(struck)) found.act();
+    if (!found.off && hears(nameOf(found), event.timeStamp)) found.act();
   }
 });

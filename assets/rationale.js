@@ -5,6 +5,8 @@ const NOTHING = { criteria: [], comment: "" };
 let why = null; // what the visitor has chosen and written, for one vote
 let sending; // runs while something is on its way: one at a time, so that the last one stands
 
+const whyAction = () => ({ at: "why", key: why.vote }); // by which its chips hear, see `meet`
+
 const isSame = (one, other) => one.comment.trim() === other.comment.trim()
   && one.criteria.length === other.criteria.length
   && one.criteria.every((each) => other.criteria.includes(each));
@@ -41,8 +43,10 @@ const chip = (el, [id, words]) => {
   const node = el(`why ${why.vote} ${id}`, "button", "chip", words);
   node.type = "button";
   node.setAttribute("aria-pressed", String(chosen));
+  node.setAttribute("aria-disabled", String(!hears(nameOf(whyAction()), performance.now())));
   node.onclick = (event) => {
     event.stopPropagation();
+    if (!hearsEvent(nameOf(whyAction()), event)) return;
     why.criteria = chosen ? why.criteria.filter((one) => one !== id) : [...why.criteria, id];
     sendWhy();
   };

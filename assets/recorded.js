@@ -74,18 +74,6 @@ const noteVote = (before) => {
 };
 
 const undoing = () => [
-  { ...action(say("Undo"), "U", () => trigger("undo")), also: "Backspace", count: secondsLeft() },
-  { ...action(say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
+  { ...action("undo", say("Undo"), "U", () => trigger("undo")), also: "Backspace", count: secondsLeft() },
+  { ...action("names", say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
 ];
-
-// The second press of a double one meets another button where the first one was: it is not meant.
-const DOUBLE = 400; // milliseconds
-let last = { by: null, at: -Infinity, stage: null };
-
-const isSecondPress = (by) => {
-  const stage = view.reveal ? "told" : view.recorded ? "recorded" : view.judging ? "judging" : "open";
-  const at = performance.now();
-  const second = by === last.by && at - last.at < DOUBLE && stage !== last.stage;
-  last = { by, at, stage: second ? last.stage : stage };
-  return second;
-};

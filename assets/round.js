@@ -33,11 +33,14 @@ const answerCard = (el, view, number, text, index) => {
     el(`${key} head`, "header", "", head),
     textNode(el, `${key} text`, "text", words, { formats, growing }),
   ]);
-  card.onclick = orders ? () => { if (!window.getSelection().toString()) choose(index); } : null;
+  card.onclick = orders ? (event) => {
+    if (!window.getSelection().toString() && hearsEvent(nameOf(ordering), event)) choose(index);
+  } : null;
   return card;
 };
 
-const button = (el, key, label, shortcut, className, act, count) => {
+// `name` is what it hears by, see `meet`; `act` is null where it does nothing for now.
+const button = (el, key, name, label, shortcut, className, act, count) => {
   const face = [el(`${key} label`, "span", "", label)];
   if (count !== undefined) face.push(el(`${key} count`, "span", "count", `(${count})`));
   if (keysOn) face.push(el(`${key} key`, "kbd", "", shortcut === "Backspace" ? "⌫" : shortcut));
@@ -47,7 +50,7 @@ const button = (el, key, label, shortcut, className, act, count) => {
   node.onclick = (event) => {
     event.stopPropagation();
     if (event.detail) root.focus({ preventScroll: true }); // by mouse: Enter is not to press it again
-    if (act && !isSecondPress(event.detail ? "pointer" : "enter")) act();
+    if (act && hearsEvent(name, event)) act();
   };
   if (keysOn) node.setAttribute("aria-keyshortcuts", shortcut);
   else node.removeAttribute("aria-keyshortcuts");
@@ -56,26 +59,32 @@ const button = (el, key, label, shortcut, className, act, count) => {
 
 const pickButton = (el, key, index) => {
   const act = () => choose(index);
-  const node = button(el, `${key} pick`, say("Next best"), LETTERS[index], "pick", act);
+  const node = button(el, `${key} pick`, nameOf(ordering), say("Next best"), LETTERS[index], "pick", act);
   node.setAttribute("aria-label", say("{letter} is next best", { letter: LETTERS[index] }));
+  node.setAttribute("aria-disabled", String(!hears(nameOf(ordering), performance.now())));
+  return node;
+};
+
+const actionButton = (el, { at, label, key, act, look, off, count }, kind) => {
+  const name = nameOf({ at, key });
+  const waits = off || !hears(name, performance.now());
+  const shown = `${kind} at-${at} ${off ? "" : look}${waits ? " waiting" : ""}`.trim();
+  const node = button(el, `do ${at} ${key}`, name, label, key, shown, off ? null : act, count);
+  node.setAttribute("aria-disabled", String(waits)); // `disabled` would drop the focus
   return node;
 };
 
 const ballot = (el, view) => {
-  const buttons = actions(view).filter(({ aside }) => !aside).map(({ label, key, act, look, off, count }) => {
-    const name = `do ${key}${view.reveal ? " next" : ""}`;
-    const shown = `choice ${off ? "waiting" : look}`.trim();
-    const node = button(el, name, label, key, shown, off ? null : act, count);
-    node.setAttribute("aria-disabled", String(off)); // `disabled` would drop the focus
-    return node;
-  });
-  const group = el("ballot", "div", "ballot", buttons);
+  const buttons = actions(view).filter(({ aside }) => !aside)
+    .map((each) => actionButton(el, each, "choice"));
+  const group = el("ballot", "div", view.stored ? "ballot stored" : "ballot", buttons);
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", view.reveal ? say("What next") : say("Your vote"));
   const said = el("said", "p", "said", saidOf(view));
   said.setAttribute("role", "status");
   const line = lost && !view.reveal ? [said, el("lost", "p", "broken", LOST)] : [said];
-  return el("bar", "div", "bar", [...line, group]);
+  const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
+  return el("bar", "div", deaf ? "bar deaf" : "bar", [...line, group]);
 };
 
 const saidOf = (view) => {
@@ -204,6 +213,7 @@ const draw = () => {
   if (view.reveal || view.recorded) sent = false;
   drawn = shown;
   turns = view.turns.length;
+  meet([...actions(view), ordering, ...(why ? [whyAction()] : [])].map(nameOf));
   paint((el) => [
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),

@@ -111,7 +111,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             judged = live and _judged(live, asked, settings.judge, store, arena)
             clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judged
-            guards = annotators, Limits(settings.limits), members, Origins(store)
+            guards = annotators, Limits(settings.limits), members, Origins()
             parts = store, snapshots, backup, arena, *boards, *judges, *guards, clients
             yield Services(settings, *parts)
 

@@ -126,7 +126,13 @@ class Annotation:
         return current.state.view()
 
     def vote(
-        self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
+        self,
+        owner: str,
+        round_id: str,
+        ranks: Sequence[int],
+        *,
+        both_bad: bool = False,
+        origin: str | None = None,
     ) -> Reveal | None:
         """Record a vote and return who was who, None while it can be undone; see `Arena.vote`.
 
@@ -142,7 +148,7 @@ class Annotation:
             checked = check_ranks(ranks, len(battle.models), both_bad=both_bad)
             same = same_words(current.state.view().conversations)
             vote = Vote(new_id(), battle.id, owner, level(checked, same), both_bad)
-            return self._votes.cast(current, vote, same)
+            return self._votes.cast(current, vote, same, origin)
 
     def undo(self, owner: str, round_id: str) -> None:
         """Take back a vote whose time is not over; see `Arena.undo`."""

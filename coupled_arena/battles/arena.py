@@ -33,6 +33,10 @@ from coupled_arena.store.database import Store
 _log = logging.getLogger(__name__)
 _BROKEN = N_("The models broke off, and this round was dropped. Start another.")
 _NOT_BEGUN = N_("The answers to this question had not begun when it was given up.")
+_ASKED_BLIND = N_(
+    "This question is open in your battle: vote there first, then compare models on it."
+)
+_COMPARED = N_("You compared named models on this question, so it is over. Ask another one.")
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
 
 
@@ -186,7 +190,13 @@ class Arena:
             current.state.pending[1].cancelled.set()
 
     def vote(
-        self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
+        self,
+        owner: str,
+        round_id: str,
+        ranks: Sequence[int],
+        *,
+        both_bad: bool = False,
+        origin: str | None = None,
     ) -> Reveal | None:
         """Record a vote and return who was who; blocks until the vote is safe on disk.
 
@@ -198,6 +208,8 @@ class Arena:
             Rank of each answer in order of presentation, 1 is best, equal ranks are ties.
         both_bad : bool
             All answers are bad; all ranks are 1.
+        origin : str, optional
+            Where the vote came from, see `Origins`; stored with the vote in one transaction.
 
         Raises
         ------
@@ -226,7 +238,7 @@ class Arena:
             vote = Vote(
                 new_id(), current.state.battle.id, owner, ranks, both_bad, Source.HUMAN, early
             )
-            return self._votes.cast(current, vote, same)
+            return self._votes.cast(current, vote, same, origin)
 
     def undo(self, owner: str, round_id: str) -> None:
         """Take back a vote whose time is not over; answers that it stopped stay stopped.
@@ -245,6 +257,30 @@ class Arena:
     def explain(self, owner: str, vote: str, criteria: object, comment: object) -> None:
         """Store why a vote of the visitor's was cast; see `Votes.explain`."""
         self._votes.explain(owner, vote, criteria, comment, self._rounds.all())
+
+    def check_named(self, owner: str, text: str) -> None:
+        """Keep a visitor's rounds blind when named models are to answer a text.
+
+        Named answers to the same question tell who is who. Of earlier rounds, which the page shows
+        no more, those on this question are over.
+
+        Raises
+        ------
+        PromptError
+            The visitor's newest round, or one whose vote can be undone, has this question.
+        """
+        newest = self.newest(owner)
+        for current in self._rounds.all():
+            if current.owner != owner or not current.asks(text):
+                continue
+            with current.changing:
+                state = current.state
+                if state.reveal or state.error:
+                    continue
+                if current.id == newest or state.held or state.judging:
+                    raise PromptError(_(_ASKED_BLIND))
+                self.stop(owner, current.id)
+                current.change(error=_(_COMPARED))
 
     def told(self, owner: str, round_id: str) -> Battle:
         """Return the battle of a round that was voted on; raise VoteError before."""
@@ -281,13 +317,12 @@ class Arena:
                 self._withdraw(current)
                 return
             battle = with_turn(current.state.battle, prompt, running, self.models)
-            self.store.add_battle(battle)
-            current.change(battle=battle, pending=None)
             whole = all(reply.finish is not Finish.CANCELLED for reply in battle.replies)
             if whole and battle.identical:
-                ranks = (1,) * len(battle.models)
-                tie = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
-                self._votes.count(current, tie)
+                self._votes.tie(current, battle)
+                return
+            self.store.add_battle(battle)
+            current.change(battle=battle, pending=None)
 
     def _withdraw(self, current: Round) -> None:
         """Undo a question that was never answered: nothing of it is worth a vote."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from coupled_arena.core.errors import PromptError, PromptLengthError
 from coupled_arena.core.language import N_, _
@@ -12,6 +13,8 @@ from coupled_arena.generation.turns import Models, messages, next_request
 
 LONGEST_PROMPT = 40_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and halves of surrogate pairs
+
+_TELLING = 10  # letters and digits that a text needs to tell a question that it is a part of
 
 OVER = N_("This round is over: the models are known. Start the next one.")
 STILL_WRITTEN = N_("The answers are still being written: wait, or stop them first.")
@@ -26,6 +29,32 @@ def check_question(prompt: Prompt) -> None:
     if len(prompt.text) > LONGEST_PROMPT:
         text = _("Shorten the question: at most {most:,} characters.")
         raise PromptError(text.format(most=LONGEST_PROMPT))
+
+
+def same_question(one: str, other: str) -> bool:
+    """Return whether two texts ask the same, or one of them is a part of the other.
+
+    Case, blanks, punctuation and forms of letters make no difference. Of a part, the shorter text
+    has ten letters at least, and a third of the longer one's where it is cut from a question.
+
+    Parameters
+    ----------
+    one : str
+        What is asked now.
+    other : str
+        The question that it is compared with.
+    """
+    asked, question = _plain(one), _plain(other)
+    if asked == question:
+        return True
+    if len(question) >= _TELLING and question in asked:
+        return True
+    return len(asked) >= max(_TELLING, len(question) / 3) and asked in question
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(filter(str.isalnum, folded)) or "".join(folded.split())
 
 
 def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt) -> Request:

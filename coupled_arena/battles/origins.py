@@ -5,10 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from functools import partial
-
-from coupled_arena.store.database import Store
-from coupled_arena.store.tables.origins import note
 
 _DIGITS = 16
 
@@ -20,14 +16,9 @@ class Origins:
     is one of yesterday.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
     def of(self, address: str) -> str:
         """Return what an address is called as long as the server runs."""
         return hmac.new(self._key, address.encode(), hashlib.sha256).hexdigest()[:_DIGITS]
-
-    def keep(self, vote: str, address: str) -> None:
-        """Keep where a vote came from."""
-        self._store.write(partial(note, vote=vote, origin=self.of(address)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from coupled_arena.battles.asking import same_question
 from coupled_arena.battles.visible import (
     Groups,
     Judging,
@@ -121,6 +122,12 @@ class Round:
     def change(self, **parts: Any) -> None:
         """Replace parts of the state; hold `changing` around whatever led to the change."""
         self.state = replace(self.state, **parts)
+
+    def asks(self, text: str) -> bool:
+        """Return whether a question of the round is the same as a text."""
+        state = self.state
+        asked = [*state.battle.prompts, *([state.pending[0]] if state.pending else [])]
+        return any(same_question(text, prompt.text) for prompt in asked)
 
     def revealed(self) -> Reveal:
         """Return who was who; raise VoteError where that is not told."""

@@ -16,7 +16,7 @@ from coupled_arena.battles.voting import reveal_of
 from coupled_arena.core.errors import StoreError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
-from coupled_arena.core.records import Vote, new_id
+from coupled_arena.core.records import Battle, Source, Vote, new_id
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import pending_votes, rationales
 
@@ -73,30 +73,38 @@ class Votes:
         self.named: Counter[tuple[str, str]] = Counter()
         _count_left_over(store)
 
-    def cast(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal | None:
+    def cast(
+        self, current: Round, vote: Vote, same: Groups = (), origin: str | None = None
+    ) -> Reveal | None:
         """Store a vote and return who was who; None as long as it can be undone.
 
         Parameters
         ----------
         same : tuple
             Places whose answers had the same words.
+        origin : str, optional
+            Where the vote came from: stored with it, or not at all.
         """
         with current.changing:
             if current.state.held:
                 raise VoteError(_(UNDO_FIRST))
             if not self._seconds or self._closing:
-                return self.count(current, vote, same)
-            self._store.write(partial(pending_votes.hold, vote=vote))
+                self._store.cast(vote, origin=origin)
+                return self._tell(current, vote, same)
+            self._store.write(partial(pending_votes.hold, vote=vote, origin=origin))
             current.change(held=Held(vote, same, time.monotonic() + self._seconds))
             self._holding.add(current)
             self._later(current, vote, self._seconds)
             return None
 
-    def count(self, current: Round, vote: Vote, same: Groups = ()) -> Reveal:
-        """Store a vote that nobody can undo and return who was who."""
+    def tie(self, current: Round, battle: Battle) -> None:
+        """Store a battle with identical answers as the tie that it is, and tell who was who."""
+        ranks = (1,) * len(battle.models)
+        vote = Vote(new_id(), battle.id, current.owner, ranks, source=Source.IDENTICAL)
         with current.changing:
-            self._store.cast(vote)
-            return self._tell(current, vote, same)
+            self._store.cast(vote, battle=battle)
+            current.change(battle=battle, pending=None)
+            self._tell(current, vote, ())
 
     def undo(self, current: Round) -> None:
         """Take a vote back and open the round's ballot again.

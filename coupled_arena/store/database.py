@@ -141,18 +141,16 @@ class Store:
         StoreError
             The database cannot be written.
         """
+        return self.write(lambda cursor: _add(cursor, battle, marks))
 
-        def add(cursor: duckdb.DuckDBPyConnection) -> bool:
-            added = battles.add(cursor, battle)
-            scores.add(cursor, battle.id, marks)
-            if added:
-                upkeep.enrol(cursor, "battle = $battle", {"battle": battle.id})
-                upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
-            return added
-
-        return self.write(add)
-
-    def cast(self, vote: Vote, *, reveal: bool = True) -> None:
+    def cast(
+        self,
+        vote: Vote,
+        *,
+        reveal: bool = True,
+        origin: str | None = None,
+        battle: Battle | None = None,
+    ) -> None:
         """Write a vote and return once it is safe on disk.
 
         Casting the same vote again changes nothing, so a client may retry. An earlier vote of
@@ -164,6 +162,10 @@ class Store:
             Its ranks are as many as the battle has models.
         reveal : bool
             The voter is shown who is who in reply; later votes on this battle are refused.
+        origin : str, optional
+            Where the vote came from, see `coupled_arena.battles.origins`.
+        battle : Battle, optional
+            The battle of the vote, where it is not stored yet: both are stored, or neither.
 
         Raises
         ------
@@ -175,7 +177,9 @@ class Store:
         """
 
         def cast(cursor: duckdb.DuckDBPyConnection) -> None:
-            votes.cast(cursor, vote, reveal=reveal)
+            if battle:
+                _add(cursor, battle)
+            votes.cast(cursor, vote, reveal=reveal, origin=origin)
             upkeep.refresh(cursor, "battle = $battle", {"battle": vote.battle})
 
         self.write(cast)
@@ -246,6 +250,15 @@ class Store:
     def _row(self, query: str) -> tuple[int, ...]:
         with self.cursor() as cursor:
             return cursor.execute(query).fetchall()[0]
+
+
+def _add(cursor: duckdb.DuckDBPyConnection, battle: Battle, marks: Sequence[Score] = ()) -> bool:
+    added = battles.add(cursor, battle)
+    scores.add(cursor, battle.id, marks)
+    if added:
+        upkeep.enrol(cursor, "battle = $battle", {"battle": battle.id})
+        upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
+    return added
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -130,4 +130,5 @@ def _build_compare_tab(services: Services, again: Again | None) -> None:
     models, judge = arena.models, services.asked_judge
     judged, limits = bool(services.judged), services.limits
     with gr.Tab(_("Compare"), id="compare"):
-        CompareTab(models, arena.worker, sampling, again, judge, limits, judged=judged).build()
+        told = {"judged": judged, "check_named": arena.check_named}
+        CompareTab(models, arena.worker, sampling, again, judge, limits, **told).build()

@@ -31,13 +31,13 @@ ADDRESSES = ("192.0.2.7", "2001:db8:1:2::/64", "198.51.100.1")
 def kept(tmp_path_factory):
     """A store of 24 votes of six voters from three places, and what is called how."""
     with Store.open(tmp_path_factory.mktemp("kept") / "arena.duckdb") as store:
-        origins = Origins(store)
+        origins = Origins()
         for n in range(24):
             battle = make_battle()
             store.add_battle(battle)
             vote = make_vote(battle, 1, 2, voter=f"voter {n % 6}")
-            store.cast(vote)
-            origins.keep(vote.id, ADDRESSES[(n % 6) // 3 if n % 6 < 5 else 2])
+            address = ADDRESSES[(n % 6) // 3 if n % 6 < 5 else 2]
+            store.cast(vote, origin=origins.of(address))
         yield store, origins
 
 
@@ -63,8 +63,8 @@ def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
         battle = make_battle()
         store.add_battle(battle)
         vote = make_vote(battle, 1, 2)
-        store.write(lambda cursor: pending_votes.hold(cursor, vote))
-        Origins(store).keep(vote.id, ADDRESSES[0])
+        origin = Origins().of(ADDRESSES[0])
+        store.write(lambda cursor: pending_votes.hold(cursor, vote, origin))
         if undone:
             store.write(lambda cursor: pending_votes.withdraw(cursor, vote.id))
         else:
@@ -75,10 +75,10 @@ def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
 
 
 def test_what_stands_for_an_address_is_its_keyed_hash_and_another_after_a_start(kept):
-    store, origins = kept
+    _, origins = kept
     expected = hmac.new(origins._key, ADDRESSES[0].encode(), hashlib.sha256).hexdigest()[:16]
     assert origins.of(ADDRESSES[0]) == expected
-    assert Origins(store).of(ADDRESSES[0]) != expected
+    assert Origins().of(ADDRESSES[0]) != expected
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "arena", "flat", "flat-csv"])

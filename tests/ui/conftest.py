@@ -76,6 +76,20 @@ def new_page(browser, script, options):
     return context.new_page()
 
 
+def press_what_hears(page):
+    """Let keys and the mouse be pressed as people do: once they can have seen the buttons."""
+
+    def patient(press):
+        def pressed(*arguments, **options):
+            page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
+            press(*arguments, **options)
+
+        return pressed
+
+    page.keyboard.press, page.mouse.down = patient(page.keyboard.press), patient(page.mouse.down)
+    return page
+
+
 def forget_the_visitor(page):
     """Leave a page with nothing but the scripts that it has compiled."""
     page.evaluate("localStorage.clear(); sessionStorage.clear()")
@@ -107,7 +121,8 @@ def visits(browser, free_pages):
                 complaints.append(f"{text} {place['url']}")
 
         plain = not (options or script)
-        page = free_pages.pop() if plain and free_pages else new_page(browser, script, options)
+        kept = plain and free_pages
+        page = free_pages.pop() if kept else press_what_hears(new_page(browser, script, options))
         page.set_viewport_size({"width": 1440, "height": 900})
         page.emulate_media(color_scheme=scheme)
         listeners = {

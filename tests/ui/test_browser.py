@@ -74,6 +74,7 @@ def wait_for_words(page):
 
 def stop(page):
     """Press Stop if the answers have not ended by themselves meanwhile."""
+    page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
     page.evaluate(
         "[...document.querySelectorAll('#round .ballot button')]"
         ".find(button => button.textContent.startsWith('Stop'))?.click()"

@@ -12,7 +12,7 @@ from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import NO_TLS, Visitor, differ
 from tests.ui.server import serving_page
-from tests.ui.test_meant_votes import DOUBLE, Voter, stop
+from tests.ui.test_meant_votes import Voter, hears, stop
 
 CHIPS = "#round .rationale .chip"
 STATE = "#round .rationale [aria-live]"
@@ -61,7 +61,7 @@ def test_chips_and_a_comment_are_kept_from_the_vote_to_the_reveal_and_over_a_rel
     saved(page)
     assert rationales(voter.url) == before
     assert rationales(voter.url, "pending_rationales") == [[["clarity"], HOSTILE]]
-    page.wait_for_timeout(DOUBLE)
+    hears(page)
     page.get_by_role("button", name="Show the names now").click()
     page.wait_for_selector(".reveal")
     voter.meant.append(voter.recorded)
@@ -83,6 +83,7 @@ def test_a_draft_survives_the_names_and_keys_belong_to_it(voter):
     page = voter.page
     voter.strike("b")
     page.click(BOX)
+    hears(page)
     page.keyboard.type("because n")  # N would show the names
     assert page.locator(".reveal").count() == 0
     page.evaluate(
@@ -109,7 +110,7 @@ def test_undo_takes_them_along(voter):
     voter.strike("u")
     page.wait_for_selector(".rationale", state="detached")
     assert rationales(voter.url, "pending_rationales") == []
-    page.wait_for_timeout(DOUBLE)
+    hears(page)
     voter.strike("t")
     assert page.locator(CHIPS).first.inner_text() == "Equally correct"
     assert chosen(page) == []
@@ -149,11 +150,11 @@ def test_two_actions_lead_to_a_vote_and_the_category_stays(page):
     assert page.locator("#round .question").text_content() in maths
     page.keyboard.press("a")
     page.wait_for_selector("#round .count")
-    page.wait_for_timeout(DOUBLE)
+    hears(page)
     page.keyboard.press("n")
     page.wait_for_selector(".reveal")
     assert page.locator(".starters [aria-pressed=true]").all_inner_texts() == ["Maths"]
-    page.wait_for_timeout(DOUBLE)
+    hears(page)
     page.keyboard.press("n")  # the next question is of the same category
     page.wait_for_selector(".reveal", state="detached")
     wait_for_words(page, 2)
@@ -215,7 +216,7 @@ def test_the_reveal_tells_how_the_pair_stands_and_ones_own_battles(page, url, vi
     page.locator("#round .ballot button", has_text="B is better").click()
     page.wait_for_selector("#round .count")
     assert page.locator(".standings").count() == 0
-    page.wait_for_timeout(DOUBLE)
+    hears(page)
     page.locator("#round .ballot button", has_text="Show the names").click()
     page.wait_for_selector(".standings")
     first, second = page.locator("#round .name").all_inner_texts()

@@ -31,9 +31,15 @@ class OriginShare:
 _KEPT = "from origins join current_votes on vote = vote_id where source = 'human'"
 
 
-def note(cursor: Cursor, vote: str, origin: str) -> None:
-    """Keep where a vote came from."""
-    cursor.execute("insert into origins values (?, ?) on conflict do nothing", [vote, origin])
+def note(cursor: Cursor, vote: str, origin: str | None) -> None:
+    """Keep where a vote came from, in the transaction that writes the vote; None: unknown."""
+    if origin is not None:
+        cursor.execute("insert into origins values (?, ?) on conflict do nothing", [vote, origin])
+
+
+def forget(cursor: Cursor, vote: str) -> None:
+    """Delete where a vote came from that is undone."""
+    cursor.execute("delete from origins where vote_id = ?", [vote])
 
 
 def origin_shares(cursor: Cursor, most: int) -> tuple[OriginShare, ...]:

@@ -11,12 +11,12 @@ import duckdb
 
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Source, Vote
-from coupled_arena.store.tables import rationales, upkeep, votes
+from coupled_arena.store.tables import origins, rationales, upkeep, votes
 from coupled_arena.store.tables.times import utc
 
 
-def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
-    """Write a vote that can be undone.
+def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote, origin: str | None = None) -> None:
+    """Write a vote that can be undone, and where it came from.
 
     Raises
     ------
@@ -31,12 +31,13 @@ def hold(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
     cursor.execute(
         "insert into pending_votes values (?, ?, ?, ?, ?, ?, ?, ?)", votes.values_of(vote)
     )
+    origins.note(cursor, vote.id, origin)
 
 
 def withdraw(cursor: duckdb.DuckDBPyConnection, vote: str) -> bool:
     """Delete a vote that can be undone, and why; return whether there was one of this id."""
     rationales.drop(cursor, vote)
-    cursor.execute("delete from origins where vote_id = ?", [vote])
+    origins.forget(cursor, vote)
     return _release(cursor, vote)
 
 

@@ -7,11 +7,13 @@ import duckdb
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Vote
-from coupled_arena.store.tables import probation
+from coupled_arena.store.tables import origins, probation
 
 
-def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None:
-    """Write a vote, and that its battle is revealed to its voter.
+def cast(
+    cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool, origin: str | None = None
+) -> None:
+    """Write a vote, where it came from, and that its battle is revealed to its voter.
 
     Raises
     ------
@@ -21,6 +23,7 @@ def cast(cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool) -> None
     if not is_stored(cursor, vote):
         check(cursor, vote)
         _insert(cursor, vote)
+        origins.note(cursor, vote.id, origin)
         probation.look(cursor, vote.voter)
     if reveal:
         tell(cursor, vote.battle, vote.voter)

@@ -37,7 +37,13 @@ class Rounds(Protocol):
         ...
 
     def vote(
-        self, owner: str, round_id: str, ranks: Sequence[int], *, both_bad: bool = False
+        self,
+        owner: str,
+        round_id: str,
+        ranks: Sequence[int],
+        *,
+        both_bad: bool = False,
+        origin: str | None = None,
     ) -> Reveal | None:
         """Record a vote and return who was who, None while it can be undone."""
         ...
@@ -103,13 +109,10 @@ def cast(
     ranks, both_bad = ballot.get("ranks") or [], ballot.get("both_bad") is True
     with user_errors():
         address = address_of(request)
+        origin = origins.of(address) if origins else None
         with limits.vote(owner, address):
-            rounds.vote(owner, round_id or "", ranks, both_bad=both_bad)
-        view = rounds.view(owner, round_id or "")
-        cast = view.recorded or view.reveal
-        if origins and cast and cast.vote:
-            origins.keep(cast.vote, address)
-        return view
+            rounds.vote(owner, round_id or "", ranks, both_bad=both_bad, origin=origin)
+        return rounds.view(owner, round_id or "")
 
 
 def undo(rounds: Rounds, round_id: str | None, request: gr.Request) -> RoundView:

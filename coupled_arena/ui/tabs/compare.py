@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -14,6 +13,7 @@ from coupled_arena.battles.again import Again
 from coupled_arena.battles.compare import (
     FEWEST,
     MOST,
+    Comparison,
     common_beginning,
     compare,
     divided,
@@ -69,6 +69,8 @@ class CompareTab:
         How much one may ask, comparisons and battles together; no limits without them.
     judged : bool
         There is a judge, whether or not visitors may ask it.
+    check_named : callable, optional
+        Refuses, of a visitor and a text, what would tell who is who in a round; see `Arena`.
     """
 
     def __init__(
@@ -81,11 +83,13 @@ class CompareTab:
         limits: Limits | None = None,
         *,
         judged: bool = False,
+        check_named: Callable[[str, str], None] = lambda owner, text: None,  # noqa: ARG005
     ) -> None:
         self._models = models
         self._judge = judge
         self._beside = {"name": judge.name} if judge else None if judged else {"none": _(NO_JUDGE)}
         self._worker = worker
+        self._check_named = check_named
         self._sampling = sampling
         self._again = again
         self._limits = limits or Limits()
@@ -141,18 +145,15 @@ class CompareTab:
         """Let models answer; the next comparison of the same page ends this one."""
         with user_errors():
             owner = visitor(request)
-            asked = partial(
-                compare,
-                self._models,
-                self._worker,
-                names or [],
-                question or "",
-                Mode(mode),
-                self._sampling,
-                parse_seed(seed or ""),
-            )
+            text, number = question or "", parse_seed(seed or "")
+
+            def asked() -> Comparison:
+                self._check_named(owner, text)
+                models, worker, named = self._models, self._worker, names or []
+                return compare(models, worker, named, text, Mode(mode), self._sampling, number)
+
             with self._limits.question(owner, address_of(request)):
-                started = await self._reader.read(len(question or ""), asked)
+                started = await self._reader.read(len(text), asked)
             running = started.running
             session = request.session_hash or started.battle.id
             self._take_over(session, owner, running)

@@ -23,9 +23,7 @@ _PREVIEW_PATH = "/preview.png"
 
 _OF_GRADIO = re.compile(r"""<meta\s+(?:property="og:|name="(?:twitter:|viewport"))[^>]*>\s*""")
 # The bar of the vote keeps clear of a phone's rounded edge only where the page reaches it.
-_VIEWPORT = (
-    '<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />'
-)
+_VIEWPORT = "width=device-width, initial-scale=1, viewport-fit=cover"
 
 
 def preview() -> APIRouter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import socket
 import sys
 from collections import Counter
@@ -131,6 +132,7 @@ def _way_in(services: Services) -> list[Middleware]:
 def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
     """Put the page at the root of an application, behind doors."""
     page.max_threads = _MAX_EVENTS
+    page.app_id = secrets.randbits(52)  # Gradio's has more digits than numbers in scripts
     page.queue(default_concurrency_limit=None)
     _quieten(page._queue)
     gr.mount_gradio_app(
@@ -139,7 +141,8 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
         "/",
         theme=theme(),
         css_paths=[resource("assets/arena.css")],
-        head=said_texts() + "".join(map(_script, ("stream", "address", "sort", "enter"))),
+        head=said_texts()
+        + "".join(map(_script, ("connection", "stream", "address", "sort", "enter"))),
         favicon_path=str(resource(ICON)),
         footer_links=[],
         run_history=False,
@@ -151,7 +154,7 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
     keep_sessions(application, page)
     events = {number for number, event in page.fns.items() if event.fn}
     direct = {number for number in events if page.fns[number].queue is False}
-    mounted.app = Doors(mounted.app, events, direct, refused)
+    mounted.app = Doors(mounted.app, events, direct, refused, str(page.app_id))
 
 
 def _quieten(events: Any) -> None:

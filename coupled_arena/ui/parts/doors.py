@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _READ = frozenset(
     {"/", "/config", "/favicon.ico", "/manifest.json", "/pwa_icon", "/robots.txt", "/theme.css"}
-    | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress")}
+    | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress", "app_id")}
 )
 _FOLDERS = (
     *(f"/{name}/" for name in ("assets", "static", "svelte", "pwa_icon")),
@@ -36,6 +36,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("batched", "event_id", "oauth_token", "simple_format"), (_NOTHING,)),
 }
 _SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
+_PAGE = "x-arena-page"  # by which pages tell the server that they were loaded from
 _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 
@@ -57,6 +58,9 @@ class Doors:
         Those of them that a page asks for beside the queue.
     refused : Counter of int
         Counts requests that were not let through, by status.
+    server : str, optional
+        What its pages call this server. To pages of another one the same numbers mean other
+        events.
     """
 
     def __init__(
@@ -65,11 +69,13 @@ class Doors:
         events: Container[int],
         direct: Container[int],
         refused: Counter[int] | None = None,
+        server: str = "",
     ) -> None:
         self._app = app
         self._events = events
         self._direct = direct
         self._refused = Counter() if refused is None else refused
+        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -91,7 +97,11 @@ class Doors:
 
     async def _event(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         """Serve a request about an event, once all of it is here and can be understood."""
-        body = await _body(Headers(scope=scope), receive)
+        headers = Headers(scope=scope)
+        if headers.get(_PAGE, self._server) != self._server:
+            await self._refuse(409, "The server was started again.")(scope, receive, send)
+            return
+        body = await _body(headers, receive)
         wrong = "An event is smaller." if body is None else self._wrong(body, path)
         if body is None or wrong:
             status = 413 if body is None else 422

@@ -21,6 +21,7 @@
   const never = new Promise(() => {});
   let trying = false; // the server is away
   let broken = false; // Gradio's client misses an answer: it needs a load
+  let leaving = false; // the page is about to load itself
   let beat = Date.now(); // when the server was heard last
   let hush = null; // ends a heartbeat that has fallen silent
   let back = Promise.resolve(); // until the server is there again
@@ -129,6 +130,7 @@
   };
 
   const reload = (why) => {
+    leaving = true;
     const wait = APART - (Date.now() - (kept.at ?? 0));
     setTimeout(() => { keep(why); window.location.reload(); }, Math.max(0, wait));
   };
@@ -191,7 +193,7 @@
   setInterval(watch, BEAT);
   for (const type of ["online", "pageshow", "focus"]) window.addEventListener(type, watch);
   document.addEventListener("visibilitychange", watch);
-  window.addEventListener("pagehide", () => { if (trying) keep("again"); });
+  window.addEventListener("pagehide", () => { if (trying && !leaving) keep("again"); }); // a reload by hand
 
   // A body whose break the client does not see.
   const unbroken = (request, response) => {

@@ -46,7 +46,12 @@ const follow = () => {
 
 const isOpen = () => view && !view.reveal && !view.recorded && !view.error;
 // What the page does where its server is away or was started again, see connection.js.
-window.addEventListener("arena:lost", () => { lost = Boolean(isOpen()); redraw(); });
+window.addEventListener("arena:lost", () => {
+  stream?.close(); // it would ask ten times a second
+  clearTimeout(waiting);
+  lost = Boolean(isOpen());
+  redraw();
+});
 window.addEventListener("arena:back", () => {
   lost = false;
   redraw();

@@ -31,7 +31,7 @@ from coupled_arena.ui.parts.judged import judgement_stream
 from coupled_arena.ui.parts.origin import UnnamedProxy, trusted
 from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.policy import ContentPolicy
-from coupled_arena.ui.parts.script_texts import said_texts
+from coupled_arena.ui.parts.script_texts import script
 from coupled_arena.ui.parts.sign_in import SignIn
 from coupled_arena.ui.parts.texts import texts
 from coupled_arena.ui.parts.visitor import VisitorCookie
@@ -141,8 +141,7 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int]) -> None:
         "/",
         theme=theme(),
         css_paths=[resource("assets/arena.css")],
-        head=said_texts()
-        + "".join(map(_script, ("connection", "stream", "address", "sort", "enter"))),
+        head="".join(map(script, ("stream", "address", "sort", "enter"))),
         favicon_path=str(resource(ICON)),
         footer_links=[],
         run_history=False,
@@ -166,10 +165,6 @@ def _quieten(events: Any) -> None:
     # nobody is shown: 80 MB, and more of a processor the more events there were.
     events.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # so it is spelt there
     events.ANALYTICS_MAX_EVENTS = 1
-
-
-def _script(name: str) -> str:
-    return f"<script>{resource(f'assets/{name}.js').read_text(encoding='utf-8')}</script>"
 
 
 def _address(listening: socket.socket) -> str:

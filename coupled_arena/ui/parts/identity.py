@@ -1,4 +1,7 @@
-"""What the page is to those who keep or show a link to it: title, icon, preview picture."""
+"""What the page is to those who keep or show a link to it: title, icon, preview picture.
+
+And the scripts that must run before Gradio's.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts.script_texts import said_texts, script
 
 NAME = "Coupled Arena"
 DESCRIPTION = N_("Language models, side by side, with the same luck.")
@@ -88,4 +92,6 @@ def _introduced(page: str, address: str) -> str:
     )
     ours = Markup("").join(Markup('<meta {}="{}" content="{}" />').format(*tag) for tag in tags)
     page = page.replace('lang="en"', f'lang="{language()}"', 1)
-    return _OF_GRADIO.sub("", page).replace("<head>", f"<head>{ours}", 1)
+    # Scripts that Gradio is given for the head run when its client already has a connection.
+    first = said_texts() + script("connection")
+    return _OF_GRADIO.sub("", page).replace("<head>", f"<head>{ours}{first}", 1)

@@ -9,7 +9,7 @@ from tests.small_models import SMALL_MODELS
 from tests.ui.raw_client import QUESTION
 from tests.ui.server import Served, read
 from tests.ui.test_annotation import stored
-from tests.ui.test_browser import ask, ask_and_stop, revealed, texts
+from tests.ui.test_browser import ask, ask_and_stop, texts
 from tests.ui.test_browser import wait_for_words as words
 
 CONFIG = f"""
@@ -72,6 +72,19 @@ def open_at(page, app):
     page.wait_for_selector("#ask")
 
 
+def press(page, key, said):
+    """Press a key, once more where the page was not ready for it, until the page has said so."""
+    shown = page.locator("#round .said", has_text=said)
+
+    def pressed():
+        page.keyboard.press(key)
+        page.wait_for_timeout(500)
+        return shown.count()
+
+    until(pressed)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_an_idle_page_comes_back_with_what_was_typed(restarted, page, end):
     served = restarted()
@@ -102,33 +115,27 @@ def test_in_mid_answer_the_page_says_so_and_has_the_question(restarted, page):
     words(page)
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.slow), "kill"])
 def test_a_vote_can_be_undone_after_the_restart(restarted, page, end):
     served = restarted()
     open_at(page, served.app)
     ask_and_stop(page)
     said = texts(page)
-    page.keyboard.press("a")
-    page.locator("#round .said", has_text="Recorded: A is better").wait_for()
+    press(page, "a", "Recorded: A is better")
     getattr(served.app, end)()
     assert read(served.app.db, "select ranks from votes where source = 'human'") == []
     served.again()
     loaded_again(page)
     page.locator("#round .said", has_text="Recorded: A is better").wait_for()
     assert texts(page) == said
-    page.keyboard.press("u")
-    page.locator("#round .said", has_text="Undone").wait_for()
-    page.wait_for_timeout(500)  # a second press at the same place is not meant
-    page.keyboard.press("b")
-    page.locator("#round .said", has_text="Recorded: B is better").wait_for()
-    page.wait_for_timeout(500)
-    page.keyboard.press("n")
-    assert revealed(page)["Vote"]
-    served.app.stop()
-    assert read(served.app.db, "select ranks from votes where source = 'human'") == [([2, 1],)]
-    assert read(served.app.db, "from pending_votes") == []
+    press(page, "u", "Undone")
+    press(page, "b", "Recorded: B is better")
+    served.app.kill()
+    assert read(served.app.db, "select ranks from votes where source = 'human'") == []
+    assert read(served.app.db, "select ranks from pending_votes") == [([2, 1],)]
 
 
+@pytest.mark.slow
 def test_stored_battles_go_on_where_the_voter_was(restarted, page, tmp_path):
     stored(tmp_path, [f"Tell me a story about {n} whales." for n in range(6)])
     served = restarted("snapshot_seconds = 1\n", "--annotate")
@@ -142,5 +149,38 @@ def test_stored_battles_go_on_where_the_voter_was(restarted, page, tmp_path):
     loaded_again(page)
     page.wait_for_selector("#round .ballot")
     assert page.inner_text("#round .commitment") == before
-    page.keyboard.press("a")
-    page.locator("#round .said", has_text="Recorded").wait_for()
+    press(page, "a", "Recorded")
+
+
+@pytest.mark.slow
+def test_a_lost_network_gives_the_page_back_as_it_was(restarted, page):
+    """The server is the same: without a press nothing is loaded anew, with one the page is."""
+    served = restarted()
+    open_at(page, served.app)
+    page.evaluate("window.stays = true")
+    page.context.set_offline(True)
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    page.fill("#question textarea", OTHER)
+    page.click("#ask")
+    page.wait_for_selector(NOTE)
+    page.context.set_offline(False)
+    assert "The connection is back" in loaded_again(page)
+    until(lambda: page.input_value("#question textarea") == OTHER)
+    assert page.evaluate("window.stays") is None
+    page.click("#ask")
+    words(page)
+
+
+@pytest.mark.slow
+def test_two_pages_of_one_visitor_come_back_each_with_its_own_words(restarted, page):
+    served = restarted()
+    other = page.context.new_page()
+    for each, text in ((page, OTHER), (other, QUESTION)):
+        open_at(each, served.app)
+        each.fill("#question textarea", text)
+    served.app.stop()
+    served.again()
+    for each, text in ((page, OTHER), (other, QUESTION)):
+        each.bring_to_front()
+        loaded_again(each)
+        until(lambda each=each, text=text: each.input_value("#question textarea") == text)

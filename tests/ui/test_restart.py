@@ -26,7 +26,7 @@ OTHER = "Which way is up?"
 class Restarted:
     """An app that can be started again where it was."""
 
-    def __init__(self, folder, config, *options, undo=0):
+    def __init__(self, folder, config, *options, undo=0.0):
         self._made = folder, config, *options
         self._undo = undo
         self.start()

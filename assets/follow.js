@@ -1,5 +1,5 @@
 // What is on show: the panel's value, and what has come since on the stream of a running round.
-const LOST = say("The connection is lost. If no more words come, reload the page.");
+const LOST = say("The connection is lost. The page connects again by itself.");
 const WAIT = 1000; // milliseconds
 const LONGEST = 16_000;
 let view = null;
@@ -43,6 +43,26 @@ const follow = () => {
   };
   own.onerror = () => { clearTimeout(waiting); waiting = setTimeout(complain, WAIT); };
 };
+
+const isOpen = () => view && !view.reveal && !view.recorded && !view.error;
+// What the page does where its server is away or was started again, see connection.js.
+window.addEventListener("arena:lost", () => {
+  stream?.close(); // it would ask ten times a second
+  clearTimeout(waiting);
+  lost = Boolean(isOpen());
+  redraw();
+});
+window.addEventListener("arena:back", () => {
+  lost = false;
+  redraw();
+  if (isOpen() && !view.stored) trigger("look"); // streams of before may have ended without a word
+});
+window.addEventListener("arena:keep", ({ detail }) => {
+  if (isOpen()) Object.assign(detail, view.stored ? { stored: true } : { question: view.turns[0].prompt });
+  if (why?.sent || (why && !isSame(why, view?.reasons ?? NOTHING))) {
+    detail.reasons = { vote: why.vote, criteria: why.criteria, comment: why.comment };
+  }
+});
 
 const take = (value) => {
   const before = view;

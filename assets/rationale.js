@@ -7,6 +7,14 @@ let sending; // runs while something is on its way: one at a time, so that the l
 
 const whyAction = () => ({ at: "why", key: why.vote }); // by which its chips hear, see `meet`
 
+// Reasons that were lost on their way, for a vote that is on show no more.
+setTimeout(() => {
+  const before = window.arenaKept?.reasons;
+  if (!before) return;
+  delete window.arenaKept.reasons;
+  trigger("explain", before);
+}, SAVING);
+
 const isSame = (one, other) => one.comment.trim() === other.comment.trim()
   && one.criteria.length === other.criteria.length
   && one.criteria.every((each) => other.criteria.includes(each));
@@ -17,7 +25,13 @@ const noteWhy = (view) => {
   if (!vote?.vote || vote.source === "identical") { why = null; return; }
   if (why?.vote !== vote.vote) {
     clearTimeout(sending);
+    const before = window.arenaKept?.reasons; // not sent when the page had to be loaded anew
     why = { vote: vote.vote, ...told, state: "", sent: null };
+    if (before?.vote === vote.vote) {
+      delete window.arenaKept.reasons;
+      Object.assign(why, before);
+      sendWhy();
+    }
   } else if (why.sent && isSame(told, why.sent)) {
     clearTimeout(sending);
     [why.state, why.sent] = [say("Saved."), null];

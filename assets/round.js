@@ -118,7 +118,7 @@ const calmPlace = (ahead) => {
 const sameWords = (view) => {
   const ahead = calmPlace(view.ahead);
   if (ahead !== null) return ahead ? say("Waiting: {ahead} ahead of you.", { ahead }) : say("Waiting: you are next.");
-  if (isWordless(view)) return view.running ? "" : say("Nothing was written: ask once more.");
+  if (isWordless(view)) return view.running || lost ? "" : say("Nothing was written: ask once more.");
   if (!allAlike(view)) {
     return alike(view).map(listed).map((answers) => (view.running
       ? say("{answers} have the same words so far: they share the better of their places.", { answers })

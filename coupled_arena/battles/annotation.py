@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import threading
 import time
@@ -36,7 +37,8 @@ class Annotation:
     backlog : Backlog
         What can be asked about.
     rng : random.Random
-        Orders what is level; unpredictable unless a test says otherwise.
+        Orders what is level. Without it each voter has an order of their own, the same after a
+        restart: whoever was reading a battle gets it again.
     undo_seconds : float
         How long a vote can be undone.
     """
@@ -50,19 +52,22 @@ class Annotation:
     ) -> None:
         self.store = store
         self._backlog = backlog
-        self._rng = rng or random.SystemRandom()
+        self._rng = rng
         self._opened: dict[str, _Opened] = {}  # by owner
         self._skipped: defaultdict[str, set[int]] = defaultdict(set)
         self._drawing = threading.Lock()
         self._votes = Votes(store, undo_seconds, self._tells_seed)
         self.named = self._votes.named
+        for current in self._votes.left_over():
+            if drawn := backlog.find(current.state.battle.id):
+                self._opened[current.owner] = _Opened(current, drawn)
 
     def ails(self) -> str:
         """Return why battles cannot be served: never, for they need nothing but the store."""
         return ""
 
     def close(self) -> None:
-        """Count the votes that could still be undone."""
+        """Leave the votes that could still be undone for the next start."""
         self._votes.close()
 
     def next(self, owner: str) -> str | None:
@@ -175,9 +180,9 @@ class Annotation:
     def _draw(self, owner: str) -> Drawn | None:
         opened = self._opened.values()
         others = [kept.drawn.number for kept in opened if not kept.round.state.reveal]
-        return self._backlog.draw(
-            owner, self._rng.getrandbits(32), others, self._skipped.get(owner, ())
-        )
+        own = hashlib.blake2b(owner.encode(), digest_size=4).digest()
+        salt = self._rng.getrandbits(32) if self._rng else int.from_bytes(own)
+        return self._backlog.draw(owner, salt, others, self._skipped.get(owner, ()))
 
     def _mine(self, owner: str, round_id: str) -> _Opened:
         opened = self._opened.get(owner)

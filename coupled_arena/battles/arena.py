@@ -82,16 +82,18 @@ class Arena:
         self._asking = threading.Lock()
         self._viewers = Viewers(rules.patience)
         self._votes = Votes(store, rules.undo_seconds)
+        for current in self._votes.left_over():
+            self._rounds.add(current)
         self.named = self._votes.named
-        self._closing = False
+        self.closing = False  # no more questions are taken, and answers stop
 
     def ails(self) -> str:
         """Return why new rounds are not answered, for the host; empty while they are."""
         return trouble_of(self.worker)
 
     def close(self) -> None:
-        """Take no more questions, count the votes, stop the answers and store them as they are."""
-        self._closing = True
+        """Take no more questions, stop the answers and store them as they are."""
+        self.closing = True
         self._votes.close()
         running = [current for current in self._rounds.all() if current.state.pending]
         for current in running:
@@ -291,7 +293,7 @@ class Arena:
 
     def _begin(self, current: Round, prompt: Prompt) -> None:
         check_question(prompt)
-        if self._closing:
+        if self.closing:
             raise PromptError(_("The arena is closing. Try again in a minute."))
         self.store.check_file()  # nobody should read answers that cannot be voted on
         request = request_of(self.models, self.worker, current.state.battle, prompt)

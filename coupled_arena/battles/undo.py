@@ -12,16 +12,17 @@ from functools import partial
 
 from coupled_arena.battles.rounds import Held, Round
 from coupled_arena.battles.visible import Groups, Reasons, Reveal
-from coupled_arena.battles.voting import reveal_of
+from coupled_arena.battles.voting import reveal_of, same_words
 from coupled_arena.core.errors import StoreError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
 from coupled_arena.core.records import Battle, Source, Vote, new_id
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import pending_votes, rationales
+from coupled_arena.store.tables import pending_votes, rationales, votes
 
 _log = logging.getLogger(__name__)
 _AGAIN = 5.0  # seconds until a vote is tried again that the store could not take
+_RETURN = 30.0  # seconds after a start in which pages come back and their voters can undo
 UNDO_FIRST = N_("You have voted on this: undo that vote first, or see the names.")
 JUDGE_READS = N_("The judge reads these answers: call that off first.")
 _TOO_LATE = N_("The vote counts and the names are known: it can no longer be undone.")
@@ -41,7 +42,8 @@ def check_open(current: Round) -> None:
 class Votes:
     """What becomes of the votes of this process. The clock is the server's: a closed page votes.
 
-    Votes that could still be undone when an earlier process ended are counted first.
+    Votes that could still be undone when an earlier process ended can be undone once more, see
+    `left_over`.
     A round is held by its lock `changing` while its vote is cast, undone or counted, so that of two
     who do so at once one comes too late.
 
@@ -71,7 +73,34 @@ class Votes:
         self._holding: set[Round] = set()
         self._closing = False
         self.named: Counter[tuple[str, str]] = Counter()
-        _count_left_over(store)
+
+    def left_over(self) -> list[Round]:
+        """Return rounds of an earlier process with votes that could still be undone when it ended.
+
+        Their voters had no way to undo while the server was away, so their time begins again.
+        A vote that would be refused today is dropped.
+        """
+        with self._store.cursor() as cursor:
+            held = pending_votes.held(cursor)
+        return [current for vote in held if (current := self._reopened(vote))]
+
+    def _reopened(self, vote: Vote) -> Round | None:
+        try:
+            with self._store.cursor() as cursor:
+                votes.check(cursor, vote)
+                reasons = rationales.waiting(cursor, vote.id)
+        except VoteError as error:
+            _log.warning("Vote %s of an earlier run does not count: %s", vote.id, error)
+            self._store.write(partial(pending_votes.withdraw, vote=vote.id))
+            return None
+        if not self._seconds:
+            self._store.write(partial(pending_votes.promote, vote=vote))
+            return None
+        current = Round(vote.voter, self._store.battle(vote.battle))
+        current.change(reasons=reasons and Reasons(*reasons))
+        same = same_words(current.state.view().conversations)
+        self._hold(current, vote, same, max(self._seconds, _RETURN))
+        return current
 
     def cast(
         self, current: Round, vote: Vote, same: Groups = (), origin: str | None = None
@@ -88,14 +117,17 @@ class Votes:
         with current.changing:
             if current.state.held:
                 raise VoteError(_(UNDO_FIRST))
-            if not self._seconds or self._closing:
+            if not self._seconds:
                 self._store.cast(vote, origin=origin)
                 return self._tell(current, vote, same)
             self._store.write(partial(pending_votes.hold, vote=vote, origin=origin))
-            current.change(held=Held(vote, same, time.monotonic() + self._seconds))
-            self._holding.add(current)
-            self._later(current, vote, self._seconds)
+            self._hold(current, vote, same, self._seconds)
             return None
+
+    def _hold(self, current: Round, vote: Vote, same: Groups, seconds: float) -> None:
+        current.change(held=Held(vote, same, time.monotonic() + seconds))
+        self._holding.add(current)
+        self._later(current, vote, seconds)
 
     def tie(self, current: Round, battle: Battle) -> None:
         """Store a battle with identical answers as the tie that it is, and tell who was who."""
@@ -166,13 +198,13 @@ class Votes:
             self.confirm(current)
 
     def close(self) -> None:
-        """Count what can still be undone; what the store cannot take is found at the next start."""
+        """Leave what can still be undone as it is: the next start gives it its time again."""
         self._closing = True
-        for current in list(self._holding):
-            try:
-                self.confirm(current)
-            except StoreError as error:
-                _log.warning("A vote counts at the next start: %s", error)
+        if waiting := len(self._holding):
+            _log.warning(
+                "Votes that could still be undone: %(votes)s. They count after the next start.",
+                {"votes": waiting},
+            )
 
     def _tell(self, current: Round, vote: Vote, same: Groups) -> Reveal:
         battle = current.state.battle
@@ -194,7 +226,7 @@ class Votes:
     def _time_is_over(self, current: Round, vote: Vote) -> None:
         with current.changing:
             held = current.state.held
-            # It may have been undone, and another one cast since; closing counts them itself.
+            # It may have been undone, and another one cast since.
             if self._closing or not held or held.vote.id != vote.id:
                 return
             try:
@@ -202,15 +234,3 @@ class Votes:
             except StoreError as error:
                 _log.warning("A vote waits to be counted: %s", error)
                 self._later(current, vote, _AGAIN)
-
-
-def _count_left_over(store: Store) -> None:
-    with store.cursor() as cursor:
-        left_over = pending_votes.held(cursor)
-    for vote in left_over:
-        try:
-            store.write(partial(pending_votes.promote, vote=vote))
-            _log.info("Vote %s of an earlier run counts now.", vote.id)
-        except VoteError as error:
-            _log.warning("Vote %s of an earlier run does not count: %s", vote.id, error)
-            store.write(partial(pending_votes.withdraw, vote=vote.id))

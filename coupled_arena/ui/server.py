@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import socket
 import sys
 from collections import Counter
@@ -32,7 +33,7 @@ from coupled_arena.ui.parts.judged import judgement_stream
 from coupled_arena.ui.parts.origin import UnnamedProxy, trusted
 from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.policy import ContentPolicy
-from coupled_arena.ui.parts.script_texts import said_texts
+from coupled_arena.ui.parts.script_texts import script
 from coupled_arena.ui.parts.sign_in import SignIn
 from coupled_arena.ui.parts.texts import texts
 from coupled_arena.ui.parts.uploads import LARGEST, Uploads
@@ -142,6 +143,7 @@ def _way_in(services: Services) -> list[Middleware]:
 def _mount(application: FastAPI, page: Page, refused: Counter[int], uploads: Uploads) -> None:
     """Put the page at the root of an application, behind doors."""
     page.max_threads = _MAX_EVENTS
+    page.app_id = secrets.randbits(52)  # Gradio's has more digits than numbers in scripts
     page.queue(default_concurrency_limit=None)
     _quieten(page._queue)
     gr.mount_gradio_app(
@@ -150,7 +152,7 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int], uploads: Upl
         "/",
         theme=theme(),
         css_paths=[resource("assets/arena.css")],
-        head=said_texts() + "".join(map(_script, ("stream", "address", "sort", "enter"))),
+        head="".join(map(script, ("stream", "address", "sort", "enter"))),
         favicon_path=str(resource(ICON)),
         max_file_size=LARGEST,  # the browser says so before it sends any of it
         footer_links=[],
@@ -163,7 +165,8 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int], uploads: Upl
     keep_sessions(application, page)
     events = {number for number, event in page.fns.items() if event.fn}
     direct = {number for number in events if page.fns[number].queue is False}
-    mounted.app = Doors(mounted.app, events, direct, refused, uploads)
+    server = str(page.app_id)
+    mounted.app = Doors(mounted.app, events, direct, refused, uploads, server)
 
 
 def _quieten(events: Any) -> None:
@@ -175,10 +178,6 @@ def _quieten(events: Any) -> None:
     # nobody is shown: 80 MB, and more of a processor the more events there were.
     events.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # so it is spelt there
     events.ANALYTICS_MAX_EVENTS = 1
-
-
-def _script(name: str) -> str:
-    return f"<script>{resource(f'assets/{name}.js').read_text(encoding='utf-8')}</script>"
 
 
 def _address(listening: socket.socket) -> str:

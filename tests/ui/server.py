@@ -59,14 +59,16 @@ class Served:
     Its votes count at once, unless it is told for how many seconds they can be undone.
     """
 
-    def __init__(self, folder: Path, config: str, *options: str, undo: float = 0) -> None:
+    def __init__(
+        self, folder: Path, config: str, *options: str, undo: float = 0, port: int | None = None
+    ) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
         self.config = folder / "arena.toml"
         self.stderr = folder / "stderr.txt"
         self.config.write_text(config)
         save_small_models(folder, tuple(name for name in NAMES if name in config))
-        self.port = a_port()
+        self.port = port or a_port()
         self.url = f"http://127.0.0.1:{self.port}"
         command = ["serve", "--config", str(self.config), "--db", str(self.db)]
         command += ["--port", str(self.port)]

@@ -58,6 +58,8 @@ def view(tick: int) -> RoundView:
 class Rounds:
     """The round that streams, to whoever asks for it."""
 
+    closing = False
+
     def view(self, owner: str, round_id: str) -> RoundView:
         """Return it as it begins."""
         return view(1)

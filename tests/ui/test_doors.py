@@ -54,7 +54,7 @@ def test_an_event_of_the_page_is_carried_out(client):
     "path",
     [
         *("/openapi.json", "/monitoring", "/monitoring/summary", "/logout", "/token", "/vibe-code"),
-        *("/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/runs", "/gradio_api/app_id"),
+        *("/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/runs"),
         *("/gradio_api/proxy=http://127.0.0.1/", "/gradio_api/stream/s/1/2/playlist.m3u8"),
         *(
             "/gradio_api/call/change/1",
@@ -277,3 +277,20 @@ def test_a_failure_tells_where(client, caplog):
     (line,) = caplog.messages
     assert re.fullmatch(FAILED, line)
     assert "AttributeError in test_doors.py" in line
+
+
+def test_an_event_of_a_page_of_another_server_is_not_carried_out(client):
+    """The same number means another event there."""
+    doors = client.app.routes[-1].app
+    doors._server = "17"
+    try:
+        for server, status in (("17", 200), ("18", 409), ("", 409), (None, 200)):
+            headers = {} if server is None else {"x-arena-page": server}
+            assert client.post(PREDICT, json=event(), headers=headers).status_code == status
+    finally:
+        doors._server = ""
+
+
+def test_a_page_can_ask_whether_its_server_was_started_again(client):
+    told = client.get("/gradio_api/app_id").json()
+    assert told == {"app_id": client.get("/config").json()["app_id"]}

@@ -28,7 +28,8 @@ def test_a_link_is_shown_as_ours(app, encoding):
     assert said["og:url"] == f"{app.url}/"
     assert said["twitter:card"] == "summary_large_image"
     assert not re.search(r"<meta[^>]*gradio", answer.text, re.IGNORECASE)
-    assert answer.text.count('name="viewport"') == 1
+    (viewport,) = re.findall(r'<meta name="viewport" content="([^"]*)" />', answer.text)
+    assert viewport == "width=device-width, initial-scale=1, viewport-fit=cover"
     picture = httpx.get(said["og:image"])
     assert picture.content == resource("assets/preview.png").read_bytes()
     assert Image.open(BytesIO(picture.content)).size == (1200, 630)

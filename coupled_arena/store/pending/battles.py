@@ -187,6 +187,11 @@ class Backlog:
                 return Drawn(*row)
             known.append(row[1])
 
+    def find(self, battle: str) -> Drawn | None:
+        """Return a battle that people can be asked about by its id; None if it is none."""
+        row = self._first("select battle, battle_no from waiting where battle = $id", id=battle)
+        return Drawn(*row) if row else None
+
     def progress(self, voter: str) -> Progress:
         """Return how far the voting is; takes milliseconds."""
         known = len(self._known.get(voter, ()))

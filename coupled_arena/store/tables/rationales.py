@@ -8,7 +8,7 @@ from __future__ import annotations
 import duckdb
 
 from coupled_arena.core.errors import VoteError
-from coupled_arena.core.rationales import Rationale
+from coupled_arena.core.rationales import Criterion, Rationale
 
 _STANDS = {
     "rationales": "select criteria, comment from current_rationales where vote = ?",
@@ -52,6 +52,14 @@ def give(cursor: duckdb.DuckDBPyConnection, rationale: Rationale, voter: str) ->
             "given_at": rationale.given_at,
         },
     )
+
+
+def waiting(
+    cursor: duckdb.DuckDBPyConnection, vote: str
+) -> tuple[tuple[Criterion, ...], str] | None:
+    """Return criteria and comment of a vote that can be undone; None where nothing was said."""
+    row = cursor.execute(_STANDS["pending_rationales"], [vote]).fetchone()
+    return (tuple(map(Criterion, row[0])), row[1]) if row else None
 
 
 def drop(cursor: duckdb.DuckDBPyConnection, vote: str) -> None:

@@ -27,6 +27,8 @@ _LENGTHS = re.compile(r"\d{1,9}(-\d{1,9})+")
 class Watched(Protocol):
     """What visitors watch; see `Arena`."""
 
+    closing: bool
+
     def view(self, owner: str, round_id: str) -> RoundView:
         """Return what the visitor may see of a round of theirs."""
         ...
@@ -77,7 +79,10 @@ def answer_stream(rounds: Watched) -> APIRouter:
                         heard, told = lengths, view.ahead
         except ArenaError:
             pass  # the page asks how the round is, and is told
-        yield _end(view, turn)
+        # Who was told so when the arena closes would read that nothing was written. A stream that
+        # breaks is a lost connection, which is what it is.
+        if not rounds.closing or any(view.turns[-1].answers):
+            yield _end(view, turn)
 
     return router
 

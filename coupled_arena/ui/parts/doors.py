@@ -17,7 +17,7 @@ from coupled_arena.ui.parts.uploads import Uploads, lies_there
 
 _READ = frozenset(
     {"/", "/config", "/favicon.ico", "/manifest.json", "/pwa_icon", "/robots.txt", "/theme.css"}
-    | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress")}
+    | {f"/gradio_api/{name}" for name in ("queue/data", "upload_progress", "app_id")}
 )
 _FILE = "/gradio_api/file="
 _HEARTBEAT = "/gradio_api/heartbeat/"
@@ -41,6 +41,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("batched", "event_id", "oauth_token", "simple_format"), (_NOTHING,)),
 }
 _SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
+_PAGE = "x-arena-page"  # by which pages tell the server that they were loaded from
 _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
 _MOST_COMMAS = 100_000  # in texts, too; to read half a million numbers takes long already
 _MOST_PARTS = 20_000  # of half a million numbers one event held everybody for .3 s
@@ -66,6 +67,9 @@ class Doors:
         Counts requests that were not let through, by status.
     uploads : ASGI application, optional
         Takes the files that visitors upload.
+    server : str, optional
+        What its pages call this server. To pages of another one the same numbers mean other
+        events.
     """
 
     def __init__(
@@ -75,12 +79,14 @@ class Doors:
         direct: Container[int],
         refused: Counter[int] | None = None,
         uploads: ASGIApp | None = None,
+        server: str = "",
     ) -> None:
         self._app = app
         self._events = events
         self._direct = direct
         self._refused = Counter() if refused is None else refused
         self._uploads = uploads or Uploads()
+        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -104,7 +110,11 @@ class Doors:
 
     async def _event(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         """Serve a request about an event, once all of it is here and can be understood."""
-        body = await _body(Headers(scope=scope), receive)
+        headers = Headers(scope=scope)
+        if headers.get(_PAGE, self._server) != self._server:
+            await self._refuse(409, "The server was started again.")(scope, receive, send)
+            return
+        body = await _body(headers, receive)
         wrong = "An event is smaller." if body is None else self._wrong(body, path)
         if body is None or wrong:
             status = 413 if body is None else 422

@@ -1,4 +1,7 @@
-"""What the page is to those who keep or show a link to it: title, icon, preview picture."""
+"""What the page is to those who keep or show a link to it: title, icon, preview picture.
+
+And the scripts that must run before Gradio's.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts.script_texts import said_texts, script
 
 NAME = "Coupled Arena"
 DESCRIPTION = N_("Language models, side by side, with the same luck.")
@@ -27,9 +31,7 @@ _KEPT = {"cache-control": "private, max-age=86400"}  # a visitor's cookie may co
 
 _OF_GRADIO = re.compile(r"""<meta\s+(?:property="og:|name="(?:twitter:|viewport"))[^>]*>\s*""")
 # The bar of the vote keeps clear of a phone's rounded edge only where the page reaches it.
-_VIEWPORT = (
-    '<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />'
-)
+_VIEWPORT = "width=device-width, initial-scale=1, viewport-fit=cover"
 
 
 def preview() -> APIRouter:
@@ -99,4 +101,6 @@ def _introduced(page: str, address: str) -> str:
     )
     ours = Markup("").join(Markup('<meta {}="{}" content="{}" />').format(*tag) for tag in tags)
     page = page.replace('lang="en"', f'lang="{language()}"', 1)
-    return _OF_GRADIO.sub("", page).replace("<head>", f"<head>{ours}", 1)
+    # Scripts that Gradio is given for the head run when its client already has a connection.
+    first = said_texts() + script("connection")
+    return _OF_GRADIO.sub("", page).replace("<head>", f"<head>{ours}{first}", 1)

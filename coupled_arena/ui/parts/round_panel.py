@@ -125,15 +125,15 @@ def undo(rounds: Rounds, round_id: str | None, request: gr.Request) -> RoundView
 
 def explain(
     rounds: Rounds, round_id: str | None, request: gr.Request, event: gr.EventData
-) -> RoundView:
-    """Store why a vote was cast; return the round that is on show, as it is then."""
+) -> RoundView | None:
+    """Store why a vote was cast; return the round that is on show, if any is, as it is then."""
     data: Any = event._data
     given: dict[str, Any] = data if isinstance(data, dict) else {}
     owner, vote = visitor(request), given.get("vote")
     with user_errors():
         named = vote if isinstance(vote, str) else ""
         rounds.explain(owner, named, given.get("criteria", []), given.get("comment", ""))
-        return rounds.view(owner, round_id or "")
+        return rounds.view(owner, round_id) if round_id else None
 
 
 def confirm(rounds: Rounds, round_id: str | None, request: gr.Request) -> RoundView:

@@ -8,6 +8,11 @@ from coupled_arena.core.language import language, script_texts
 from coupled_arena.core.settings import resource
 
 
+def script(name: str) -> str:
+    """Return a script of ours as an element of the page."""
+    return f"<script>{resource(f'assets/{name}.js').read_text(encoding='utf-8')}</script>"
+
+
 def said_texts() -> str:
     """Return the script that gives the others their texts; it comes before them."""
     told = json.dumps(script_texts()).replace("<", "\\u003c")  # no text ends the script

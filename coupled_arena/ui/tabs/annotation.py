@@ -50,7 +50,7 @@ class AnnotationTab:
         start = gr.Button(_("Start"), variant="primary", elem_id="start")
         panel = round_panel()
 
-        shown = [round_id, panel, start, progress]
+        shown, changed = [round_id, panel, start, progress], [panel, progress, round_id, start]
         page.load(self._resume, None, shown, **FREE)
         start.click(self._start, None, shown, **FREE)
         panel.next(self._next, None, shown, **FREE)
@@ -61,7 +61,7 @@ class AnnotationTab:
             (panel.names, self._names),
             (panel.look, self._look),
         ):
-            event(handler, round_id, [panel, progress], **FREE)
+            event(handler, round_id, changed, **FREE)
         panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **FREE)
 
     def _resume(self, request: gr.Request) -> tuple[Any, ...]:
@@ -94,7 +94,27 @@ class AnnotationTab:
         again = gr.Button(_("Show the skipped ones again"), visible=skipped > 0)
         return None, None, again, progress_bar(progress, over_text(skipped))
 
+    def _moved_on(self, round_id: str, request: gr.Request) -> tuple[Any, ...] | None:
+        """Return what to show in place of a battle that is not open; None where it is.
+
+        Another page of the voter has gone on, or the battle was open for too long.
+        """
+        opened = self._annotation.opened(visitor(request))
+        if round_id and round_id == opened:
+            return None
+        if opened:
+            gr.Warning(_("You have gone on in another window. This is the battle you are at."))
+            name, panel, start, progress = self._resume(request)
+            return panel, progress, name, start
+        # Their round stays in the session's state: who only claims the session changes nothing.
+        gr.Warning(_("This battle is not open any more. Press Start to go on."))
+        start = gr.Button(_("Start"), visible=True)
+        return None, gr.skip(), gr.skip(), start
+
     def _skip(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        if moved := self._moved_on(round_id, request):
+            panel, progress, round_id, start = moved
+            return round_id, panel, start, progress
         with user_errors():
             owner = visitor(request)
             with self._limits.question(owner, address_of(request)):  # it asks for another one
@@ -102,20 +122,28 @@ class AnnotationTab:
         return self._next(request)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        if moved := self._moved_on(round_id, request):
+            return moved
         view = cast(self._annotation, round_id, request, event, *self._counted)
         return self._changed(view, round_id, request)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        if moved := self._moved_on(round_id, request):
+            return moved
         return self._changed(undo(self._annotation, round_id, request), round_id, request)
 
     def _names(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        if moved := self._moved_on(round_id, request):
+            return moved
         return self._changed(confirm(self._annotation, round_id, request), round_id, request)
 
     def _explain(self, round_id: str, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         view = explain(self._annotation, round_id, request, event)
-        return self._show(view, round_id, request)
+        return self._show(view, round_id, request) if view else gr.skip()
 
     def _look(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
+        if moved := self._moved_on(round_id, request):
+            return moved
         with user_errors():
             view = self._annotation.look(visitor(request), round_id or "")
         return self._changed(view, round_id, request)
@@ -128,7 +156,8 @@ class AnnotationTab:
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         panel = self._show(view, round_id, request)
-        return panel, progress_bar(self._annotation.progress(visitor(request)))
+        progress = progress_bar(self._annotation.progress(visitor(request)))
+        return panel, progress, gr.skip(), gr.skip()
 
 
 def progress_bar(progress: Progress, said: str = "") -> Markup:

@@ -264,7 +264,7 @@ class BattleTab:
 
     def _explain(self, round_id: str, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         view = explain(self._arena, round_id, request, event)
-        return self._show(view, round_id, request)
+        return self._show(view, round_id, request) if view else gr.skip()
 
     async def _judge(
         self, round_id: str, request: gr.Request, event: gr.EventData

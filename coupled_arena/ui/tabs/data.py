@@ -101,8 +101,8 @@ class DataTab:
 
 def _columns() -> str:
     """Return the columns of votes that are read, as a table."""
-    head = f"| {_('Columns')} | {_('Meaning')} |\n|---|---|\n"
-    return head + "\n".join(
+    names, meaning = _("Columns"), _("Meaning")
+    return f"| {names} | {meaning} |\n|---|---|\n" + "\n".join(
         f"| {', '.join(f'`{name}`' for name in column.names)} | {_(column.meaning)} |"
         for column in VOTE_COLUMNS
     )

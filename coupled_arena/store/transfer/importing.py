@@ -146,7 +146,7 @@ def import_within(
     notes += import_notes.of_unread(unread)
     filtered = _sort_out(cursor)
     counted = "select count(distinct (file, line)) from staged where unread"
-    ((unread,),) = cursor.execute(counted).fetchall()
+    ((unread_texts,),) = cursor.execute(counted).fetchall()
     battles = merge_staged.add_battles(cursor)
     completed = merge_staged.complete(cursor)
     notes += import_notes.of_verdicts(cursor) if judge else []
@@ -166,7 +166,7 @@ def import_within(
         exclusions=exported.exclusions,
         filtered=filtered,
         completed=completed,
-        unread_texts=unread,
+        unread_texts=unread_texts,
         rejected=rejected_lines(cursor, paths),
         repeated=repeated,
         notes=tuple(notes),

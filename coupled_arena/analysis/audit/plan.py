@@ -24,6 +24,7 @@ from coupled_arena.stats.judges.differences import contrast, explained
 from coupled_arena.stats.judges.planner import (
     Needs,
     check_power,
+    check_variance,
     needs,
     variance_for_power,
     variance_for_width,
@@ -191,6 +192,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     votes = touching(board.votes, of_all)
     with _one_line():
         variance = float(weights @ human.covariance @ weights)
+        check_variance(variance)
         goal, critical = _goal(board, question, lead, variance)
         grounds = _Grounds(
             variance=variance,

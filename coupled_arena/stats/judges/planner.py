@@ -105,6 +105,18 @@ def check_power(difference: float, alpha: float, power: float) -> None:
         raise ValueError(text.format(difference=difference))
 
 
+def check_variance(variance: float) -> None:
+    """Refuse votes that say nothing of how far others would scatter, as perfect records do.
+
+    Raises
+    ------
+    ValueError
+        The variance is 0, or unknown.
+    """
+    if not variance > 0:
+        raise ValueError(_("Too few votes yet to plan from: nothing in them varies."))
+
+
 def needs(
     variance: float,
     votes: int,
@@ -139,8 +151,7 @@ def needs(
     ValueError
         The variance or ρ² is unknown, or r is negative.
     """
-    if not (variance > 0 and math.isfinite(explained)):
-        raise ValueError(_("Too few votes yet to plan from: nothing in them varies."))
+    check_variance(variance if math.isfinite(explained) else 0.0)
     if not 0 <= verdicts_per_vote < math.inf:
         text = _("There cannot be {verdicts_per_vote:g} verdicts for each vote.")
         raise ValueError(text.format(verdicts_per_vote=verdicts_per_vote))

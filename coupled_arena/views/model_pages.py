@@ -131,9 +131,9 @@ def history(days: tuple[Day, ...]) -> dict[str, Any]:
         bars[at]["wins"] = sum(each.wins for each in within)
     note = ngettext(
         "Votes on pairs for each day, by when the battles were made (UTC): {first} to {last}. The "
-        "dark part was won.",
+        "solid part was won.",
         "Votes on pairs for each {n} days, by when the battles were made (UTC): {first} to {last}. "
-        "The dark part was won.",
+        "The solid part was won.",
         step,
     )
     return {"bars": bars, "note": note.format(n=step, first=first, last=last)}

@@ -119,10 +119,13 @@ def rank_set_figure(
         shares = [one.run.sets(index, model) for one in beside]
         sets = _most_frequent(shares)
         names = [_span(*each) for each in sets]
+        more = any(set(share).difference(sets) for share in shares)
         for one, share in zip(beside, shares, strict=True):
+            heights = [share.get(each, 0.0) for each in sets]
+            rest = sum(value for each, value in share.items() if each not in sets)
             figure.add_bar(
-                x=names,
-                y=[share.get(each, 0.0) for each in sets],
+                x=[*names, *[_("others")] * more],
+                y=[*heights, *[rest] * more],
                 name=one.name,
                 marker={"color": one.colour, "opacity": one.opacity},
                 hovertemplate="%{x}: %{y:.0%}",

@@ -145,7 +145,7 @@ def test_names_stand_at_all_lines_or_in_the_key():
 
 
 def test_a_panel_for_each_judge_or_way_to_rank(monkeypatch):
-    monkeypatch.setattr("coupled_arena.views.figures.resampling._MOST_SETS", 2)
+    monkeypatch.setattr("coupled_arena.views.figures.resampling._MOST_SETS", 1)
     results = experiment()
     figure = votes_figure(results, Agreement.COVERAGE)
     assert len(figure.data) == 4 * 2

@@ -24,7 +24,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.files import ending, reason
+from coupled_arena.core.files import reason, whole
 from coupled_arena.core.formulas import as_text
 
 _log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ def read_annotators(path: Path) -> tuple[Annotator, ...]:
         The file cannot be read.
     """
     try:
-        found = _ROWS.validate_json(ending(path).read_bytes())
+        found = _ROWS.validate_json(whole(path))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:

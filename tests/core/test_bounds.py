@@ -108,7 +108,7 @@ def test_other_parquet(way, kind, parquet):
 def test_compressed_text(way, name, tmp_path):
     begin, line, times = LINES[name]
     path = tmp_path / name
-    with gzip.open(path, "wb", 1) as file:
+    with gzip.GzipFile(path, "wb", 1) as file:
         file.write(begin)
         for _ in range(times):
             file.write(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_sco
 from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import reason
-from coupled_arena.core.formulas import as_text
+from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -290,7 +289,7 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
+            writer = csv_writer(stream)
             writer.writerow(map(as_text, header))
             for protocol, scores in zip(
                 _PROTOCOLS, (table.coupled, table.independent), strict=True

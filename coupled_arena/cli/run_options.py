@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import ending
+from coupled_arena.core.files import whole
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import Settings, load_settings
 
@@ -74,7 +74,9 @@ def text_of(value: str | None) -> str | None:
     path = Path(value[1:])
     try:
         # An editor ends the last line, which is no part of what was meant.
-        return ending(path).read_text(encoding="utf-8").removesuffix("\n")
+        return (
+            whole(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+        )
     except (OSError, ValueError) as error:
         raise SettingsError(f"The text {path} cannot be read: {error}.") from error
 

@@ -9,6 +9,9 @@ from pathlib import Path
 LONGEST_LINE = 16 << 20
 """Characters of a line, which is one row: conversations of a hundred turns have a tenth."""
 
+LARGEST_NOTE = 64 << 20
+"""Bytes of a file that people write and that is read whole: settings, prompts, lists of names."""
+
 FULL = "the disk is full: make room, and do it again"
 
 
@@ -27,6 +30,22 @@ def ending(path: Path) -> Path:
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         raise OSError(errno.ESPIPE, "it is a pipe or a device: give a file", str(path))
     return path
+
+
+def whole(path: Path) -> bytes:
+    """Return what stands in a file that people write.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, is a pipe or a device, or is too large for one: a file may be far larger
+        than the room that it takes on the disk.
+    """
+    with ending(path).open("rb") as stream:
+        content = stream.read(LARGEST_NOTE + 1)
+    if len(content) > LARGEST_NOTE:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST_NOTE >> 20} MB", str(path))
+    return content
 
 
 def is_text(said: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coupled_arena.core.errors import PromptError
-from coupled_arena.core.files import ending
+from coupled_arena.core.files import whole
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.tables import Row, read_rows
 
@@ -33,7 +33,7 @@ def read_prompts(path: Path) -> tuple[Prompt, ...]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return ending(path).read_text(encoding="utf-8").splitlines()
+        return whole(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"{path} cannot be read as UTF-8 text: {error}.") from error
 

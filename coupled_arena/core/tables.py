@@ -7,7 +7,6 @@ database is `coupled_arena.store.transfer.file_rows`.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from coupled_arena.core.bounds import IN_MEMORY, Bound, check_parquet, check_text, opened
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import LONGEST_LINE, ending, reason
 from coupled_arena.core.formulas import as_written
@@ -31,6 +31,7 @@ ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
 
 _LONGEST_ARRAY = 256 << 20  # characters: it is read whole
 _MOST_COLUMNS = 10_000
+_PAGE = 2048  # rows that DuckDB makes at a time
 _Numbered = Iterator[tuple[int, Any]]
 
 
@@ -62,7 +63,12 @@ class Row:
 
 
 def read_rows(
-    path: Path, error: type[ArenaError], *, name: str | None = None, header: bool = True
+    path: Path,
+    error: type[ArenaError],
+    *,
+    name: str | None = None,
+    header: bool = True,
+    bound: Bound = IN_MEMORY,
 ) -> Iterator[Row]:
     """Yield the rows of a file; blank lines are left out.
 
@@ -75,16 +81,23 @@ def read_rows(
     header : bool
         Whether the first line of a CSV file names the columns, each differently; else they are
         called by their numbers.
+    bound : Bound
+        What the file may hold.
 
     Raises
     ------
     ArenaError
-        Of the given type: the file, or a line of it, cannot be read.
+        Of the given type: the file, or a line of it, cannot be read, or it holds too much.
     """
     called = name or str(path)
     try:
         ending = _ending(path)
         unit, read = _FORMS[ending]
+        if ending == ".parquet":
+            with duckdb.connect() as connection:
+                check_parquet(connection, exact_path(path), bound)
+        else:
+            check_text(path, bound)
         rows = _csv(path, header=header) if ending == ".csv" else read(path)
         for number, values in rows:
             if not isinstance(values, dict):
@@ -101,17 +114,19 @@ def read_rows(
         raise error(text.format(file=called, why=reason(fault))) from fault
 
 
-def read_frame(path: Path, error: type[ArenaError], *, name: str | None = None) -> pd.DataFrame:
+def read_frame(
+    path: Path, error: type[ArenaError], *, name: str | None = None, bound: Bound = IN_MEMORY
+) -> pd.DataFrame:
     """Return the rows of a file; the index, called ``line`` or ``row``, has their numbers.
 
     Raises
     ------
     ArenaError
-        Of the given type: the file cannot be read.
+        Of the given type: the file cannot be read, or it holds more than the bound.
     """
     import pandas as pd
 
-    rows = list(read_rows(path, error, name=name))
+    rows = list(read_rows(path, error, name=name, bound=bound))
     if not rows:
         header = [row.values.values() for row in read_rows(path, error, name=name, header=False)]
         return pd.DataFrame(
@@ -162,7 +177,7 @@ def _ending(path: Path) -> str:
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix in _FORMS and suffix != ".json":
         return suffix
-    with _opened(path) as stream:
+    with opened(ending(path)) as stream:
         head = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"PAR1"):
         return ".parquet"
@@ -171,13 +186,8 @@ def _ending(path: Path) -> str:
     return ".jsonl" if suffix == ".json" or head.startswith(b"{") else ".csv"
 
 
-def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    path = ending(path)
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-
-
 def _text(path: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(opened(ending(path)), encoding="utf-8-sig", newline="")
 
 
 def _lines(stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
@@ -240,8 +250,9 @@ def _parquet(path: Path) -> _Numbered:
     with duckdb.connect() as connection:
         table = connection.execute("select * from read_parquet(?)", [exact_path(path)])
         columns = [column[0] for column in table.description or ()]
-        for number, row in enumerate(table.fetchall(), start=1):
-            yield number, dict(zip(columns, row, strict=True))
+        number = count(1)
+        while page := table.fetchmany(_PAGE):
+            yield from ((next(number), dict(zip(columns, row, strict=True))) for row in page)
 
 
 _FORMS: dict[str, tuple[str, Callable[[Path], _Numbered]]] = {

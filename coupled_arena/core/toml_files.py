@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import ending, reason
+from coupled_arena.core.files import reason, whole
 
 _BEYOND = 1 << 63
 
@@ -30,8 +30,7 @@ def read_toml(path: Path, name: str = "") -> dict[str, Any]:
     """
     name = name or str(path)
     try:
-        with ending(path).open("rb") as stream:
-            values = tomllib.load(stream)
+        values = tomllib.loads(whole(path).decode("utf-8"))
         for each in _leaves(values):
             if isinstance(each, int) and not -_BEYOND <= each < _BEYOND:
                 raise ValueError("a whole number has more than 64 bits")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import ending
+from coupled_arena.core.files import whole
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import Question, Solution
 from coupled_arena.judging.answer import Ballot
@@ -70,7 +70,7 @@ def read_prompt(path: Path) -> JudgePrompt:
         The file cannot be read, or is blank.
     """
     try:
-        content = ending(path).read_bytes()
+        content = whole(path)
         text = content.decode("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"The judge's prompt {path} cannot be read: {error}.") from error

@@ -7,7 +7,6 @@ app runs.
 
 from __future__ import annotations
 
-import csv
 import fcntl
 import hashlib
 import logging
@@ -24,8 +23,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.files import ending, reason
-from coupled_arena.core.formulas import as_text
+from coupled_arena.core.files import reason, whole
+from coupled_arena.core.formulas import as_text, csv_writer
 
 _log = logging.getLogger(__name__)
 _LONGEST = 80  # characters of a name
@@ -102,7 +101,7 @@ def read_annotators(path: Path) -> tuple[Annotator, ...]:
         The file cannot be read.
     """
     try:
-        found = _ROWS.validate_json(ending(path).read_bytes())
+        found = _ROWS.validate_json(whole(path))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
@@ -132,7 +131,7 @@ def write_names(path: Path, out: Path) -> Path:
     try:
         with target.open("w", encoding="utf-8", newline="") as file:
             cells = (map(as_text, row) for row in [("voter", "name"), *rows])
-            csv.writer(file, lineterminator="\n").writerows(cells)
+            csv_writer(file).writerows(cells)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {reason(error)}.") from error
     return target

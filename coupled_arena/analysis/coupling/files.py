@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 
 from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, text_of
 from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_score
+from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import reason
-from coupled_arena.core.formulas import as_text
+from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -89,7 +89,11 @@ def read_score_table(path: Path, seeds: int, name: str | None = None) -> ScoreTa
 
 
 def read_subject_scores(
-    path: Path, seeds: int, models: Sequence[str] | None = None, name: str | None = None
+    path: Path,
+    seeds: int,
+    models: Sequence[str] | None = None,
+    name: str | None = None,
+    bound: Bound = IN_MEMORY,
 ) -> SubjectScores:
     """Read a file of scores, in any form of `coupled_arena.core.tables`.
 
@@ -99,13 +103,15 @@ def read_subject_scores(
         See `subject_scores_from_frame`.
     name : str, optional
         What errors call the file; by default its path.
+    bound : Bound
+        What the file may hold.
 
     Raises
     ------
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    frame = read_frame(path, ScoreError, name=name)
+    frame = read_frame(path, ScoreError, name=name, bound=bound)
     return subject_scores_from_frame(frame, seeds, models, name or str(path))
 
 
@@ -283,7 +289,7 @@ def write_score_table(table: ScoreTable, path: Path) -> None:
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
+            writer = csv_writer(stream)
             writer.writerow(map(as_text, header))
             for protocol, scores in zip(
                 _PROTOCOLS, (table.coupled, table.independent), strict=True

@@ -10,6 +10,7 @@ from typing import Any
 
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.files import whole
 from coupled_arena.core.tables import Row, first_object, read_rows
 
 _FIELDS = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
@@ -86,7 +87,7 @@ def _results(path: Path, time: str) -> dict[str, Any]:
     """Return what the same run has written of itself, nothing where that is not there."""
     for beside in sorted(path.parent.glob(f"*_{time}.json")):
         try:
-            results = json.loads(beside.read_text(encoding="utf-8"))
+            results = json.loads(whole(beside))
         except (OSError, ValueError, RecursionError) as error:
             raise ScoreError(f"{beside} cannot be read: {error}.") from error
         if isinstance(results, dict) and "model_name" in results:

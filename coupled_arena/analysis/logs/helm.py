@@ -9,6 +9,7 @@ from typing import Any
 
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.files import whole
 from coupled_arena.core.tables import Row, read_rows
 
 _HEAD = 1 << 12
@@ -64,7 +65,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
 def _run(path: Path, name: str) -> tuple[str, Mapping[str, Any]]:
     """Return what a run asked, and how."""
     try:
-        spec = json.loads(path.read_text(encoding="utf-8"))
+        spec = json.loads(whole(path))
         scenario, adapter = spec["scenario_spec"], spec["adapter_spec"]
         settings = ",".join(f"{k}={v}" for k, v in sorted(scenario.get("args", {}).items()))
         asked = scenario["class_name"].rpartition(".")[2] + (settings and f":{settings}")

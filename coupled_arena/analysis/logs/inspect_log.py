@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.core.bounds import IN_MEMORY
 from coupled_arena.core.errors import ScoreError
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -67,10 +68,19 @@ def _loaded(path: Path, name: str) -> Any:
             f"{name} is a log of Inspect; to read it: pip install 'coupled-arena[inspect]'."
         ) from error
     try:
+        IN_MEMORY.check(0, _unpacked(path))
         return import_module("inspect_ai.log").read_eval_log(str(path))
     except _damages() as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise ScoreError(f"{name} cannot be read as a log of Inspect: {first}.") from error
+
+
+def _unpacked(path: Path) -> int:
+    """Return the bytes of a log as its archive tells them, of which no more are unpacked."""
+    if not zipfile.is_zipfile(path):
+        return path.stat().st_size
+    with zipfile.ZipFile(path) as archive:
+        return sum(part.file_size for part in archive.infolist())
 
 
 def _damages() -> tuple[type[Exception], ...]:

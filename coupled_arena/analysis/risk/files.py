@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
 from coupled_arena.analysis.score_cells import is_missing, place_of, score_of, text_of
 from coupled_arena.analysis.score_columns import check_repeated, check_settings, is_score
+from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.tables import read_frame
@@ -25,6 +26,7 @@ def read_risk_scores(
     lower_is_better: Collection[str] = (),
     *,
     name: str | None = None,
+    bound: Bound = IN_MEMORY,
 ) -> RiskScores:
     """Read a file of scores, in any form of `coupled_arena.core.tables`.
 
@@ -34,13 +36,15 @@ def read_risk_scores(
         See `risk_scores_from_frame`.
     name : str, optional
         What errors call the file; its path by default.
+    bound : Bound
+        What the file may hold.
 
     Raises
     ------
     ScoreError
         The file cannot be read, or it is not such a table.
     """
-    frame = read_frame(path, ScoreError, name=name)
+    frame = read_frame(path, ScoreError, name=name, bound=bound)
     return risk_scores_from_frame(frame, metrics, lower_is_better, name or str(path))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from coupled_arena.core.bounds import STORED, check_parquet, check_text, opened
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import LONGEST_LINE, ending, reason
 from coupled_arena.core.formulas import ESCAPED
@@ -142,11 +143,11 @@ def load(
     """
     cursor.execute("drop table if exists unread; drop table if exists unread_scan")
     try:
-        rows, by_line = _source(path, exact)
+        rows, by_line = _source(cursor, path, exact)
         cursor.execute(_LOAD.format(rows=rows))
         if by_line:
             _number(cursor)
-    except (OSError, duckdb.Error) as error:
+    except (OSError, EOFError, ValueError, RecursionError, duckdb.Error) as error:
         raise StoreError(f"{path} cannot be read: {reason(error).removesuffix('.')}.") from error
 
 
@@ -166,17 +167,22 @@ def count(cursor: Cursor) -> int:
     return cursor.execute("select count(*) from file_rows").fetchall()[0][0]
 
 
-def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str, bool]:
+def _source(
+    cursor: Cursor, path: Path, exact: Callable[[Collection[str]], object]
+) -> tuple[str, bool]:
     """Return the query that reads a file, and whether it may leave lines unread."""
-    with ending(path).open("rb") as file:
+    bound = STORED.of(ending(path))
+    with opened(path) as file:
         head = file.read(_HEAD)
         file.seek(0)
         first = len(file.readline(LONGEST_LINE))
     text = head.decode("utf-8-sig", errors="replace")
     file_name = quoted(exact_path(path))
     if head.startswith(b"PAR1"):
+        check_parquet(cursor, exact_path(path), bound, named=True)
         return _PARQUET.format(path=file_name), False
     if text.lstrip().startswith("["):
+        check_text(path, bound)
         return _ARRAY.format(path=file_name), False
     if first == LONGEST_LINE:
         raise StoreError(f"{path}, line 1 is longer than 16 MB: write a row a line.")
@@ -187,9 +193,16 @@ def _source(path: Path, exact: Callable[[Collection[str]], object]) -> tuple[str
     objects = sum(bool(_OBJECT.match(line)) for line in lines)
     if not ours and (b"\0" in head or objects * 2 >= len(lines)):
         options = _OPTIONS.format(strict="false", quoted="true")
-        return _LINES.format(path=file_name, options=options), True
+        rows = _LINES.format(path=file_name, options=options)
+        if path.suffix == ".zst":  # only DuckDB unpacks it
+            sized = f"select count(*), coalesce(sum(strlen(row)), 0) from ({rows})"
+            bound.check(*cursor.execute(sized).fetchall()[0])
+        else:
+            check_text(path, bound)
+        return rows, True
     if first >= _HEAD:
         raise StoreError(f"{path}, line 1: the names of its columns take more than 64 KB.")
+    check_text(path, bound, header=first)
     named = ", ".join(f"{quoted(name)}: 'varchar'" for name in _header(lines[0]))
     options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
     cells = _CELLS if ours else "*"

@@ -16,6 +16,7 @@ from coupled_arena.analysis.coupling.read import (
     read_protocol_scores,
 )
 from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
+from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Drawn
@@ -174,7 +175,9 @@ class CouplingTab:
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
             with read_once(Path(values[self._file])) as path:
-                read = read_subject_scores(path, int(values[self._seeds] or 0), name=path.name)
+                read = read_subject_scores(
+                    path, int(values[self._seeds] or 0), name=path.name, bound=UPLOADED
+                )
             if 2 * read.table.coupled.size > _MOST_SCORES:
                 text = _(
                     "A page takes {most:,} scores at most; the command line takes more: "

@@ -15,6 +15,7 @@ from coupled_arena.analysis.risk.files import read_risk_scores
 from coupled_arena.analysis.risk.live import KeptReports
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskSettings, RiskView
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.tables import ENDINGS
@@ -192,7 +193,7 @@ class RiskTab:
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
             with read_once(Path(values[self._file])) as path:
-                scores = read_risk_scores(path, name=path.name)
+                scores = read_risk_scores(path, name=path.name, bound=UPLOADED)
             return self._opened(scores, None, values)
 
     def _read_stored(self, values: dict[Any, Any], track: Track = iter) -> dict[Any, Any]:

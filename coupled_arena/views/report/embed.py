@@ -12,6 +12,8 @@ from urllib.parse import quote
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from coupled_arena.core.formulas import csv_writer
+
 _FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
 _NOISE = 1e-14  # what is left of numbers near one that cancel out
 
@@ -78,9 +80,9 @@ def _steady(number: str) -> float:
 
 def _steady_table(text: str) -> str:
     steady = io.StringIO()
-    csv.writer(steady, lineterminator="\n").writerows(
+    csv_writer(steady).writerows(
         [repr(_steady(cell)) if _FRACTION.fullmatch(cell) else cell for cell in row]
-        for row in csv.reader(io.StringIO(text))
+        for row in csv.reader(io.StringIO(text, newline=""))
     )
     return steady.getvalue()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from markupsafe import Markup
 
-from coupled_arena.core.formulas import as_text
+from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _
 from coupled_arena.views.markup import Cell, bold, broken, link, table
 from coupled_arena.views.values import plain
@@ -158,8 +157,8 @@ class Table(Generic[Row]):
     def csv(self) -> str:
         """Return the rows as CSV; what is unknown is empty, and no text a formula."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([column.name for column in self.columns])
+        writer = csv_writer(text)
+        writer.writerow([as_text(column.name) for column in self.columns])
         writer.writerows(
             [[as_text(column.of(row)) for column in self.columns] for row in self.rows]
         )

@@ -139,14 +139,9 @@ def import_within(
         rows += _read(cursor, path, file, wanted, unread)
     progress("storing")
     exported = merge_export.add_missing(cursor)
-    notes = import_notes.of_staged(cursor) + import_notes.of_names(cursor)
-    repeated = merge_staged.drop_pasted(cursor)
-    notes += import_notes.of_pasted(repeated)
-    notes += import_notes.of_repeated(merge_staged.separate(cursor, judge))
+    repeated, notes = _told_apart(cursor, judge)
     notes += import_notes.of_unread(unread)
-    filtered = _sort_out(cursor)
-    counted = "select count(distinct (file, line)) from staged where unread"
-    ((unread_texts,),) = cursor.execute(counted).fetchall()
+    filtered, unread_texts = _sort_out(cursor), _count_unread(cursor)
     battles = merge_staged.add_battles(cursor)
     completed = merge_staged.complete(cursor)
     notes += import_notes.of_verdicts(cursor) if judge else []
@@ -171,6 +166,27 @@ def import_within(
         repeated=repeated,
         notes=tuple(notes),
     )
+
+
+def _told_apart(cursor: Cursor, judge: str | None) -> tuple[int, list[str]]:
+    """Drop rows that say the same again, and part those with one key.
+
+    Returns
+    -------
+    repeated : int
+        Rows that were dropped.
+    notes : list of str
+    """
+    notes = import_notes.of_staged(cursor) + import_notes.of_names(cursor)
+    repeated = merge_staged.drop_pasted(cursor)
+    notes += import_notes.of_pasted(repeated)
+    return repeated, notes + import_notes.of_repeated(merge_staged.separate(cursor, judge))
+
+
+def _count_unread(cursor: Cursor) -> int:
+    counted = "select count(distinct (file, line)) from staged where unread"
+    ((rows,),) = cursor.execute(counted).fetchall()
+    return rows
 
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: set[str]) -> int:

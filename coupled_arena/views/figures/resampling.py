@@ -122,10 +122,9 @@ def rank_set_figure(
         more = any(set(share).difference(sets) for share in shares)
         for one, share in zip(beside, shares, strict=True):
             heights = [share.get(each, 0.0) for each in sets]
-            rest = sum(value for each, value in share.items() if each not in sets)
             figure.add_bar(
                 x=[*names, *[_("others")] * more],
-                y=[*heights, *[rest] * more],
+                y=[*heights, *[sum(share.values()) - sum(heights)] * more],
                 name=one.name,
                 marker={"color": one.colour, "opacity": one.opacity},
                 hovertemplate="%{x}: %{y:.0%}",

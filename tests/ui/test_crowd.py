@@ -104,11 +104,11 @@ def test_stopping_frees_the_engine(narrow_app):
 def test_who_waits_sees_their_place(tmp_path, visit):
     """In words that are read aloud, after a reload too, until the answers begin."""
     with serving(tmp_path, ONE_AT_A_TIME.replace("most_waiting = 0", "most_waiting = 2")) as served:
+        page = visit(served.url)  # before the first answers begin, which do not go on for ever
+        page.wait_for_selector("#ask")
         first, second = Visitor(served.url), Visitor(served.url)
         streams = [begin(first), wait_in_line(second)]
         assert all(streams)
-        page = visit(served.url)
-        page.wait_for_selector("#ask")
         page.fill("#question textarea", QUESTION)
         page.keyboard.press("Enter")
         status = page.locator("#round [role=status]")

@@ -7,6 +7,7 @@ import pytest
 
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
+from tests.patience import until
 from tests.ui import voting_app
 from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
@@ -72,8 +73,9 @@ def test_chips_and_a_comment_are_kept_from_the_vote_to_the_reveal_and_over_a_rel
     page.locator(CHIPS).nth(1).click()
     page.fill(BOX, "")
     page.get_by_role("button", name="Save").click()
+    # "Saved." may still be that of the chip.
+    until(lambda: rationales(voter.url)[-1] == [[], ""])
     saved(page)
-    assert rationales(voter.url)[-1] == [[], ""]
     assert page.evaluate("window.hacked") is None
     assert place > 0
 

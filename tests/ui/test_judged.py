@@ -64,7 +64,8 @@ def says(page, words):
 
 
 def press(page, key):
-    page.locator("#round").press(key)
+    page.locator("#round").focus()
+    page.keyboard.press(key)  # once the buttons hear, see `visit`
 
 
 def battle_of(page):

@@ -125,6 +125,7 @@ def test_the_page_says_that_a_model_is_away(two_here, tmp_path):
             "ailing": [],
             "parts": {"engine": "ok", "database": "ok", "disk": "ok"},
             "models_away": 1,
+            "models_left_out": 0,
         }
         visitor = Visitor(app.url)
         shown = [c["props"].get("value") or "" for c in visitor.config["components"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coupled_arena as ca
+from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import Covariance
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.views.figures.matrices import pair_heatmap
@@ -81,3 +84,19 @@ def test_three_perfect_records_from_python(cutoff):
     board = ca.rank(votes, cutoff=cutoff)
     assert board.to_dict()["verdict"].endswith(".")
     assert list(board.to_frame()["model"]) == list(NAMES[:3])
+
+
+def test_the_figure_counts_votes_as_the_table_does():
+    """Identical replies are no votes: the figure adds them, and says so."""
+    rows = duels(("ant", "bee", 5, 3), ("ant", "cow", 2, 2), ("bee", "cow", 4, 1))
+    found = board_of([*rows, ("ant", "bee", "tie", 1)])
+    votes, others = found.estimates.votes, PairCounts.from_rows(rows)
+    tie = PairCounts(votes.models, votes.counts - others.counts)
+    same = replace(found.estimates, identical=tie)
+    board = leaderboard(same, alpha=0.05)
+    table = {row["model"]: row["human_votes"] for row in board_answer(board)["models"]}
+    shown = win_rate_figure(board).to_json()
+    for model, more in (("ant", " + 1"), ("bee", " + 1"), ("cow", "")):
+        assert f"n = {table[model]}{more}\\u003c" in shown
+    assert "n: votes + identical replies" in shown
+    assert "identical replies" not in win_rate_figure(found).layout.title.subtitle.text

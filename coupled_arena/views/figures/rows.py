@@ -56,6 +56,7 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         title=_("Win rates"),
         lines=(
             *caption(board),
+            *_size_words(board),
             key(
                 (_DOT, theme.accent, _("win rate")),
                 (_BAR, theme.pale, _("{level} interval").format(level=level)),
@@ -267,12 +268,21 @@ def _placed(board: Leaderboard) -> Table[Standing]:
     return Table(table.columns, tuple(row for row in table.rows if row.place))
 
 
-def _size(board: Leaderboard, standing: Standing) -> int:
-    return standing.judge_verdicts if board.source is BoardSource.JUDGE else standing.comparisons
+def _size(board: Leaderboard, standing: Standing) -> str:
+    """Return the numbers that the table has: identical replies are no votes."""
+    if board.source is BoardSource.JUDGE:
+        return f"{standing.judge_verdicts:,}"
+    identical = f" + {standing.identical:,}" if standing.identical else ""
+    return f"{standing.human_votes:,}{identical}"
+
+
+def _size_words(board: Leaderboard) -> tuple[str, ...]:
+    added = board.source is not BoardSource.JUDGE and any(s.identical for s in board.standings)
+    return (_("n: votes + identical replies"),) if added else ()
 
 
 def _rate_label(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
-    size = f'<span style="color:{theme.faint}">n = {_size(board, standing):,}</span>'
+    size = f'<span style="color:{theme.faint}">n = {_size(board, standing)}</span>'
     if standing.place is None:
         none = italic(_("no win rate"))
         return FigureRow(standing.model, f"{none}  {size}", known=False)

@@ -5,6 +5,8 @@ import { drawFormula, formulas } from "./formulas.js";
 
 const LONGEST_TEXT = 200_000; // characters; what is longer is shown as it was written
 const LONGEST_BLOCK = 20_000;
+const MOST_COLOURED = 10_000; // characters of code in a text: so many take .2 s to put into the page
+const PATIENCE = 1000; // milliseconds that colouring may take
 const DEEPEST = 40; // levels of lists and quotations
 const AT_ONCE = 25; // milliseconds of drawing, after which the page gets its turn
 const SHARE = 8; // a text that grows is drawn again after so many times what that took
@@ -46,7 +48,49 @@ const onDemand = (load) => {
 const hasFormulas = onDemand(() => Promise.all([
   script("vendor/katex/katex.min.js"), style("vendor/katex/katex.min.css"),
 ]));
-const hasColours = onDemand(() => script("vendor/highlight.js/highlight.min.js"));
+
+// The colours of code come from beside the page: one expression of the library's can take minutes
+// on one line of "a<b> a<b> …". What takes too long stays plain.
+const KEPT = 500;
+const colours = new Map(); // markup by language and source; null for code that stays plain
+const asked = [];
+let colourist;
+
+const coloured = (value) => {
+  const [{ key }] = asked.splice(0, 1);
+  if (colours.size >= KEPT) colours.clear();
+  colours.set(key, value);
+  if (asked.length) askNext();
+  else announce();
+};
+
+const colouristOf = () => {
+  const worker = new Worker(new URL("colours.js", import.meta.url));
+  let late;
+  const done = (value) => { clearTimeout(late); coloured(value); };
+  const giveUp = () => { worker.terminate(); colourist = undefined; done(null); };
+  worker.onmessage = ({ data: { begun, value } }) => {
+    if (begun) late = setTimeout(giveUp, PATIENCE);
+    else done(value);
+  };
+  worker.onerror = (event) => { event.preventDefault(); giveUp(); };
+  return worker;
+};
+
+const askNext = () => {
+  colourist ??= colouristOf();
+  colourist.postMessage(asked[0]);
+};
+
+// Returns the colours of code, undefined while they are on their way.
+const coloursOf = (language, source) => {
+  const key = `${language} ${source}`;
+  if (!colours.has(key) && !asked.some((each) => each.key === key)) {
+    asked.push({ key, language, source });
+    if (asked.length === 1) askNext();
+  }
+  return colours.get(key);
+};
 
 await Promise.all([
   script("vendor/markdown-it/markdown-it.umd.min.js"),
@@ -152,17 +196,21 @@ const nodesOf = (source) => {
 
 const colour = (code) => {
   const { language } = code.dataset;
-  if (!language || code.coloured || code.source.length > LONGEST_BLOCK) return false;
-  if (!hasColours()) return true;
+  if (!language || code.coloured) return false;
+  const value = coloursOf(language, code.source);
+  if (value === undefined) return true;
   code.coloured = true;
-  if (!window.hljs.getLanguage(language)) return false;
-  const { value } = window.hljs.highlight(code.source, { language, ignoreIllegals: true });
-  code.replaceChildren(window.DOMPurify.sanitize(value, COLOURS));
+  if (value !== null) code.replaceChildren(window.DOMPurify.sanitize(value, COLOURS));
   return false;
 };
 
+const codeIn = (node) => [...node.querySelectorAll("pre > code")];
+const AT_LEAST = 20; // each is asked for by itself
+const lengthOf = (codes) =>
+  codes.reduce((sum, { source }) => sum + Math.max(AT_LEAST, source.length), 0);
+
 // Draws formulas and colours of a block; returns whether some wait, for a library or their turn.
-const enrich = (node, coloured) => {
+const enrich = (node, withColours) => {
   const began = performance.now();
   let waits = false;
   for (const formula of node.querySelectorAll(".formula:not(.drawn)")) {
@@ -172,8 +220,8 @@ const enrich = (node, coloured) => {
     if (waits) break;
     drawFormula(formula);
   }
-  if (!coloured) return waits;
-  for (const code of node.querySelectorAll("pre > code")) waits = colour(code) || waits;
+  if (!withColours) return waits;
+  for (const code of codeIn(node)) waits = colour(code) || waits;
   return waits;
 };
 
@@ -259,27 +307,34 @@ export const write = (node, text, growing, writeExactly) => {
   if (grown && began < shown.rests) { announce(shown.rests - began); return; }
   const blocks = shown.text === text ? shown.blocks : blocksOf(text);
   const before = shown.blocks;
+  let room = MOST_COLOURED;
   shown.blocks = blocks.map(({ source, exact }, at) => {
     const old = before[at];
-    const coloured = !growing || at < blocks.length - 1;
-    const key = `${coloured} ${exact} ${source}`;
-    if (old?.key === key && (!old.waits || old.version === version)) return old;
+    const complete = !growing || at < blocks.length - 1;
+    const key = `${complete} ${exact} ${source}`;
+    if (old?.key === key && (!old.waits || old.version === version)) {
+      room -= old.code;
+      return old;
+    }
     const late = !exact && performance.now() - began > AT_ONCE;
     if (late) announce();
     const asWritten = exact || late;
     const own = old?.asWritten === asWritten ? old.node : made("div", "block");
     let waits = late;
+    let code = 0;
     if (asWritten) {
       own.classList.add("exact");
       own.dir = "auto";
       writeExactly(own, source);
     } else {
       if (old?.source !== source || old.node !== own) adopt(own, nodesOf(source));
-      waits = enrich(own, coloured);
+      code = lengthOf(codeIn(own));
+      room -= code;
+      waits = enrich(own, complete && room >= 0);
     }
     if (!old) node.append(own);
     else if (old.node !== own) old.node.replaceWith(own);
-    return { source, exact, node: own, key: late ? null : key, asWritten, waits, version };
+    return { source, exact, node: own, key: late ? null : key, asWritten, code, waits, version };
   });
   for (const { node: left } of before.slice(blocks.length)) left.remove();
   const ended = performance.now();

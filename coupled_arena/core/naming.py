@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import accumulate, islice
 
 from coupled_arena.core.settings import Settings, resource
 from coupled_arena.core.toml_files import read_toml
@@ -24,6 +26,7 @@ _PARTS = re.compile(r"#|\d+|[^\W\d_]+")
 _SPACE = r"[\W_]{0,2}"  # SmolLM2, SmolLM-2, SmolLM 2
 _LATIN = "a-zà-öø-ɏ"
 _RUSSIAN = "\u0430-\u044f\u0451"
+_LETTER = re.compile(f"[{_LATIN}{_RUSSIAN}]")
 _ENDS = re.compile(r"[.!?](?=\s|$)|[\n\u3002\uff01\uff1f\u061f\u0964]")
 # What follows these in a model's name is its size or kind, and says little.
 _STEM = re.compile(r"[^\W\d_]{3,}")
@@ -78,15 +81,15 @@ class NameList:
         """
         low, asked = answer.lower(), question.lower()
         topical = any(pattern.search(asked) for _, pattern in _present(self._certain, asked))
-        for name, pattern in _present(self._certain, low):
-            for found in pattern.finditer(low):
-                short = len(low.strip()) <= _SHORT and not pattern.search(asked)
-                if not topical or short or _introduced(low, found, pattern, asked):
-                    return _as_written(answer, low, found, name)
-        for name, pattern in _present(self._ambiguous, low):
-            for found in pattern.finditer(low):
-                if _introduced(low, found, pattern, asked):
-                    return _as_written(answer, low, found, name)
+        short = len(low.strip()) <= _SHORT
+        said = _Introductions(low)
+        for certain, list in ((True, self._certain), (False, self._ambiguous)):
+            for name, pattern in _present(list, low):
+                asked_for = pattern.search(asked) is not None
+                tells = certain and (not topical or (short and not asked_for))
+                for found in pattern.finditer(low):
+                    if tells or said.introduce(*found.span(), right_before=asked_for):
+                        return _as_written(answer, low, found, name)
         return None
 
     @property
@@ -176,37 +179,135 @@ def _as_written(answer: str, low: str, found: re.Match[str], name: str) -> str:
     return answer[found.start() : found.end()] if len(low) == len(answer) else name
 
 
-def _introduced(low: str, found: re.Match[str], pattern: re.Pattern[str], asked: str) -> bool:
-    """Tell whether a text introduces itself by what was found in it.
+class _Introductions:
+    """Where a text introduces itself, found once, so that each name in it costs the same.
 
-    Where the question has that name, only what comes right before it tells: "I am not as good as".
+    Parameters
+    ----------
+    low : str
+        The text, in lower case.
     """
-    right_before = pattern.search(asked) is not None
-    before = low[max(found.start() - _BEFORE, 0) : found.start()]
-    after = low[found.end() : found.end() + _BEFORE]
-    before = _ENDS.split(before)[-1]
-    sentence = f"{before} \0 {_ENDS.split(after)[0]}"
-    return any(
-        right.search(before)
-        or (not right_before and opening.search(before) and speaker.search(sentence))
-        for right, opening, speaker in _introductions()
-    )
+
+    def __init__(self, low: str) -> None:
+        self._low = low
+
+    def introduce(self, begin: int, end: int, *, right_before: bool) -> bool:
+        """Tell whether the text introduces itself by what stands between two places.
+
+        Where the question has that name, only what comes right before it tells: "I am not as good
+        as".
+        """
+        first = self._sentence(begin)
+        last = self._sentence_end(end)
+        for own, others, speakers, rest in self._languages:
+            if any(rest.match(self._low, at, begin) for at in own.ends(first, begin)):
+                return True
+            opens = not right_before and others.within(first, begin)
+            if opens and (speakers.within(first, begin) or speakers.within(end, last)):
+                return True
+        return False
+
+    def _sentence(self, begin: int) -> int:
+        """Return where the sentence begins in which something begins."""
+        if begin and self._low[begin - 1] in ".!?":
+            return begin
+        at = bisect_right(self._ends, begin - 1)
+        return max(begin - _BEFORE, 0, self._ends[at - 1] + 1 if at else 0)
+
+    def _sentence_end(self, end: int) -> int:
+        at = bisect_left(self._ends, end)
+        most = min(end + _BEFORE, len(self._low))
+        return min(self._ends[at], most) if at < len(self._ends) else most
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [found.start() for found in _ENDS.finditer(self._low)]
+
+    @cached_property
+    def _languages(self) -> list[tuple[_Phrases, _Phrases, _Phrases, re.Pattern[str]]]:
+        """For each language that may introduce: what does right before, before, and speaks."""
+        found: list[tuple[_Phrases, _Phrases, _Phrases, re.Pattern[str]]] = []
+        for own, others, speakers, rest in _introductions():
+            if any(phrase in self._low for phrase in others):
+                phrases = (_Phrases(self._low, each) for each in (own, others, speakers))
+                found.append((*phrases, rest))
+        return found
+
+
+class _Phrases:
+    """Where phrases stand in a text, as words where their alphabet has spaces between words.
+
+    A part of the text that is asked about ends words where it begins and ends.
+    """
+
+    def __init__(self, low: str, phrases: Sequence[str]) -> None:
+        whole: list[tuple[int, int]] = []
+        self._cut_before: dict[int, list[int]] = {}  # ends, by the place where a word goes on
+        self._cut_after: dict[
+            int, list[tuple[int, bool]]
+        ] = {}  # by ends: begins, and if whole there
+        for phrase in phrases:
+            as_word = _LETTER.match(phrase) is not None
+            begin = low.find(phrase)
+            while begin >= 0:
+                end = begin + len(phrase)
+                before = not (as_word and begin and _LETTER.match(low, begin - 1))
+                after = not (as_word and _LETTER.match(low, end))
+                if before and after:
+                    whole.append((begin, end))
+                elif after:
+                    self._cut_before.setdefault(begin, []).append(end)
+                else:
+                    self._cut_after.setdefault(end, []).append((begin, before))
+                begin = low.find(phrase, begin + 1)
+        self._whole = sorted(whole)
+        self._begins = [begin for begin, _ in self._whole]
+        self._first_ends = [*accumulate((end for _, end in reversed(self._whole)), min)][::-1]
+
+    def within(self, first: int, last: int) -> bool:
+        """Tell whether one stands between two places."""
+        at = bisect_left(self._begins, first)
+        return (
+            (at < len(self._begins) and self._first_ends[at] <= last)
+            or any(end <= last for end in self._cut_before.get(first, ()))
+            or self._cut_by(first, last)
+        )
+
+    def ends(self, first: int, last: int) -> Iterator[int]:
+        """Yield where those end that stand between two places."""
+        for begin, end in islice(self._whole, bisect_left(self._begins, first), None):
+            if begin >= last:
+                break
+            if end <= last:
+                yield end
+        yield from (end for end in self._cut_before.get(first, ()) if end <= last)
+        if self._cut_by(first, last):
+            yield last
+
+    def _cut_by(self, first: int, last: int) -> bool:
+        places = self._cut_after.get(last, ())
+        return any(begin == first or (begin > first and whole) for begin, whole in places)
 
 
 @cache
-def _introductions() -> tuple[tuple[re.Pattern[str], ...], ...]:
-    """Return for each language: right before a name, before it, and what speaks of itself."""
-    found: list[tuple[re.Pattern[str], ...]] = []
-    for table in _phrases().values():
-        own, others = _any_of(table["self"]), _any_of([*table["self"], *table["as"]])
-        filled = rf"(?:[\W_]*{_any_of(table['fill'])})*" if table["fill"] else ""
-        found.append(
-            tuple(
-                re.compile(pattern)
-                for pattern in (rf"{own}{filled}[\W_]*$", others, _any_of(table["is"]))
-            )
+def _introductions() -> tuple[
+    tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], re.Pattern[str]], ...
+]:
+    """Return for each language: right before a name, before it, what speaks of itself.
+
+    The pattern is of what may stand between the first and the name.
+    """
+    return tuple(
+        (
+            tuple(table["self"]),
+            (*table["self"], *table["as"]),
+            tuple(table["is"]),
+            re.compile(
+                (rf"(?:[\W_]*{_any_of(table['fill'])})*" if table["fill"] else "") + r"[\W_]*$"
+            ),
         )
-    return tuple(found)
+        for table in _phrases().values()
+    )
 
 
 def _any_of(phrases: list[str]) -> str:

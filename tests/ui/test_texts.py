@@ -123,6 +123,30 @@ def test_markdown_is_what_it_means(page):
     assert page.evaluate("getComputedStyle(window.written.querySelector('p')).direction") == "ltr"
 
 
+def coloured(page):
+    """Return how many parts of each code of the text have a colour."""
+    return page.evaluate(
+        "[...window.written.querySelectorAll('pre code')].map((code) => code.childElementCount)"
+    )
+
+
+def test_code_that_takes_too_long_to_colour_stays_plain(page):
+    hostile = "return 1;\n" + "a<b> " * 1900  # the library takes ten seconds, by the cube of that
+    written(page, f"```csharp\n{hostile}\n```\n\n```python\nreturn 1\n```\n")
+    page.wait_for_selector(".formatted >> nth=-1 >> .hljs-keyword")
+    first, second = coloured(page)
+    assert first == 0
+    assert second > 0
+    assert page.evaluate("window.written.querySelector('code').textContent") == f"{hostile}\n"
+
+
+def test_so_much_code_has_colours_in_a_text(page):
+    code = "return 1\n" * 700
+    written(page, f"```python\n{code}```\n\n```python\n{code}```\n")
+    page.wait_for_selector(".formatted >> nth=-1 >> .hljs-keyword")
+    assert [bool(each) for each in coloured(page)] == [True, False]
+
+
 @pytest.mark.parametrize(
     "text",
     [

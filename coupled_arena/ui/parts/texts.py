@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from coupled_arena.core.settings import resource
 
-_OURS = ("texts.js", "formulas.js", "texts.css")
+_OURS = ("texts.js", "formulas.js", "colours.js", "texts.css")
 _TABLE = "vendor/libraries.json"
 _TYPES = {"js": "text/javascript", "css": "text/css", "woff2": "font/woff2"}
 # Of one browser alone: with a visitor's first answer comes the cookie, which no cache may share.

@@ -6,7 +6,7 @@ import { drawFormula, formulas } from "./formulas.js";
 const LONGEST_TEXT = 200_000; // characters; what is longer is shown as it was written
 const LONGEST_BLOCK = 20_000;
 const MOST_COLOURED = 10_000; // characters of code in a text: so many take .2 s to put into the page
-const PATIENCE = 1000; // milliseconds that colouring may take
+const PATIENCE = 2000; // milliseconds that colouring may take
 const DEEPEST = 40; // levels of lists and quotations
 const AT_ONCE = 25; // milliseconds of drawing, after which the page gets its turn
 const SHARE = 8; // a text that grows is drawn again after so many times what that took

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +59,7 @@ VERDICT_OR_BOTH_BAD = Ballot("verdict", _VERDICTS | {"both_bad": Outcome.BOTH_BA
 GRADE = Ballot("grade", {"right": True, "wrong": False})
 
 _LONGEST = 4096  # characters of an answer that may still be a verdict
-_CODE_BLOCK = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+_FENCE = "```"
 
 Token = tuple[str, Mapping[str, float]]
 """A token of an answer, and the logarithms of the probabilities of what it could have been."""
@@ -89,15 +88,27 @@ def _pairs(raw: str) -> tuple[tuple[str, Any], ...]:
     """Return keys and values of an answer that is one JSON object; nothing of any other."""
     if len(raw) > _LONGEST:
         return ()
-    text = raw.strip()
-    if block := _CODE_BLOCK.fullmatch(text):
-        text = block[1]
+    text = _unfenced(raw.strip())
     try:
         # As pairs, for a repeated key would otherwise vanish.
         given = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return ()
     return tuple(given) if isinstance(given, _Pairs) else ()
+
+
+def _unfenced(text: str) -> str:
+    """Return what stands in a Markdown code block; any other text as it is.
+
+    Without an expression, which takes the cube of the length on a fence before empty lines.
+    """
+    if not (text.startswith(_FENCE) and text.endswith(_FENCE)):
+        return text
+    body = text.removeprefix(_FENCE).removesuffix(_FENCE).removeprefix("json")
+    begin = len(body) - len(body.lstrip())
+    end = len(body.rstrip())
+    first, last = body.rfind("\n", 0, begin), body.rfind("\n", end)
+    return body[first + 1 : last] if 0 <= first < last else text
 
 
 class _Pairs(tuple):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coupled_arena.core.verdicts import Probabilities
+from coupled_arena.judging import answer
 from coupled_arena.judging.answer import (
     GRADE,
     VERDICT,
@@ -187,3 +191,20 @@ def test_ways_to_decide_are_three_whatever_the_ballot_calls_them():
     three = {"A": 0.5, "B": 0.3, "tie": 0.2}
     assert probabilities_of(VERDICT, three) == Probabilities(0.5, 0.3, 0.2)
     assert probabilities_of(GRADE, {"right": 0.5, "wrong": 0.5}) is None
+
+
+BLOCK = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+PARTS = ("```", "json", "\n", " ", "\r", "\u00a0", "`", '{"verdict": "A"}', "x")
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=10).map("".join))
+def test_a_code_block_is_what_the_expression_says(text):
+    text = text.strip()
+    block = BLOCK.fullmatch(text)
+    assert answer._unfenced(text).strip() == (block[1] if block else text).strip()
+
+
+@pytest.mark.timeout(60)
+def test_a_fence_before_empty_lines_is_read_at_once():
+    """The expression above takes more than a minute, in which nothing else runs."""
+    assert read_label("```" + "\n" * 4000 + "x", VERDICT) is None

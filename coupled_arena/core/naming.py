@@ -229,8 +229,10 @@ class _Introductions:
         found: list[tuple[_Phrases, _Phrases, _Phrases, re.Pattern[str]]] = []
         for own, others, speakers, rest in _introductions():
             if any(phrase in self._low for phrase in others):
-                phrases = (_Phrases(self._low, each) for each in (own, others, speakers))
-                found.append((*phrases, rest))
+                right_before, earlier, speaks = (
+                    _Phrases(self._low, each) for each in (own, others, speakers)
+                )
+                found.append((right_before, earlier, speaks, rest))
         return found
 
 

@@ -6,9 +6,8 @@ It needs the template engine and nothing of torch, so it starts in a second. See
 from __future__ import annotations
 
 import json
-import pickle
 import sys
-from typing import Any, BinaryIO
+from typing import Any
 
 from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -23,16 +22,9 @@ def serve() -> None:
     """Render what arrives, until the other end is closed."""
     orders, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # answers go here alone
-    while (order := _next(orders)) is not None:
-        answers.write(json.dumps(_rendered(*order)).encode() + b"\n")
+    for order in orders:
+        answers.write(json.dumps(_rendered(*json.loads(order))).encode() + b"\n")
         answers.flush()
-
-
-def _next(orders: BinaryIO) -> Any:
-    try:
-        return pickle.load(orders)
-    except EOFError:
-        return None
 
 
 def _rendered(template: str, messages: list[dict[str, str]], options: dict[str, Any]) -> list[Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -38,8 +37,8 @@ def rendered(
     PromptError
         The template refuses it, or takes more time or memory than a template may.
     """
-    order = (template, [dict(message) for message in messages], dict(options))
-    taken, text = _RENDERER.ask(pickle.dumps(order))
+    order = json.dumps([template, [dict(message) for message in messages], dict(options)])
+    taken, text = _RENDERER.ask(order.encode() + b"\n")
     if not taken:
         raise PromptError(f"A chat template refuses this conversation: {text}")
     return str(text)

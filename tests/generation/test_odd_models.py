@@ -170,10 +170,12 @@ ODD = {
     ),
     "a state in place of keys": (saved(rwkv), "cannot decode here"),
 }
-# Told by the files alone, before a weight is read.
+# What only loading tells; all else is told by the files alone, before a weight is read.
 LATER = {
     "a state in place of keys",
     "generation by a list",
+    "a header of a petabyte",
+    "a shape of a petabyte",
 }
 
 

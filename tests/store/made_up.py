@@ -56,7 +56,7 @@ TEXTS = st.one_of(
 NAMES = st.sampled_from(["alpha", "beta", "or/ga", 'nist\'s "4-bit"'])
 IDS = st.integers(0, 2**128 - 1).map("{:032x}".format)
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
-MOMENTS = st.timedeltas(timedelta(0), timedelta(days=9999)).map(lambda later: EARLIEST + later)
+MOMENTS = st.timedeltas(timedelta(0), timedelta(days=2000)).map(lambda later: EARLIEST + later)
 MAYBE = st.none() | TEXTS
 PROMPTS = st.builds(Prompt, TEXTS, MAYBE, MAYBE, MAYBE, TEXTS, TEXTS)
 SAMPLINGS = st.builds(

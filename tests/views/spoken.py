@@ -52,7 +52,7 @@ from coupled_arena.store.queries.judge_use import JudgeUse
 from coupled_arena.store.tables.exclusions import Counting, Excluded
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings
-from coupled_arena.views.words.audit import audit_findings, audit_verdict
+from coupled_arena.views.words.audit import audit_findings, audit_verdict, key_words
 from coupled_arena.views.words.coupling import (
     calculator_findings,
     coupling_warnings,
@@ -332,6 +332,8 @@ def _audits_of_estimates(base):
         )
         shown = replace(base, estimates=changed, tau_max_range=ranges, first_by_people=0.4)
         yield audit_findings(shown)
+    for only in Mode:
+        yield " ".join(key_words(replace(base, estimates=replace(estimates, only=only))))
 
 
 def _plans():

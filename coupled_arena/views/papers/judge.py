@@ -33,7 +33,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.figures.judges import ranking_figure, worth_figure
 from coupled_arena.views.papers.item import Item, Made, Needs, Paper
 from coupled_arena.views.tables.judges import judge_ranks, judge_worths
-from coupled_arena.views.words.audit import mode_words
+from coupled_arena.views.words.audit import key_words
 
 _STEP = 0.02  # by which each made-up model is right more often than the one before
 _BETTER = 5  # made-up models
@@ -182,7 +182,7 @@ def _worth(audits: Sequence[Audit], title: str, *, soft: bool = False) -> Made:
 
 def _pooled(audits: Sequence[Audit]) -> tuple[str, ...]:
     """Return what is to be said of the answers that count together, and of those left out."""
-    alone = dict.fromkeys(words for each in audits for words in mode_words(each))
+    alone = dict.fromkeys(words for each in audits for words in key_words(each))
     return (*pooled_words(max(each.estimates.reworded for each in audits)), *alone)
 
 

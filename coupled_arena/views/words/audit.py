@@ -215,7 +215,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if len(estimates.mixed) > 1:
         mixed = _("This audit mixes battles of different modes: {modes}.")
         yield mixed.format(modes=modes_named(estimates.mixed))
-    yield from mode_words(audit)
+    yield from key_words(audit)
     yield from pooled_words(estimates.reworded)
     clusters = estimates.means.clusters
     if clusters is not None and clusters < FEW_PROMPTS:
@@ -235,7 +235,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     yield from _of_models(audit)
 
 
-def mode_words(audit: Audit) -> Iterator[str]:
+def key_words(audit: Audit) -> Iterator[str]:
     """Say which answers count alone where a model's own are the key."""
     if audit.estimates.only is not None:
         yield _(

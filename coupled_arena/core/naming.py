@@ -229,7 +229,8 @@ class _Introductions:
         found: list[tuple[_Phrases, _Phrases, _Phrases, re.Pattern[str]]] = []
         for own, others, speakers, rest in _introductions():
             if any(phrase in self._low for phrase in others):
-                phrases = (_Phrases(self._low, each) for each in (own, others, speakers))
+                low = self._low
+                phrases = _Phrases(low, own), _Phrases(low, others), _Phrases(low, speakers)
                 found.append((*phrases, rest))
         return found
 

@@ -1,23 +1,33 @@
 """Odd arguments, files and settings for the command line, one after the other in this process.
 
-    python -m benchmarks.odd_inputs [--inputs 10000] [--kinds arguments,files,settings] [--seed 0]
+    python -m benchmarks.odd_inputs [--inputs 10000] [--kinds arguments,files,…] [--seed 0]
 
 So many of each kind. Arguments are drawn for each command from what it takes; files are whole ones
+<<<<<<< HEAD
 of each form that is read, changed here and there; settings and plans likewise. Prints how many
 ended with which exit code, and the slowest. Exits with 1 where one ended otherwise than with 0, 1,
 2 or 3, told an error in other than one line, took longer than a minute, or left a database in which
 `doctor` finds something. They are drawn from a seed, so that any can be given again.
+=======
+of each form that is read, changed here and there; settings and plans likewise; bombs are small
+files of odd columns that unpack to up to terabytes. Prints how many ended with which exit code,
+the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1 or 2, told
+an error in other than one line, took longer than a minute or more than 6 GB, or left a database in
+which `doctor` finds something. They are drawn from a seed, so that any can be given again.
+>>>>>>> 45dc9e4d8c90ec35393953161a388a42304c8315
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import gzip
 import io
 import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -32,6 +42,7 @@ from types import FrameType
 from typing import Any, get_args
 from unittest.mock import patch
 
+import duckdb
 from typer.main import get_command
 
 from benchmarks.odd_requests import ODD_VALUES, value
@@ -47,6 +58,7 @@ from tests.store import whole
 from tests.store.test_importing import ARENA, KAGGLE, WRITERS, arena_hard, pair, ranking
 
 PATIENCE = 60  # seconds
+MEMORY = 6 << 30  # bytes
 DB, SETTINGS, PLAN = "arena.duckdb", "arena.toml", "plan.toml"
 _TOGETHER = 200  # inputs in one folder, before it is laid out anew
 _NUMBERS = (
@@ -115,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{seconds:.2f} s: {what[:300]}")
         for why, what in met.failed[:50]:
             print(f"{why}: {what[:500]}")
+        print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:,} MB at most")
         failed |= bool(met.failed)
     return failed
 
@@ -122,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def give_all(kind: str, inputs: int, seed: int, first: int = 0) -> Met:
     """Give so many odd inputs of a kind, in a folder that is now and then laid out anew."""
     met = Met()
-    with laid_out() as fresh:
+    with laid_out() as fresh, bounded():
         for number in range(first, first + inputs):
             draw = random.Random(f"{seed} {kind} {number}")
             given = KINDS[kind](draw)
@@ -136,6 +149,18 @@ def give_all(kind: str, inputs: int, seed: int, first: int = 0) -> Met:
                 met.failed += [(f"doctor: {check}", what) for check in unsound()]
                 fresh()
     return met
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Let no command take more than so much memory beside what is taken already."""
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used * resource.getpagesize() + MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def give(given: Sequence[str]) -> tuple[str, str, float]:
@@ -285,6 +310,83 @@ def settings(draw: random.Random) -> list[str]:
     return [command, "--config" if command != "doctor" else "--db", _change(draw, SETTINGS)]
 
 
+_COLUMNS = (
+    *("model", "prompt", "metric", "score", "nice", "Noise", "battle", "text", "id", "a", "b"),
+    *("question_id", "model_a", "model_b", "winner", "judge", "truth", "doc_id", "x" * 3000, "\0"),
+    *("conversation_a", "conversation_b", "tstamp", "turn", "language", "", "=1", "vote"),
+)
+_VALUES = (
+    *("i", "i % 3", "'m' || i % 3", "'model_a'", "'Coupled'", "null", "random()", "'nan'::double"),
+    *("'9999-12-31'::timestamp", "'infinity'::date", "1::hugeint << 100", "i::decimal(30, 9)"),
+    *("uuid()", "interval 1 year", "true", "i::double", "current_date"),
+)
+_OF_TABLES = ("import", "import", "import-scores", "risk", "coupling", "audit")
+_OF_PROMPTS = ("prompts.jsonl", ("generate", "--prompts", "prompts.jsonl", *_LAST["generate"]))
+_SIZES = (1, 1, 300, 30_000, 3_000_000)
+
+
+def bombs(draw: random.Random) -> list[str]:
+    """Write a small file that holds much, or odd values, and draw a command that reads such."""
+    Path("odd").mkdir(exist_ok=True)
+    path = Path("odd") / draw.choice(("x.parquet", "x.csv.gz", "x.jsonl.gz", "x.json", "x.csv"))
+    if path.suffix == ".parquet":
+        _write_parquet(draw, path)
+    else:
+        _write_text(draw, path)
+    if draw.random() < 0.2:
+        path.write_bytes(changed(draw, path.read_bytes()))
+    name, command = draw.choice((*(READERS[each] for each in _OF_TABLES), _OF_PROMPTS))
+    return [str(path) if each == name else each for each in command]
+
+
+def _write_parquet(draw: random.Random, path: Path) -> None:
+    columns = {draw.choice(_COLUMNS): _typed(draw) for _ in range(draw.choice((1, 3, 4, 9)))}
+    each = ", ".join(f"{v} as {json.dumps(n or 'n')}" for n, v in columns.items() if n != "\0")
+    query = f"select {each or '1 as a'} from range({draw.choice((0, 1, 9, 3000, 300_000))}) r(i)"
+    codec = draw.choice(("zstd", "snappy", "gzip", "uncompressed"))
+    with duckdb.connect() as connection:
+        connection.execute("set memory_limit = '2GB'")
+        try:
+            connection.execute(f"copy ({query}) to '{path}' (format parquet, compression {codec})")
+        except duckdb.Error:  # what cannot be written need not be read
+            path.write_bytes(b"PAR1")
+
+
+def _typed(draw: random.Random, depth: int = 0) -> str:
+    """Draw SQL for a value: a long text, an odd number, or such in lists and objects."""
+    kind = draw.random()
+    if kind < 0.3:
+        return f"repeat('x', {draw.choice(_SIZES)})"
+    if kind < 0.7 or depth > 3:
+        return draw.choice(_VALUES)
+    inner = _typed(draw, depth + 1)
+    forms = "[{}]", "[{}, null]", "{{'a': {}}}", "map {{'k': {}}}", "range(400)"
+    return draw.choice(forms).format(inner)
+
+
+def _write_text(draw: random.Random, path: Path) -> None:
+    head = draw.choice((b"", b"", b"model,prompt,nice\n", b"model_a,model_b,winner\n", b"[", b"{"))
+    pieces = (
+        b"a,b,c\n",
+        b'{"a": 1}\n',
+        b"[",
+        b'{"a":',
+        b"[],",
+        b"{},",
+        b"0",
+        b"\n",
+        b",",
+        b'"',
+        b" ",
+    )
+    piece, times = draw.choice(pieces) * draw.choice(_SIZES[:4]), draw.choice((1, 9, 300, 9000))
+    opened = gzip.GzipFile(path, "wb", 1) if path.suffix == ".gz" else path.open("wb")
+    with opened as file:
+        file.write(head)
+        for _ in range(min(times, (100 << 20) // len(piece))):
+            file.write(piece)
+
+
 def _change(draw: random.Random, name: str) -> str:
     """Write a file with changes under another name; return that."""
     content = Path(name).read_bytes()
@@ -315,6 +417,7 @@ KINDS: dict[str, Callable[[random.Random], list[str]]] = {
     "arguments": arguments,
     "files": files,
     "settings": settings,
+    "bombs": bombs,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import stat
+import zlib
 from pathlib import Path
 
 LONGEST_LINE = 16 << 20
@@ -11,6 +12,9 @@ LONGEST_LINE = 16 << 20
 
 LARGEST_NOTE = 64 << 20
 """Bytes of a file that people write and that is read whole: settings, prompts, lists of names."""
+
+UNREADABLE = (OSError, EOFError, ValueError, RecursionError, zlib.error)
+"""What is raised where a file, compressed or not, cannot be read."""
 
 FULL = "the disk is full: make room, and do it again"
 

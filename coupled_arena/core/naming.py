@@ -229,10 +229,9 @@ class _Introductions:
         found: list[tuple[_Phrases, _Phrases, _Phrases, re.Pattern[str]]] = []
         for own, others, speakers, rest in _introductions():
             if any(phrase in self._low for phrase in others):
-                right_before, earlier, speaks = (
-                    _Phrases(self._low, each) for each in (own, others, speakers)
-                )
-                found.append((right_before, earlier, speaks, rest))
+                low = self._low
+                phrases = _Phrases(low, own), _Phrases(low, others), _Phrases(low, speakers)
+                found.append((*phrases, rest))
         return found
 
 

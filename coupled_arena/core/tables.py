@@ -19,7 +19,7 @@ import duckdb
 
 from coupled_arena.core.bounds import IN_MEMORY, Bound, check_parquet, check_text, opened
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.files import LONGEST_LINE, ending, reason
+from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, reason
 from coupled_arena.core.formulas import as_written
 from coupled_arena.core.language import _
 
@@ -94,8 +94,7 @@ def read_rows(
         ending = _ending(path)
         unit, read = _FORMS[ending]
         if ending == ".parquet":
-            with duckdb.connect() as connection:
-                check_parquet(connection, exact_path(path), bound)
+            check_parquet(exact_path(path), bound)
         else:
             check_text(path, bound)
         rows = _csv(path, header=header) if ending == ".csv" else read(path)
@@ -107,7 +106,7 @@ def read_rows(
     except _LineError as fault:
         place = place_in(called, "line", fault.number)
         raise error(fault.text.format(place=place, **fault.values)) from fault
-    except (OSError, EOFError, ValueError, RecursionError, csv.Error, duckdb.Error) as fault:
+    except (*UNREADABLE, csv.Error, duckdb.Error) as fault:
         text = _("{file} cannot be read: {why}.")
         if path.suffix == ".csv":
             text = _("{file} cannot be read as a CSV file: {why}.")
@@ -145,7 +144,7 @@ def first_object(path: Path) -> dict[str, Any]:
         with _text(path) as stream:
             line = next((line for _, line in _lines(stream) if line.strip()), "")
             values = json.loads(line)
-    except (OSError, EOFError, ValueError, RecursionError, _LineError):
+    except (*UNREADABLE, _LineError):
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -177,7 +176,7 @@ def _ending(path: Path) -> str:
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix in _FORMS and suffix != ".json":
         return suffix
-    with opened(ending(path)) as stream:
+    with opened(path) as stream:
         head = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"PAR1"):
         return ".parquet"
@@ -187,7 +186,7 @@ def _ending(path: Path) -> str:
 
 
 def _text(path: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(opened(ending(path)), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(opened(path), encoding="utf-8-sig", newline="")
 
 
 def _lines(stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:

@@ -45,6 +45,7 @@ COLUMNS = {
     "one text": "i as model, repeat('x', 30000) as prompt from range(250000) r(i)",
     "long texts": "repeat('x', 50000000) as prompt from range(1000)",
     "lists": "i as a, [repeat('x', 9000), repeat('y', 9000)] as b from range(250000) r(i)",
+    "lists of long texts": "[repeat('x', 3000000)] as a from range(3000)",
     "objects": "{'a': {'b': repeat('x', 9000)}, 'c': map {'k': repeat('y', 9000)}} as a "
     "from range(250000)",
     "numbers": "1 as a, 2 as b, 3 as c, 4 as d from range(70000000)",

@@ -100,6 +100,7 @@ def test_a_frame_without_rows_has_its_columns(saved, content, columns):
             gzip.compress(CSV * 99, mtime=0)[:-9],
             "cannot be read: Compressed file ended",
         ),
+        ("a.csv.gz", gzip.compress(CSV, mtime=0)[:10] + b"\xff" * 30, "cannot be read: Error -3"),
         ("a.jsonl", b'{"a": 1}\n{"a": \n', "line 2 is not JSON: Expecting value"),
         ("a.jsonl", b"[" * 100_000, "line 1 is not JSON"),
         ("a.jsonl", b"\n[1]\n", "line 2 is not a JSON object"),

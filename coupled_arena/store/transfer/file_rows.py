@@ -15,7 +15,7 @@ import duckdb
 
 from coupled_arena.core.bounds import STORED, check_parquet, check_text, opened
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.files import LONGEST_LINE, ending, reason
+from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, ending, reason
 from coupled_arena.core.formulas import ESCAPED
 from coupled_arena.core.tables import exact_path
 from coupled_arena.store.files import quoted
@@ -147,7 +147,7 @@ def load(
         cursor.execute(_LOAD.format(rows=rows))
         if by_line:
             _number(cursor)
-    except (OSError, EOFError, ValueError, RecursionError, duckdb.Error) as error:
+    except (*UNREADABLE, duckdb.Error) as error:
         raise StoreError(f"{path} cannot be read: {reason(error).removesuffix('.')}.") from error
 
 
@@ -179,7 +179,7 @@ def _source(
     text = head.decode("utf-8-sig", errors="replace")
     file_name = quoted(exact_path(path))
     if head.startswith(b"PAR1"):
-        check_parquet(cursor, exact_path(path), bound, named=True)
+        check_parquet(exact_path(path), bound, named=True)
         return _PARQUET.format(path=file_name), False
     if text.lstrip().startswith("["):
         check_text(path, bound)

@@ -3,18 +3,11 @@
     python -m benchmarks.odd_inputs [--inputs 10000] [--kinds arguments,files,…] [--seed 0]
 
 So many of each kind. Arguments are drawn for each command from what it takes; files are whole ones
-<<<<<<< HEAD
-of each form that is read, changed here and there; settings and plans likewise. Prints how many
-ended with which exit code, and the slowest. Exits with 1 where one ended otherwise than with 0, 1,
-2 or 3, told an error in other than one line, took longer than a minute, or left a database in which
-`doctor` finds something. They are drawn from a seed, so that any can be given again.
-=======
 of each form that is read, changed here and there; settings and plans likewise; bombs are small
 files of odd columns that unpack to up to terabytes. Prints how many ended with which exit code,
-the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1 or 2, told
-an error in other than one line, took longer than a minute or more than 6 GB, or left a database in
-which `doctor` finds something. They are drawn from a seed, so that any can be given again.
->>>>>>> 45dc9e4d8c90ec35393953161a388a42304c8315
+the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1, 2 or
+3, told an error in other than one line, took longer than a minute or more than 6 GB, or left a
+database in which `doctor` finds something. They are drawn from a seed, so that any can be given again.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 So many of each kind. Arguments are drawn for each command from what it takes; files are whole ones
 of each form that is read, changed here and there; settings and plans likewise; bombs are small
 files of odd columns that unpack to up to terabytes. Prints how many ended with which exit code,
-the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1, 2 or
-3, told an error in other than one line, took longer than a minute or more than 6 GB, or left a
-database in which `doctor` finds something. They are drawn from a seed, so that any can be given again.
+the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1, 2 or 3, told
+an error in other than one line, took longer than a minute or more than 6 GB, or left a database in
+which `doctor` finds something. They are drawn from a seed, so that any can be given again.
 """
 
 from __future__ import annotations
@@ -335,7 +335,9 @@ def bombs(draw: random.Random) -> list[str]:
 def _write_parquet(draw: random.Random, path: Path) -> None:
     columns = {draw.choice(_COLUMNS): _typed(draw) for _ in range(draw.choice((1, 3, 4, 9)))}
     each = ", ".join(f"{v} as {json.dumps(n or 'n')}" for n, v in columns.items() if n != "\0")
-    query = f"select {each or '1 as a'} from range({draw.choice((0, 1, 9, 3000, 300_000))}) r(i)"
+    # What is in lists is written as often as it stands there.
+    rows = draw.choice((0, 1, 9, 3000, 3000 if "[" in each or "map" in each else 300_000))
+    query = f"select {each or '1 as a'} from range({rows}) r(i)"
     codec = draw.choice(("zstd", "snappy", "gzip", "uncompressed"))
     with duckdb.connect() as connection:
         connection.execute("set memory_limit = '2GB'")
@@ -349,7 +351,7 @@ def _typed(draw: random.Random, depth: int = 0) -> str:
     """Draw SQL for a value: a long text, an odd number, or such in lists and objects."""
     kind = draw.random()
     if kind < 0.3:
-        return f"repeat('x', {draw.choice(_SIZES)})"
+        return f"repeat('x', {draw.choice(_SIZES[:4] if depth else _SIZES)})"
     if kind < 0.7 or depth > 3:
         return draw.choice(_VALUES)
     inner = _typed(draw, depth + 1)

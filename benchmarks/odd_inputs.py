@@ -6,8 +6,8 @@ So many of each kind. Arguments are drawn for each command from what it takes; f
 of each form that is read, changed here and there; settings and plans likewise; bombs are small
 files of odd columns that unpack to up to terabytes. Prints how many ended with which exit code,
 the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1, 2 or 3,
-told an error in other than one line, took longer than a minute or more than 6 GB, or left a database in
-which `doctor` finds something. They are drawn from a seed, so that any can be given again.
+told an error in other than one line, took longer than a minute or more than 6 GB, or left a
+database in which `doctor` finds something. A seed draws them, so that any can be given again.
 """
 
 from __future__ import annotations

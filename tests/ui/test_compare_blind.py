@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from coupled_arena.core.errors import PromptError
-from coupled_arena.core.records import Prompt
-from tests.battles.conftest import capacity, make_arena, models, store, worker  # noqa: F401
-from tests.battles.test_battle import finish, played
 from tests.ui.raw_client import QUESTION, Visitor
 
 OPEN = "This question is open in your battle: vote there first"
-ASKED = "Which way does the River Elbe flow?"
 
 
 def compared(visitor, question):
@@ -33,60 +26,3 @@ def test_compare_refuses_a_question_until_the_vote(app):
     owner.vote()
     owner.call(owner.dependency("names", "round"), [None])
     assert "data" in compared(owner, QUESTION)
-
-
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        (ASKED, True),
-        (ASKED.upper(), True),
-        ("which  way\tdoes the river\u200b elbe flow", True),
-        ("\uff37hich way does the River Elbe flow\uff1f", True),
-        (f"Answer in one word. {ASKED} Thank you.", True),
-        ("does the River Elbe flow", True),
-        ("And the Rhine, which way does it flow?", True),  # a later turn's
-        ("Which way does the Danube flow?", False),
-        ("river", False),
-        ("Elbe flow", False),
-        ("What is a river?", False),
-    ],
-)
-def test_texts_of_all_turns_of_an_open_round_are_refused(make_arena, text, refused):  # noqa: F811
-    arena = make_arena()
-    round_id = played(arena, prompt=Prompt(ASKED))
-    arena.follow_up("eve", round_id, "And the Rhine, which way does it flow?")
-    if refused:
-        with pytest.raises(PromptError, match="vote there first"):
-            arena.check_named("eve", text)
-    else:
-        arena.check_named("eve", text)
-    arena.check_named("another", text)
-
-
-def test_a_vote_that_can_be_undone_keeps_the_round_closed_to_names(make_arena):  # noqa: F811
-    arena = make_arena(undo_seconds=60.0)
-    first = played(arena, prompt=Prompt(ASKED))
-    arena.vote("eve", first, [1, 2])
-    played(arena, prompt=Prompt("Something else entirely?"))
-    with pytest.raises(PromptError, match="vote there first"):
-        arena.check_named("eve", ASKED)
-    arena.confirm("eve", first)
-    arena.check_named("eve", ASKED)
-
-
-def test_an_earlier_round_that_the_page_shows_no_more_is_over(make_arena):  # noqa: F811
-    arena = make_arena()
-    first = played(arena, prompt=Prompt(ASKED))
-    second = played(arena, prompt=Prompt("Something else entirely?"))
-    arena.check_named("eve", ASKED)
-    with pytest.raises(Exception, match="You compared named models on this question"):
-        arena.vote("eve", first, [1, 2])
-    assert arena.vote("eve", second, [1, 2])
-
-
-def test_an_earlier_round_whose_answers_are_written_is_over_at_once(make_arena):  # noqa: F811
-    arena = make_arena(max_new_tokens=900)
-    first = arena.ask("eve", Prompt(ASKED))
-    arena.ask("eve", Prompt("Something else entirely?"))
-    arena.check_named("eve", ASKED)
-    assert finish(arena, "eve", first)[-1].error

@@ -12,12 +12,16 @@ from coupled_arena.ui.waiting import listen
 INPUTS = 60  # `python -m benchmarks.odd_inputs` gives as many as one likes
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    # Bombs take gigabytes to draw; tests/core/test_bounds.py has one of each form.
+    [pytest.param(kind, marks=pytest.mark.slow) if kind == "bombs" else kind for kind in KINDS],
+)
 def test_nothing_odd_fails_or_hangs(kind):
     met = give_all(kind, INPUTS, seed=1)
     assert met.failed == []
     assert sum(met.codes.values()) == INPUTS
-    assert {"0", "1"} <= met.codes.keys()
+    assert ({"1"} if kind == "bombs" else {"0", "1"}) <= met.codes.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What all tests share: no network for the hub, the --slow option, the real small models."""
+"""What all tests share: no network for the hub, two sets, the real small models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadFileScheduling
 
 from tests.installed import REPOSITORY, Installed, copy_source, install
 
@@ -25,61 +24,40 @@ from tests.installed import REPOSITORY, Installed, copy_source, install
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
 
-# Two workers share the files. What takes longest comes first, so that both end at the same time.
-# The files of a group share what takes long to start: a wheel and the model of the demo, or the
-# browser and the process that apps are forked from. The last files visit one app, which costs
-# processor time for as long as it runs.
-APPS = ["installation", "judging/real_server", "ui/front_door", "ui/annotation", "ui/board"]
-APPS += ["ui/presses", "ui/analysis_tabs", "ui/durability", "ui/live_judge", "ui/benchmark_tabs"]
-APPS += ["ui/model_server", "ui/report", "ui/backup", "ui/lost_database"]
-APPS += ["ui/blindness", "ui/browser", "ui/texts", "ui/typing", "ui/reload", "ui/crowd"]
-DEMO = ["generation/huggingface", "cli/cli", "cli/benchmark", "cli/protocols", "api/models"]
-DEMO += ["generation/failures", "generation/fingerprint", "generation/quantized"]
-# Side by side, for the browser and the app that most of them visit end with their folder.
-LONG_PAGES = ["ui/whole_page", "ui/battles", "ui/accessibility", "ui/engine_process"]
-LONG_PAGES += ["ui/flow", "ui/judged", "ui/meant_votes", "ui/sorting"]
-FIRST = [
-    *(*APPS, *DEMO, "quality", *LONG_PAGES, "cli/ranking_paper", "tasks/sandbox", "cli/judge"),
-    *("store/backup", "store/importing", "store/round_trip", "judge_runs/bulk"),
-    *("generation/remote", "analysis/audit"),
-]
+# What only the second set starts: the demo's weights, and the package as others install it.
+COSTLY = {"demo_models", "installed"}
 
 
 def pytest_addoption(parser):
-    parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+    parser.addoption(
+        *("--all", "--slow"),
+        dest="all",
+        action="store_true",
+        help="also run the second set: apps, browsers, real weights, installation, long runs",
+    )
 
 
 def pytest_xdist_auto_num_workers(config):
     """Two for folders; files and single tests run in this process."""
-    return 2 if all((config.invocation_params.dir / arg).is_dir() for arg in config.args) else 0
+    return 0 if names_files(config) else 2
 
 
-def short(nodeid):
-    """Return the file of a test as it is named above: ``ui/board`` for tests/ui/test_board.py."""
-    file = nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
-    return file.replace("test_", "", 1)
+def names_files(config):
+    return not all((config.invocation_params.dir / arg).is_dir() for arg in config.args)
 
 
-class FileByFile(LoadFileScheduling):
-    """A file is one worker's, and so are all files that share what takes long to load."""
-
-    def _split_scope(self, nodeid):
-        file = short(nodeid)
-        return next((all[0] for all in (APPS, DEMO) if file in all), file)
-
-
-def pytest_xdist_make_scheduler(config, log):
-    return FileByFile(config, log)
+def is_costly(item):
+    return "tests/ui/apps/" in item.nodeid or not COSTLY.isdisjoint(item.fixturenames)
 
 
 def pytest_collection_modifyitems(config, items):
-    rank = {file: number for number, file in enumerate(FIRST)}
-    items.sort(key=lambda item: rank.get(short(item.nodeid), len(FIRST)))
-    if config.getoption("--slow"):
+    """Leave the second set out; whoever names a file means what is costly there, too."""
+    if config.getoption("all"):
         return
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
+    named = names_files(config)
+    left = [item for item in items if "slow" in item.keywords or (not named and is_costly(item))]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in set(left)]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
     [
         ["ruff", "format", "--check", "--no-cache", "."],
         ["ruff", "check", "--no-cache", "."],
-        ["pyright", "--pythonpath", sys.executable],
+        pytest.param(["pyright", "--pythonpath", sys.executable], marks=pytest.mark.slow),
     ],
     ids=lambda command: " ".join(command[:2]),
 )

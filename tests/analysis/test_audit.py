@@ -74,6 +74,7 @@ def world(request):
         yield World(store, make_battle, make_vote, request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", Ties)
 def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(world, ties):
     found = read_audit_estimates(world.store, GPT, ties)

@@ -106,6 +106,7 @@ def graded(tmp_path_factory):
     return db, rows, first, again, len(server.asked)
 
 
+@pytest.mark.slow
 def test_each_distinct_answer_is_asked_about_once(graded):
     _, rows, first, again, asked = graded
     distinct = {(q, text) for _, q, text, _ in rows}

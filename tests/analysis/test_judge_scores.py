@@ -105,6 +105,7 @@ def scored(drawn, score, flips):
     return votes, alone, prompts, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("score", "flips"), WAYS)
 def test_the_board_is_what_loops_over_prompts_make_of_probabilities(drawn, store, score, flips):
     votes, alone, prompts, told = scored(drawn, score, flips)

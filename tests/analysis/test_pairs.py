@@ -82,6 +82,7 @@ def test_the_words_are_as_cautious_as_the_votes(store, outcomes, words):
     assert words in standing_view(standing)["words"]
 
 
+@pytest.mark.slow
 def test_many_votes_on_few_questions_are_little_evidence_on_others(store):
     vote(store, *[(1, 2)] * 100, prompt="Always the same?")
     (standing,) = pair_standings(store, ("ann", "bob"))

@@ -38,6 +38,7 @@ def between(rows, mode, model, other):
     return [r for r in rows if (r.mode, r.model, r.other) == (mode, model, other)]
 
 
+@pytest.mark.slow
 def test_rates_of_pairs_and_their_tests(voted):
     _, rows, found = voted
     assert {(p.model, p.opponent) for p in found.pairs} == set(permutations(MODELS, 2))
@@ -132,6 +133,7 @@ def test_what_is_asked_for_and_missing():
             protocol_rates(source_of(store, judges=("ann", "bob")))
 
 
+@pytest.mark.slow
 def test_a_judge_is_heard_where_people_voted_too():
     """Its verdicts are nothing like the votes: all coupled battles tie, no others do."""
     with Store.in_memory() as store:

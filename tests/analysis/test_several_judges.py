@@ -106,6 +106,7 @@ def of_prompts(votes, alone, tuning):
     return sum(np.outer(s, s) for s in sums.values())
 
 
+@pytest.mark.slow
 def test_the_board_is_what_loops_over_prompts_make_of_battles_that_both_judged(drawn, store):
     votes, alone = in_both(drawn)
     assert len(alone) < sum(not said for _, said, _ in drawn)  # some only one has judged

@@ -59,6 +59,7 @@ def made_up(judges, seed=2, n=400):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judges", [("x",), ("x", "y"), ("v", "w", "x", "y", "z")])
 def test_rows_that_all_have_judged(tmp_path, judges):
     rows = made_up(judges)

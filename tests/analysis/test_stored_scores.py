@@ -215,6 +215,7 @@ def test_both_orders_count_as_one_verdict(store):
     assert [values.ravel().tolist() for values in table.values] == [[0, 2], [0, -2]]
 
 
+@pytest.mark.slow
 def test_what_counts_by_default(store):
     filled(store, 5, 40)
     with_verdicts = read_stored_scores(store, Selection("gpt", models=MODELS))

@@ -163,6 +163,7 @@ def by_rows(rows, outcome):
     return fit(made), spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_judge", [False, True])
 def test_a_board_is_the_fit_of_its_rows(styled, by_judge):
     store, rows = styled
@@ -317,6 +318,7 @@ def test_replies_of_one_length_leave_the_board_as_it_is(store):
     assert "nothing to hold fixed: length" in style_warnings(board)[0]
 
 
+@pytest.mark.slow
 def test_markdown_is_found_where_it_moves_votes(store):
     rng = np.random.default_rng(1)
     with at_once(store) as batch:
@@ -389,6 +391,7 @@ def test_agreement_at_equal_style_by_another_route(styled):
     assert found.agreement.rate == pytest.approx(expit(theta[-1] / 2), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_errors_of_a_difference_come_from_what_both_share(store):
     """A judge that repeats the votes differs from people by nothing, and is known not to."""
     fill_styled(store, TERSE, 120)

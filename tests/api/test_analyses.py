@@ -68,6 +68,7 @@ def said(call, *arguments):
     return json.loads(out)
 
 
+@pytest.mark.slow
 def test_an_audit_is_what_the_command_says(database, call):
     found = ca.audit(ca.open(database), judge="gpt", ties="drop", alpha=0.1)
     expected = said(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 import coupled_arena as ca
 
@@ -15,6 +16,7 @@ REPOSITORY = Path(ca.__file__).parents[1]
 EXAMPLE = REPOSITORY / "docs" / "from_votes_to_a_figure.py"
 
 
+@pytest.mark.slow
 def test_from_votes_to_a_figure(tmp_path):
     finished = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLE],

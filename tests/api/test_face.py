@@ -29,6 +29,7 @@ def test_importing_it_loads_nothing_heavy():
     assert modules_after("import coupled_arena; dir(coupled_arena)") == set()
 
 
+@pytest.mark.slow
 def test_ranking_loads_neither_models_nor_the_page():
     code = "import pandas as pd, coupled_arena as ca\n"
     code += "ca.rank(pd.DataFrame({'model_a': ['x'], 'model_b': ['y'], 'winner': ['tie']}))"

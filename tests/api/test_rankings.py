@@ -208,6 +208,7 @@ def database(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", [None, "gpt"])
 def test_a_store_s_comparisons_rank_as_the_store_does(database, judge):
     store = ca.open(database)

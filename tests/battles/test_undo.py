@@ -234,6 +234,7 @@ def opened(rounds):
     return played(rounds) if isinstance(rounds, Arena) else rounds.next("eve")
 
 
+@pytest.mark.slow
 def test_undo_and_the_end_of_the_time_at_once_have_one_outcome(rounds, store):
     """Whoever comes first has it: the vote counts and undo is refused, or there is no vote."""
     arena, _ = rounds

@@ -86,6 +86,7 @@ def turn(store, monkeypatch):
         one.close()
 
 
+@pytest.mark.slow
 def test_the_first_place_is_asked_about_until_it_is_settled(store, turn):
     vote(store, UNCLEAR)
     first = turn(Pairing.FIRST)
@@ -114,6 +115,7 @@ def test_all_are_alike_without_votes_and_by_default(store, turn):
     assert uniform._looking is None
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_read_changes_nothing(store, turn, monkeypatch, caplog):
     vote(store, UNCLEAR)
     places = turn(Pairing.PLACES)
@@ -132,6 +134,7 @@ def test_a_store_that_cannot_be_read_changes_nothing(store, turn, monkeypatch, c
     assert places.chances(NAMES) is before
 
 
+@pytest.mark.slow
 def test_an_arena_draws_by_it_and_stores_the_chance(models, worker, store, turn, monkeypatch):
     vote(store, UNCLEAR)
     first = turn(Pairing.FIRST)

@@ -86,6 +86,7 @@ def test_neither_names_nor_tokens_are_in_what_leaves(call, db, tmp_path):
     assert not list(tmp_path.rglob("annotators.csv"))
 
 
+@pytest.mark.slow
 def test_names_where_they_are_asked_for(call, db, tmp_path):
     _, voter = voted(db, call)
     out = tmp_path / "out"

@@ -47,6 +47,7 @@ def answer(call):
     return ask
 
 
+@pytest.mark.slow
 @needs_real_votes
 @pytest.mark.parametrize("section", SECTIONS)
 def test_all_real_votes(answer, real, section):

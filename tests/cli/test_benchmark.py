@@ -145,6 +145,7 @@ def test_bad_input(call, items, tmp_path, words, told):
     assert not db.exists()
 
 
+@pytest.mark.slow
 def test_two_jobs_on_one_store_do_not_meet(call, items, tmp_path):
     db = tmp_path / "arena.duckdb"
     with Store.open(db):

@@ -41,6 +41,7 @@ def same(rows, expected, cutoff=None):
         assert sets == expected["rank_sets"][cutoff]["0.05"]
 
 
+@pytest.mark.slow
 @needs_real_votes
 def test_all_real_votes(call, board, tmp_path):
     db, models = tmp_path / "arena.duckdb", ("--models", ",".join(golden()["models"]))
@@ -59,6 +60,7 @@ def test_all_real_votes(call, board, tmp_path):
     same(rows, every["gpt4"]["stratified_within"], "bonferroni")
 
 
+@pytest.mark.slow
 @needs_real_votes
 @pytest.mark.parametrize("name", ["hash_n990", "balanced_n990_N5346"])
 def test_few_real_votes_with_a_judge(call, board, tmp_path, name):

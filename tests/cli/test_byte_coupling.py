@@ -35,6 +35,7 @@ def battles(db):
         return [store.battle(name) for name in ids]
 
 
+@pytest.mark.slow
 def test_vocabularies_decide_and_what_is_stored_is_replayed(call, config, tmp_path):
     prompts, db = tmp_path / "prompts.txt", tmp_path / "arena.duckdb"
     prompts.write_text("What is a whale?\nName a colour.\n")

@@ -134,6 +134,7 @@ def copied(db, folder):
     return Path(shutil.copy(db, folder))
 
 
+@pytest.mark.slow
 def test_generate_counts_what_it_makes_and_makes_nothing_twice(
     call, generated, prompts, config, tmp_path
 ):
@@ -149,6 +150,7 @@ def test_generate_counts_what_it_makes_and_makes_nothing_twice(
     assert [row for row in rows(db) if row in first] == first
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_continues_to_the_same_rows(call, prompts, config, generated, tmp_path):
     """Of more battles than even such models finish between their first and the signal."""
     broken, whole = tmp_path / "broken.duckdb", copied(generated, tmp_path)
@@ -187,6 +189,7 @@ def battle_ids(db):
     return [battle for (battle,) in found]
 
 
+@pytest.mark.slow
 def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(
     call, generated, config, tmp_path
 ):
@@ -261,6 +264,7 @@ def test_export_writes_what_is_stored(call, generated, tmp_path, format):
     assert [battle for (battle,) in battles] == battle_ids(generated)
 
 
+@pytest.mark.slow
 def test_an_owned_store_is_read_from_its_snapshot_and_not_written(generated, tmp_path):
     db = copied(generated, tmp_path)
     with Store.open(db) as store:

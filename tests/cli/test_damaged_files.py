@@ -236,6 +236,7 @@ def test_a_clock_that_goes_back_changes_no_order():
     assert found == [("order of time", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["long.csv", "rows.jsonl", "array.json"])
 def test_scores_that_are_cut_anywhere(tmp_path, form):
     """Either some lines are left, or one line says why none is; never what a database would say."""

@@ -49,6 +49,7 @@ def test_pandas_reads_an_export(call, tmp_path, db):
     assert (vote.battle, list(vote.ranks)) == (battle.battle, [1, 2])
 
 
+@pytest.mark.slow
 def test_several_copies_at_once(call, tmp_path, db):
     """What two annotators send, in two formats, is one battle with three votes."""
     folders = []

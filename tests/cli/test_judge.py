@@ -170,6 +170,7 @@ def test_what_is_left_is_an_error(call, db):
     assert "1 verdicts are left" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 def test_killed_in_the_middle_it_goes_on_where_it_was(call, db, sign):
     answered = []

@@ -39,6 +39,7 @@ def test_every_figure_and_table_of_the_paper_is_made():
     assert all(item.make for item in RANKING.items)
 
 
+@pytest.mark.slow
 def test_a_whole_run_with_two_judges(call, files, tmp_path):
     out = tmp_path / "out"
     code, text, err = call("reproduce", PAPER, *files, *QUICK, "--out", out, "--json")
@@ -85,6 +86,7 @@ def test_votes_alone_have_their_pairs_and_say_what_is_missing(call, files, tmp_p
     assert sum(row["comparisons"] for row in pairs["tables"]["pairs"]) == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("battles", [3, 8, 30])
 def test_few_votes_are_enough_for_a_figure(call, tmp_path, battles):
     table = made_up(("gpt",), seed=1, n=battles)
@@ -156,6 +158,7 @@ def test_a_panel_for_each_judge_or_way_to_rank(monkeypatch):
     assert all(sum(bar.y) == pytest.approx(1) for bar in bars)  # rare rank-sets together, too
 
 
+@pytest.mark.slow
 @needs_real_votes
 def test_the_papers_numbers_from_its_data(call, tmp_path):
     """With 100 repeats instead of 1,000, of GPT-4 alone: within what so few repeats can tell."""

@@ -78,6 +78,7 @@ def test_every_item_is_made_or_says_why_not(call):
     assert len({(one["paper"], one["item"]) for one in listed}) == len(listed)
 
 
+@pytest.mark.slow
 def test_pictures_tables_and_numbers(call, votes, tmp_path):
     out = tmp_path / "out"
     code, text, err = call("reproduce", "judge", "Figure 3", *votes, "--out", out)

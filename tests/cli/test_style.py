@@ -20,6 +20,7 @@ def db(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_board_says_what_length_does(call, db):
     code, out, _ = call("leaderboard", "--db", db, "--control", "length")
     assert code == 0

@@ -38,6 +38,7 @@ def db(tmp_path_factory):
     return db
 
 
+@pytest.mark.slow
 def test_who_is_unlike_the_others(call, db):
     code, out, err = call("voters", "--db", db, "--json")
     assert code == 0, err
@@ -71,6 +72,7 @@ def test_without_votes(call, tmp_path):
     assert (code, err.count("\n")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_script_with_new_cookies_is_a_burst_from_one_place_and_can_be_left_out(call, tmp_path):
     db, rng = tmp_path / "arena.duckdb", np.random.default_rng(3)
     moments = [*sorted(rng.uniform(0, 48 * 3600, 48)), *np.linspace(40 * 3600, 40.1 * 3600, 40)]

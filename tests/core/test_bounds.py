@@ -91,6 +91,7 @@ def parquet(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["frame", "import"])
 def test_a_text_that_is_stored_once(way, parquet):
     check(way, parquet(COLUMNS["one text"]))

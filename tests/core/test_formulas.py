@@ -97,6 +97,7 @@ def cells(path):
         return [cell for row in list(csv.reader(file))[1:] for cell in row]
 
 
+@pytest.mark.slow
 def test_exports_and_back(tmp_path):
     with Store.in_memory() as store:
         for text in TEXTS:

@@ -109,6 +109,7 @@ def refusal(capfd, wanted, cache):
     return text.split(": ", 1)[1]
 
 
+@pytest.mark.slow
 def test_a_whole_checkpoint_loads_with_tied_embeddings(whole, tmp_path):
     assert "lm_head.weight" not in load_file(whole / "model.safetensors")
     model = load_model(spec(whole), tmp_path)

@@ -254,6 +254,7 @@ def test_a_battle_that_fails_leaves_all_models(call):
     assert models["one"].calls[-2:] == [("keep", 1), ("advance", 1)]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     names=st.lists(

@@ -34,6 +34,7 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_what_it_tells(run, tmp_path):
     told = json.loads(run("--device", "cpu", "--json"))
     assert told["noise"] == {"same words": True, "values apart": 0.0}

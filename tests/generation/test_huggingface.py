@@ -598,6 +598,7 @@ def test_four_bits_are_nf4(demo_models, full):
     assert model.arithmetic["quantization"] == "bnb-4bit"
 
 
+@pytest.mark.slow
 def test_an_outlier_threshold_reaches_the_layers(demo_catalog, weights_cache):
     spec = replace(demo_catalog[f"{FULL}-bnb-8bit"], name="outliers", llm_int8_threshold=6.0)
     model = load_model(spec, weights_cache)

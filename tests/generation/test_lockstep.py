@@ -162,6 +162,7 @@ def run_schedule(engine, schedule):
     return [running[number] for number in range(len(schedule))]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(st.lists(visits(), min_size=1, max_size=6), st.booleans())
 def test_a_reply_depends_on_nothing_but_itself(schedule, batchable):

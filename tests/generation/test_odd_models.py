@@ -232,6 +232,7 @@ def test_a_template_that_turns_on_a_question_costs_that_question():
     assert rendered(turns, ordinary, {}) == "ok"
 
 
+@pytest.mark.slow
 def test_a_template_process_that_ends_is_started_again():
     assert rendered("ok", HELLO, {}) == "ok"
     process = templates._RENDERER._process

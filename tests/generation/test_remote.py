@@ -88,6 +88,7 @@ def request_of(model, question, sampling, *, seed=11, names=(SERVED,)):
     return Request(tuple(Contender(name, seed, prompt) for name in names), sampling, turn=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", FILTERS)
 def test_a_served_model_says_what_it_says_here(serve, meet, local, sampling):
     """Also beside a model that is here, and with the end of an answer in the middle."""
@@ -225,6 +226,7 @@ def test_readers_see_as_much_of_each(serve, meet, local):
     until(lambda: engine.step() or server.writing == 0)  # the server has been told
 
 
+@pytest.mark.slow
 def test_many_at_once(serve, meet, local):
     remote = meet(serve())
     sampling = Sampling(max_new_tokens=3)

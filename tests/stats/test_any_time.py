@@ -110,6 +110,7 @@ def test_a_newcomer_is_apart_from_nobody_before_five_votes_for_each_opponent():
         assert found.high[1] == 3 if votes == 4 else highest
 
 
+@pytest.mark.slow
 def test_who_watches_is_not_misled():
     """Of equal models; a cut-off for one look misleads in .38 to .53 of boards."""
     truth = SimulatedTruth(evenly(3, 0), 1000, 0, ties=0.3)
@@ -123,6 +124,7 @@ def test_who_watches_is_not_misled():
     assert once.coverage_at_last >= 0.95 - 3 * binomial
 
 
+@pytest.mark.slow
 def test_what_is_planned_suffices_on_a_board_that_is_watched():
     """Votes drawn one by one, of models that differ as planned."""
     truth, power, repeats = SimulatedTruth(evenly(3, 1.6), 6000, 0, ties=0.3), 0.8, 60

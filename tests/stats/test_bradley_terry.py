@@ -33,6 +33,7 @@ def test_scores_maximise_the_likelihood(k):
     assert found.score == pytest.approx(1000 + 400 * (x - x.mean()) / np.log(10), abs=1e-2)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth():
     repeats, k, covered = 40, 7, 0
     for seed in range(repeats):

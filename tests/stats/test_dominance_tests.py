@@ -188,6 +188,7 @@ def wider(rng):
     return [rng.normal(0, 1, 300), rng.normal(0, 2, 300)]
 
 
+@pytest.mark.slow
 def test_false_positives_at_the_boundary_of_the_first_order():
     found = rejections(wider, BOUNDARY, 400, (0, 1))
     for kind in ("relative", "absolute"):
@@ -208,6 +209,7 @@ def test_the_printed_algorithm_rejects_half_of_the_time():
         assert found[Order.FIRST, kind] == pytest.approx(0.5, abs=3 * 0.5 / 300**0.5)
 
 
+@pytest.mark.slow
 def test_family_wise_errors_of_identical_models():
     found = rejections(
         lambda rng: rng.normal(size=(5, 80)),
@@ -224,6 +226,7 @@ def heavy(rng):
     return np.exp(rng.normal(size=(8, 50)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [False, True])
 def test_swap_p_values_hold_in_heavy_tails(paired):
     """The bootstrap alone is wrong in about a tenth of such tables."""
@@ -279,6 +282,7 @@ def shifted(rng):
     return 0.8**0.5 * prompts + 0.2**0.5 * own + [[0.1], [0.0]]
 
 
+@pytest.mark.slow
 def test_pairing_keeps_its_power():
     paired = rejections(shifted, DominancePlan(bootstraps=499), 100, (0, 1))
     apart = rejections(shifted, DominancePlan(bootstraps=499, paired=False), 100, (0, 1))

@@ -145,6 +145,7 @@ def only(rows, present):
     return Rows(place[rows.a[at]], place[rows.b[at]], rows.h[at], rows.g[at])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(designs())
 def test_count_weighted_counts_say_what_the_rows_say(drawn):
@@ -176,6 +177,7 @@ def test_count_weighted_counts_say_what_the_rows_say(drawn):
         ]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(designs(least=5), st.booleans())
 def test_stratified_counts_say_what_the_rows_say(drawn, by_position):

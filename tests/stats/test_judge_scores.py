@@ -133,6 +133,7 @@ def runs():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["people", "verdict", "probability", "abstain", "both"])
 def test_rank_sets_and_intervals_keep_their_promise(runs, way):
     rates = truth()
@@ -199,6 +200,7 @@ def test_audits_say_what_rows_say(way):
     assert means.covariance == pytest.approx(stacked @ stacked.T, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_audits_of_probabilities_keep_their_promise():
     """Intervals of win-rates with the judge, each comparison weighing the same."""
     rates, within, widths = truth(), {}, {}

@@ -104,6 +104,7 @@ rank_tables = st.integers(1, 5).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(rank_tables, st.sampled_from(Distance))
 def test_no_ranking_is_nearer(table, kind):

@@ -169,6 +169,7 @@ def test_no_verdicts_at_all():
         resample(judged(3, per_cell=0), ResamplingPlan(120, (60,), 1))
 
 
+@pytest.mark.slow
 def test_the_papers_experiment_at_990_votes(chatbot_arena):
     """Size and baseline intersection of another implementation, also from 200 draws."""
     result = resample(chatbot_arena, ResamplingPlan(6336, (990,), 200, **PUBLISHED))

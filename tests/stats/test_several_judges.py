@@ -223,6 +223,7 @@ def simulated(judges, bias):
     return simulate(SimulationPlan(truth, repeats=400, cutoffs=(Cutoff.MAX_T,), draws=4000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(0.45,), (0.45, 0.4)])
 @pytest.mark.parametrize("bias", [0.0, 0.3])
 def test_rank_sets_and_intervals_keep_their_promise(more, bias):

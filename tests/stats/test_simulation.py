@@ -184,6 +184,7 @@ def test_the_published_covariance_does_not_keep_its_promise(k, human, coverage):
         assert one.coverage == pytest.approx(coverage, abs=4 * error)
 
 
+@pytest.mark.slow
 def test_the_default_keeps_its_promise_and_the_judge_narrows_it():
     truth = SimulatedTruth(evenly(5, 0.0), 500, 5000)
     result = simulate(SimulationPlan(truth, 300, seed=1))
@@ -212,6 +213,7 @@ def test_one_prompt_says_nothing_of_other_prompts():
     assert all(one.width == 1 for one in result.intervals)
 
 
+@pytest.mark.slow
 def test_ten_prompts_keep_the_promise_too():
     """With the normal quantile and no correction for few clusters: .81."""
     truth = SimulatedTruth(evenly(4, 0.0), 600, 0, design=Design.CLUSTERED)
@@ -252,6 +254,7 @@ def several_voters(k, prompts, voters):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 2, 10), (5, 2, 10), (12, 2, 5), (5, 5, 10)], ids=str)
 def test_many_voters_on_few_prompts_are_no_many_prompts(size):
     """With G/(G - 1) over all prompts, and their number as degrees: .80, .64, .52 and .87."""
@@ -386,6 +389,7 @@ def test_a_newcomer_is_told_by_few_votes_among_models_with_many():
     assert found[0, -1] < found[0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("votes", [3, 6])
 def test_many_models_with_few_votes_keep_the_promise(votes):
     """By the normal law they cover .89 and .92."""

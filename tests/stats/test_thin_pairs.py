@@ -142,6 +142,7 @@ def test_no_votes_between_groups_are_said_and_separate_nobody():
 # Continuous in the votes
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(boards())
 def test_a_vote_moves_nobody_by_more_than_its_share(drawn):

@@ -19,6 +19,7 @@ def of_one_pair(voter, outcome):
     return Votes(np.array(voter), zeros, zeros + 1, np.array(outcome))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [LAW, np.array([0.9, 0.1, 0.0]), np.full(3, 1 / 3)])
 def test_the_mean_capital_is_at_most_one_whatever_the_law(law):
     """All that seven votes can say, weighed by how likely it is."""
@@ -95,6 +96,7 @@ def test_another_route():
         assert found.peak[who] == pytest.approx(max(0.0, math.log(max(path))), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_level_holds_at_all_looks_together():
     """A hundred boards of forty honest voters each: at 20% any of a board is named in 20 or fewer.
 
@@ -120,6 +122,7 @@ def rigged_board(rng, honest, rigged, each, models):
     )
 
 
+@pytest.mark.slow
 def test_of_the_named_few_are_honest():
     """The share of honest ones among the named, on sixty boards: its mean is below the level.
 

@@ -86,6 +86,7 @@ def voted(store):
     return partial(vote_in, store)
 
 
+@pytest.mark.slow
 @settings(max_examples=2)
 @given(made=stores())
 def test_what_is_sent_piece_by_piece_comes_back_to_the_same_fingerprint(made):
@@ -109,6 +110,7 @@ def test_what_is_sent_piece_by_piece_comes_back_to_the_same_fingerprint(made):
         assert contents(Path(folder)) == held  # nothing was new in it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [True, False])
 def test_a_vote_that_is_changed_or_revealed_later_comes_back_so(
     store, place, folder, new_battle, new_vote, changed
@@ -145,6 +147,7 @@ def test_chunks_go_out_while_people_vote_and_say_how_old_they_are(store, place, 
         until(lambda: restored(place) == fingerprint(store))
 
 
+@pytest.mark.slow
 def test_an_unfinished_chunk_is_none(store, place, folder, voted):
     send(store, place)
     left = folder / "chunks" / "000002"
@@ -223,6 +226,7 @@ def test_the_backup_of_another_arena_is_left_alone(
         assert (contents(folder), fingerprint(other)) == (held, before)
 
 
+@pytest.mark.slow
 def test_an_older_database_of_the_same_arena_gets_what_it_lacks(store, place, voted):
     send(store, place)
     with Store.in_memory() as older:
@@ -245,6 +249,7 @@ def test_two_arenas_do_not_share_a_backup(store, place, folder, voted, new_battl
         assert contents(folder) == held
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_away_is_told_and_tried_again(
     store, place, folder, voted, new_vote, new_battle, caplog
 ):
@@ -284,6 +289,7 @@ def hub(monkeypatch):
         yield served
 
 
+@pytest.mark.slow
 def test_a_hub_takes_whole_chunks_and_gives_them_back(hub, store, voted):
     place = BackupDataset(NAME)
     send(store, place)
@@ -299,6 +305,7 @@ def test_a_hub_takes_whole_chunks_and_gives_them_back(hub, store, voted):
     assert restored(place) == fingerprint(store)
 
 
+@pytest.mark.slow
 def test_a_hub_that_fails_costs_no_vote_and_is_tried_again(hub, store, voted, caplog):
     caplog.set_level("INFO", "coupled_arena")
     with backed_up(store, BackupDataset(NAME), AT_ONCE) as backup:

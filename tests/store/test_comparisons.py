@@ -134,6 +134,7 @@ def world(new_battle, new_vote, request):
         yield World(store, new_battle, new_vote, request.param)
 
 
+@pytest.mark.slow
 def test_votes_are_counted(world):
     with world.store.cursor() as cursor:
         found = comparisons.count(cursor, Selection())

@@ -52,6 +52,7 @@ def findings(call, db):
     return ask
 
 
+@pytest.mark.slow
 def test_a_whole_database_and_all_beside_it(call, db, findings):
     files = {path: path.read_bytes() for path in db.parent.rglob("*") if path.is_file()}
     assert findings() == {}

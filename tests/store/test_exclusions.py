@@ -212,6 +212,7 @@ def test_nobody_is_asked_again_because_a_vote_does_not_count(filled):
         assert backlog.progress("eve") == before
 
 
+@pytest.mark.slow
 def test_exports_say_it_and_bring_it_back(filled, tmp_path):
     kept, gone = rule("eve"), rule("bob", since=NOON)
     leave_out(filled, kept)
@@ -247,6 +248,7 @@ def test_arena_rows_and_flat_tables_leave_out(filled, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_copies_meet_whichever_decided(filled, tmp_path):
     one = rule("eve")
     with Store.in_memory() as copy:
@@ -286,6 +288,7 @@ def test_wrong_lines_are_rejected(filled, tmp_path, change, why):
     assert why in done.rejected[0].reason
 
 
+@pytest.mark.slow
 def test_backups_and_snapshots_have_them(tmp_path):
     path, place = tmp_path / "arena.duckdb", BackupFolder(tmp_path / "backup")
     one = rule("eve")

@@ -110,6 +110,7 @@ def test_the_columns_are_those_of_the_dictionary(store, three, tmp_path):
     assert [column.name for column in FLAT[-2:]] == ["judge_NAME_ab", "judge_NAME_ba"]
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(made=stores())
 def test_counted_rows_are_the_comparisons_of_the_statistics(made):

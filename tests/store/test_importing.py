@@ -670,6 +670,7 @@ def test_arena_rows_of_unrevealed_battles_are_left_out(store, tmp_path, new_batt
     assert path.read_text() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the ranking paper's data are not here")
 @pytest.mark.parametrize("by_num", [True, False])
 def test_the_published_people_and_judge_meet_on_every_row(store, tmp_path, by_num):

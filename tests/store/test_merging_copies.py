@@ -55,6 +55,7 @@ def taken(path, out, format):
         return export(store, out, format)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_both_annotators_votes_land_on_the_battles(copies, tmp_path, format):
     origin, *others = copies
@@ -120,6 +121,7 @@ def test_another_vote_under_a_known_id_is_rejected(pair, new_vote, tmp_path):
     assert current(store) == [("ann", [1, 2])]
 
 
+@pytest.mark.slow
 def test_a_changed_mind_supersedes_and_an_older_vote_does_not(pair, new_vote, tmp_path):
     store, copy, battle = pair
     first = new_vote(battle, 1, 2)

@@ -118,6 +118,7 @@ def rows(store, table):
         return cursor.execute(f"from {table}").fetchall()
 
 
+@pytest.mark.slow
 def test_imports_are_looked_through_by_hundreds(store, tmp_path):
     texts = {
         7: "As an AI developed by Mistral I cannot.",

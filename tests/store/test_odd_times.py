@@ -170,6 +170,7 @@ def test_pages_of_battles_go_on_after_any(damaged):
     assert len(set(found)) == len(found) == 4
 
 
+@pytest.mark.slow
 def test_doctor_finds_and_mends_them(call, damaged):
     code, out, _ = call("doctor", damaged, "--json")
     answer = json.loads(out)

@@ -41,6 +41,7 @@ def kept(tmp_path_factory):
         yield store, origins
 
 
+@pytest.mark.slow
 def test_shares_of_places(kept):
     store, origins = kept
     names = [origins.of(address) for address in ADDRESSES]
@@ -107,6 +108,7 @@ def test_no_snapshot_has_it(kept):
             assert not [address for address in ADDRESSES if address in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [1, 3])
 def test_votes_wait_until_their_voters_have_cast_enough(least):
     rng, cast, human = random.Random(least), Counter(), defaultdict(int)

@@ -179,6 +179,7 @@ def test_criteria_are_each_there_once():
 # Where they travel ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_copies_merge_in_either_order(voted, tmp_path):
     store, vote = voted
     first = said(vote, Criterion.STYLE, comment=HOSTILE)

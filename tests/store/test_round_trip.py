@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 
 from coupled_arena.store.checks.examine import examine
@@ -56,6 +57,7 @@ def wrong(store):
     return [each for each in found if each[0] not in ("future", "order of time", "blind")]
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(made=stores())
 def test_an_export_comes_back_to_the_same_fingerprint(made):
@@ -85,6 +87,7 @@ def test_an_export_comes_back_to_the_same_fingerprint(made):
             assert other.read_bytes() == file.read_bytes()
 
 
+@pytest.mark.slow
 def test_replies_that_come_later_are_counted_as_those_that_came_at_once(tmp_path):
     with Store.open(tmp_path / "whole.duckdb") as store:
         whole.fill(store)

@@ -145,6 +145,7 @@ def test_what_is_no_literal_is_refused(text):
         read_literal(text)
 
 
+@pytest.mark.slow
 def test_a_question_without_an_answer_keeps_later_answers_in_place(store, lines, tmp_path):
     a = said("One?", "-", "Two?", "2", system="Be brief.")
     del a[2]
@@ -212,6 +213,7 @@ def test_an_answer_that_is_a_list_is_one_answer(store, table, told, meant):
     assert texts(store.battle(battle)) == ("", prompts, {(0, "red"): red, (0, "blue"): blue})
 
 
+@pytest.mark.slow
 def test_a_later_file_completes_what_lacks(call, store, lines, tmp_path):
     bare = lines(row(judge="ann"), name="bare")
     turned = row(B, A, model_a="blue", model_b="red", winner="model_b", judge="bob")
@@ -251,6 +253,7 @@ def test_a_battle_of_the_arena_is_not_completed(store, lines, new_battle):
     assert (done.votes, done.completed, the_battle(store).prompts) == (1, 0, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bare_first", [True, False])
 def test_copies_meet_though_one_was_completed(store, lines, tmp_path, bare_first):
     import_files(store, [lines(row(judge="ann"))])

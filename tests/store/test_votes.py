@@ -224,6 +224,7 @@ def test_a_rival_that_commits_first_is_seen(tmp_path, monkeypatch, new_battle, n
         assert rows(store, "select vote from votes") == [(rival.id,)]
 
 
+@pytest.mark.slow
 def test_eight_threads_lose_nothing(tmp_path, new_battle, new_vote):
     with Store.open(tmp_path / "arena.duckdb") as store:
         battle = new_battle()

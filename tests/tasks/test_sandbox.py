@@ -107,12 +107,14 @@ def before(victim):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARMFUL)
 def test_a_harmful_program_does_not_pass(before, harmed, name):
     assert harmed[name].outcome is not ProgramResult.PASSED
     assert harmed[name].reason
 
 
+@pytest.mark.slow
 def test_no_harm_was_done(before, harmed, victim):
     """Every program ran as the same user as these tests: only the lock stood between."""
     _, home, sockets = victim
@@ -132,6 +134,7 @@ def test_no_harm_was_done(before, harmed, victim):
     assert os.listxattr(home / "precious") == []
 
 
+@pytest.mark.slow
 def test_each_kind_of_end_has_its_name(before, harmed):
     outcomes = {name: ran.outcome for name, ran in harmed.items()}
     for name in ("endless loop", "sleeps for ever", "regex bomb"):
@@ -155,6 +158,7 @@ WITHOUT_THE_LOCK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_THE_LOCK)
 def test_the_same_program_does_its_harm_without_the_lock(victim, harmed, name, tmp_path):
     names, _, _ = victim

@@ -228,6 +228,7 @@ def _vote(port):
     return httpx.post(f"http://127.0.0.1:{port}/vote", timeout=PATIENCE).text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sockets are no descriptors there")
 @pytest.mark.parametrize("sent", [b"", HALF, HALF_BODY])
 def test_more_connections_than_descriptors_stop_no_vote(tmp_path, sent):

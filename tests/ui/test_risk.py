@@ -202,6 +202,7 @@ def walk_through_handlers(store, tmp_path):
         wide._read_stored({wide._dark: False})
 
 
+@pytest.mark.slow
 def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkeypatch):
     monkeypatch.setattr(computing, "_LOOK", 0.001)
     ranked = []
@@ -227,6 +228,7 @@ def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkey
     assert list(other) == [tab._said]
 
 
+@pytest.mark.slow
 def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, monkeypatch):
     monkeypatch.setattr(computing, "_LOOK", 0.001)
     with gr.Blocks():

@@ -60,6 +60,7 @@ def report(tmp_path_factory):
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_report_runs_its_own_scripts_alone(report):
     page = Parsed(report)
     code = [text for kind, text in page.scripts if kind != "application/json"]

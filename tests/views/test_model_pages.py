@@ -29,6 +29,7 @@ def page_of(store, model, hidden="nothing"):
     return model_page(read_model(store, model, hidden), some)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_each_count_is_the_board_s_and_leads_to_as_many(store, model):
     found, page = read_model(store, model, "nothing"), page_of(store, model)

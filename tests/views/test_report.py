@@ -67,6 +67,7 @@ def empty(tmp_path_factory):
 
 
 class TestEverything:
+    @pytest.mark.slow
     def test_every_section_has_results(self, text):
         needing = [
             name
@@ -133,6 +134,7 @@ class TestEverything:
 
 
 class TestAgain:
+    @pytest.mark.slow
     def test_another_process_writes_the_same_bytes_from_a_snapshot(self, text, db, tmp_path):
         copy, out = tmp_path / "arena.duckdb", tmp_path / "out"
         copy.write_bytes(db.read_bytes())

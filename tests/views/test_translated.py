@@ -92,6 +92,7 @@ def left(english, german):
     return {part for part in both if set(part.lower().split()) - SAME - NAMES}
 
 
+@pytest.mark.slow
 def test_no_text_of_a_figure_is_english(both):
     (english, *_), (german, *_) = both
     assert english.keys() == german.keys()

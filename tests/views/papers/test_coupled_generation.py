@@ -79,6 +79,7 @@ def test_scores_that_never_vary_are_drawn_too(tmp_path):
     assert made.tables["pairs"].records()[0]["savings"] is None
 
 
+@pytest.mark.slow
 def test_win_rates_are_drawn_with_intervals_and_stars():
     with Store.in_memory() as store:
         vote_all(store, prompts=12)
@@ -121,6 +122,7 @@ def test_a_whole_paper_is_made_from_what_is_there(tmp_path):
         assert len(list(csv.DictReader(stream))) == 4
 
 
+@pytest.mark.slow
 def test_the_papers_own_data_are_known_by_models_and_prompts(tmp_path):
     """Numbers of the paper stand beside those of such data, and of no others."""
     qwen = [f"Qwen-{n}" for n in range(8)]
@@ -135,6 +137,7 @@ def test_the_papers_own_data_are_known_by_models_and_prompts(tmp_path):
         assert row.made is None
 
 
+@pytest.mark.slow
 @needs_real_scores
 def test_the_published_scores_as_a_whole():
     """15 pairs on the paper's own grid: 13 gains of a tenth at least, the golden largest one."""

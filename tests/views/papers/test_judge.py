@@ -175,6 +175,7 @@ def test_random_errors_on_real_answers(made, table):
     assert tables["strictly better models"][-1]["model"] == "best"
 
 
+@pytest.mark.slow
 @needs_real_votes
 def test_real_votes(made):
     votes = ("--votes", FOLDER / "human.json")

@@ -56,6 +56,7 @@ def made(store, **settings):
     return item_of(COUPLED_GENERATION, "savings-by-sampling").make(source)
 
 
+@pytest.mark.slow
 def test_a_line_for_each_pair_with_its_intervals(store):
     swept(store, GRID)
     found = made(store)
@@ -78,6 +79,7 @@ def test_a_line_for_each_pair_with_its_intervals(store):
     assert len(found.tables["savings"]) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grid", "settings", "told"),
     [

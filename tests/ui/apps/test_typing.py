@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ui.fields import enter
-from tests.ui.test_browser import (
+from tests.ui.visiting import (
     ANSWERS,
     QUESTION,
     STOP,
@@ -15,7 +15,7 @@ from tests.ui.test_browser import (
     revealed,
     stop,
 )
-from tests.ui.test_browser import wait_for_words as words
+from tests.ui.visiting import wait_for_words as words
 
 QUESTION_BOX, MORE_BOX = "#question textarea", "#follow-up textarea"
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.patience import until
 from tests.small_models import SMALL_MODELS
+from tests.ui.apps.test_annotation import stored
 from tests.ui.raw_client import QUESTION
 from tests.ui.server import Served, read
-from tests.ui.test_annotation import stored
-from tests.ui.test_browser import ask, ask_and_stop, texts
-from tests.ui.test_browser import wait_for_words as words
+from tests.ui.visiting import ask, ask_and_stop, texts
+from tests.ui.visiting import wait_for_words as words
 
 CONFIG = f"""
 snapshot_seconds = 0.2

@@ -19,9 +19,9 @@ from tests.judging.scripted import KEY, completion, scripted
 from tests.patience import until
 from tests.small_models import NAMES, SMALL_MODELS
 from tests.ui import test_audit
+from tests.ui.apps.test_waiting import loading, status
 from tests.ui.fields import enter
 from tests.ui.server import serving
-from tests.ui.test_waiting import loading, status
 
 # Stored texts: questions and answers, as somebody wrote them.
 CODE = ["script", "style", "noscript", "code"]

@@ -11,8 +11,8 @@ from transformers import AutoTokenizer
 from tests.patience import until
 from tests.small_models import NAMES
 from tests.ui.raw_client import Visitor, differ, speak
-from tests.ui.test_browser import ANSWERS, ask, revealed, stop
-from tests.ui.test_browser import wait_for_words as words
+from tests.ui.visiting import ANSWERS, ask, revealed, stop
+from tests.ui.visiting import wait_for_words as words
 
 LOST = "#round >> text=The connection is lost"
 REFUSED = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"

@@ -17,7 +17,7 @@ from tests.store.conftest import make_battle, make_vote
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import Visitor, differ
 from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 COUNT = ".battles .headline"
 FOUND = ".battles .found li"

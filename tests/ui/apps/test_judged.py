@@ -16,7 +16,7 @@ from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import free_port, serving
-from tests.ui.test_browser import ask_until_open, open_tab, revealed
+from tests.ui.visiting import ask_until_open, open_tab, revealed
 
 CONFIG = """
 snapshot_seconds = 0.2

@@ -7,7 +7,7 @@ import pytest
 from coupled_arena.store.database import Store
 from tests.analysis.styled import TERSE, fill_styled
 from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from tests.patience import until
 from tests.ui import voting_app
+from tests.ui.apps.test_meant_votes import Voter, hears, stop
 from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import NO_TLS, Visitor, differ
 from tests.ui.server import serving_page
-from tests.ui.test_meant_votes import Voter, hears, stop
 
 CHIPS = "#round .rationale .chip"
 STATE = "#round .rationale [aria-live]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.ui.test_browser import ask_until_open, open_tab, revealed
+from tests.ui.visiting import ask_until_open, open_tab, revealed
 
 # What a tab shows once its numbers are there; the others have all from the beginning.
 _SAID = "#{}-said p:not(.waiting)"

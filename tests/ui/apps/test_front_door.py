@@ -17,7 +17,7 @@ from coupled_arena.ui.parts.texts import texts_path
 from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.ui.server import answers, free_port, read
-from tests.ui.test_browser import (
+from tests.ui.visiting import (
     QUESTION,
     VOTE,
     ask_until_open,

@@ -17,10 +17,10 @@ from coupled_arena.store.annotators import (
 from coupled_arena.store.database import Store
 from tests.batches import at_once
 from tests.stored import MODELS, answered, plan
+from tests.ui.apps.test_accessibility import violations
 from tests.ui.raw_client import COOKIE, Visitor
 from tests.ui.server import serving
-from tests.ui.test_accessibility import violations
-from tests.ui.test_browser import open_tab, revealed
+from tests.ui.visiting import open_tab, revealed
 
 HOSTILE = '<img src=x onerror="window.hacked=1"> **Ann**'
 EARLY: dict[str, str] = {}  # the token of a link that is older than the app

@@ -15,9 +15,9 @@ from tests.store.conftest import make_battle
 from tests.ui.fields import enter
 from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.test_audit import fill as fill_judged
-from tests.ui.test_browser import open_tab
 from tests.ui.test_experiments_tab import fill as fill_judged_with_ties
 from tests.ui.test_risk import fill as fill_scored
+from tests.ui.visiting import open_tab
 
 
 @pytest.fixture(scope="module")

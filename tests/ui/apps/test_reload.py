@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from tests.ui import test_blindness as blindness
+from tests.ui.apps import test_blindness as blindness
 from tests.ui.raw_client import Visitor, differ
-from tests.ui.test_browser import QUESTION, ask, ask_and_stop, open_exactly, revealed, stop, texts
-from tests.ui.test_browser import wait_for_words as words
+from tests.ui.visiting import QUESTION, ask, ask_and_stop, open_exactly, revealed, stop, texts
+from tests.ui.visiting import wait_for_words as words
 
 LENGTH = "document.querySelector('#round .answer .text').textContent.length"
 

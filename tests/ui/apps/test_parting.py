@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.raw_client import Visitor, differ
 from tests.ui.streams import Streams
-from tests.ui.test_browser import ask_until_open, compared, open_tab, revealed
+from tests.ui.visiting import ask_until_open, compared, open_tab, revealed
 
 SORTED = """() => {
     const cells = document.querySelectorAll(".why tbody td:last-child");

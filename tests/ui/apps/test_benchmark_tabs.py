@@ -19,7 +19,7 @@ from tests.ui.fields import enter
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
 from tests.ui.streams import Streams
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 TABLE = "Noise,left,right\n" + "".join(
     f"{noise},{a},{b}\n"

@@ -12,8 +12,8 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables.exclusions import Decision, Exclusion, exclude
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
+from tests.ui.apps.test_board import VOTES, open_board
 from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_board import VOTES, open_board
 
 
 @pytest.fixture(scope="module")

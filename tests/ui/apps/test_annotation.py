@@ -15,10 +15,10 @@ from coupled_arena.store.database import Store
 from tests.judging.scripted import KEY, scripted, verdict
 from tests.patience import PATIENCE
 from tests.stored import EXPERIMENT, MODELS, fill
-from tests.ui import test_blindness as blindness
+from tests.ui.apps import test_blindness as blindness
 from tests.ui.raw_client import Visitor
 from tests.ui.server import REPOSITORY, read, serving
-from tests.ui.test_browser import open_tab, places, revealed, shoot_both, texts
+from tests.ui.visiting import open_tab, places, revealed, shoot_both, texts
 
 CONFIG = "snapshot_seconds = 1\n"
 BOTH = (Mode.COUPLED, Mode.INDEPENDENT)

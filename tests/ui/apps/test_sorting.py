@@ -11,7 +11,7 @@ from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 from tests.ui.raw_client import Visitor, speak
 from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 HOSTILE = '<img src=x onerror="window.hacked=1">'
 PROBABILITIES = {"gpt": 0.55, "bare": None, "claude": 0.085, "judy": 0.9}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.ui.fields import enter
-from tests.ui.test_browser import QUESTION, open_tab
+from tests.ui.visiting import QUESTION, open_tab
 
 PRESSES = 10
 NOTE = "#comparison .hint"

@@ -19,7 +19,7 @@ from tests.store.conftest import make_battle, make_vote
 from tests.ui.fields import enter
 from tests.ui.raw_client import Visitor, speak
 from tests.ui.server import EQUAL_MODELS, serving
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 SECRET = "a" * 32
 MYSELF = hashlib.blake2b(f"cookie {SECRET}".encode(), digest_size=8).hexdigest()

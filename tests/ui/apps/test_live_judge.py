@@ -11,7 +11,7 @@ from tests.judging.scripted import KEY, failure, scripted, verdict
 from tests.patience import PATIENCE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import EQUAL_MODELS, read, serving
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 NOTICE = "#judge-notice >> text=The judge ann does not answer at the moment."
 VERDICTS = "document.querySelector('#board tbody tr')?.cells[4].textContent"

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from coupled_arena.core.settings import resource
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 TAG = re.compile(r'<meta (?:property|name)="((?:og|twitter):[a-z]+)" content="([^"]*)" />')
 

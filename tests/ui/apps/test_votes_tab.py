@@ -10,7 +10,7 @@ from tests.small_models import SMALL_MODELS
 from tests.store.conftest import make_battle, make_vote
 from tests.ui.fields import enter
 from tests.ui.server import serving
-from tests.ui.test_browser import open_tab
+from tests.ui.visiting import open_tab
 
 PASSWORD = "correct horse"
 

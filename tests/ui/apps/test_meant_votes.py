@@ -15,7 +15,7 @@ from tests.patience import until
 from tests.ui import voting_app
 from tests.ui.raw_client import NO_TLS
 from tests.ui.server import serving_page
-from tests.ui.test_browser import ANSWERS
+from tests.ui.visiting import ANSWERS
 
 STAGE = """() => document.querySelector("#round .reveal") ? "told"
     : document.querySelector("#round .bar .count") ? "recorded" : "open" """

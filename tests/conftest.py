@@ -51,13 +51,16 @@ def is_costly(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave the second set out; whoever names a file means what is costly there, too."""
+    """Leave the second set out; whoever names a file means its apps and weights, too."""
     if config.getoption("all"):
         return
     named = names_files(config)
-    left = [item for item in items if "slow" in item.keywords or (not named and is_costly(item))]
+    kept, left = [], []
+    for item in items:
+        second = "slow" in item.keywords or (not named and is_costly(item))
+        (left if second else kept).append(item)
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in set(left)]
+    items[:] = kept
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,6 +12,7 @@ from tests.patience import PATIENCE
 from tests.small_models import SMALL_MODELS
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
+from tests.ui.visiting import hears
 
 OPTIONS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -81,7 +82,7 @@ def press_what_hears(page):
 
     def patient(press):
         def pressed(*arguments, **options):
-            page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
+            hears(page)
             press(*arguments, **options)
 
         return pressed

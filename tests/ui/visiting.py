@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 from tests.patience import until
@@ -19,6 +20,9 @@ ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
 
 
 STOP = "#round .ballot >> text=Stop"
+# The votes of the leaderboard's rows, each counted for every model it is on.
+BOARD_VOTES = """[...document.querySelectorAll('#board tbody tr')].reduce((sum, row) =>
+    sum + Number(row.cells[row.cells.length - 5].textContent.replaceAll(',', '')), 0)"""
 
 
 def open_exactly(url, visit):
@@ -58,9 +62,14 @@ def wait_for_words(page):
         wait_for_words(page)
 
 
+def hears(page):
+    """Wait until the buttons that have come last take presses."""
+    page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
+
+
 def stop(page):
     """Press Stop if the answers have not ended by themselves meanwhile."""
-    page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
+    hears(page)
     page.evaluate(
         "[...document.querySelectorAll('#round .ballot button')]"
         ".find(button => button.textContent.startsWith('Stop'))?.click()"
@@ -176,3 +185,10 @@ def shoot_both(page, folder, name):
         page.set_viewport_size({"width": width, "height": 900})
         pictures.append(shoot(page, folder, f"{name}-{width}"))
     return pictures[0]
+
+
+def violations(page):
+    """Return rule, element and reason of what axe finds wrong, once nothing moves any more."""
+    page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+    found = Axe().run(page).response["violations"]
+    return [(r["id"], n["target"], n["failureSummary"]) for r in found for n in r["nodes"]]

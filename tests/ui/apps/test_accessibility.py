@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
+from tests.ui import visiting
 from tests.ui.visiting import ask_until_open, open_tab, revealed
 
 # What a tab shows once its numbers are there; the others have all from the beginning.
@@ -29,9 +29,7 @@ def violations(page):
         page.wait_for_function(
             "dark => document.body.classList.contains('dark') === dark", arg=scheme == "dark"
         )
-        page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
-        for rule in Axe().run(page).response["violations"]:
-            found += [(scheme, rule["id"], n["target"], n["failureSummary"]) for n in rule["nodes"]]
+        found += [(scheme, *each) for each in visiting.violations(page)]
     return found
 
 

@@ -18,6 +18,7 @@ from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.ui.server import answers, free_port, read
 from tests.ui.visiting import (
+    BOARD_VOTES,
     QUESTION,
     VOTE,
     ask_until_open,
@@ -27,8 +28,6 @@ from tests.ui.visiting import (
 )
 
 SHORT = {"COUPLED_ARENA_SAMPLING_MAX_NEW_TOKENS": "12", "COUPLED_ARENA_SNAPSHOT_SECONDS": "0.2"}
-VOTES = """[...document.querySelectorAll('#board tbody tr')].reduce((sum, row) =>
-    sum + Number(row.cells[row.cells.length - 5].textContent.replaceAll(',', '')), 0)"""
 
 
 @pytest.fixture(scope="module")
@@ -81,18 +80,18 @@ def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(url, folder, vis
     page.wait_for_selector("#ask")
     open_tab(board, "Leaderboard")
     board.wait_for_selector("#board-said .headline:not(.waiting)")
-    votes = board.evaluate(VOTES)
+    votes = board.evaluate(BOARD_VOTES)
     ask_until_open(page)
     commitment = page.inner_text(".commitment").removeprefix("Commitment ")
     assert page.query_selector("#round .name") is None
-    assert board.evaluate(VOTES) == votes
+    assert board.evaluate(BOARD_VOTES) == votes
     page.keyboard.press("a")
     page.wait_for_selector("#round .ballot >> text=Undo")
     assert page.query_selector("#round .name") is None
-    assert board.evaluate(VOTES) == votes
+    assert board.evaluate(BOARD_VOTES) == votes
     page.keyboard.press("n")
     told = revealed(page)
-    board.wait_for_function(f"{VOTES} === {votes} + 2")  # one more for two models
+    board.wait_for_function(f"{BOARD_VOTES} === {votes} + 2")  # one more for two models
     names = page.locator("#round .name").all_inner_texts()
     snapshot = snapshot_path(folder / "arena.duckdb")
     rows = until(lambda: snapshot.exists() and read(snapshot, VOTE, told["Vote"]))

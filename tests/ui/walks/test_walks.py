@@ -11,7 +11,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from coupled_arena.cli import main
 from coupled_arena.core.passwords import hash_password
@@ -26,10 +25,12 @@ from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.server import Served
 from tests.ui.visiting import (
+    BOARD_VOTES,
     QUESTION,
     ask,
     ask_and_stop,
     ask_three,
+    hears,
     open_exactly,
     open_tab,
     places,
@@ -37,6 +38,7 @@ from tests.ui.visiting import (
     stop,
     stored_vote,
     texts,
+    violations,
     wait_for_words,
 )
 
@@ -53,8 +55,6 @@ key = "{}"
 """
 PASSWORD = "correct horse"
 SIGN_IN = '[access]\nsign_in = "password"\nusers = {{ ann = "{}" }}\n'
-VOTES = """[...document.querySelectorAll('#board tbody tr')].reduce((sum, row) =>
-    sum + Number(row.cells[row.cells.length - 5].textContent.replaceAll(',', '')), 0)"""
 
 
 class Arena:
@@ -122,7 +122,7 @@ def patient(browser):
 
 def press(page, key, said):
     """Press a key once the buttons hear, and wait until the page has said so."""
-    page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
+    hears(page)
     page.keyboard.press(key)
     page.locator("#round .said", has_text=said).wait_for()
 
@@ -135,7 +135,7 @@ def test_answers_stream_and_a_vote_that_was_undone_is_cast_anew(arena, page, vis
     open_tab(board, "Leaderboard")
     board.wait_for_selector("#board-said .headline:not(.waiting)")
     board.wait_for_selector("#board tbody tr")
-    votes = board.evaluate(VOTES)
+    votes = board.evaluate(BOARD_VOTES)
     ask(page)
     wait_for_words(page)
     early = texts(page)
@@ -151,10 +151,10 @@ def test_answers_stream_and_a_vote_that_was_undone_is_cast_anew(arena, page, vis
     press(page, "u", "Undone")
     press(page, "b", "Recorded: B is better")
     assert page.query_selector("#round .name") is None
-    assert board.evaluate(VOTES) == votes
+    assert board.evaluate(BOARD_VOTES) == votes
     page.keyboard.press("n")
     told = revealed(page)
-    board.wait_for_function(f"{VOTES} === {votes} + 2")  # one more for two models
+    board.wait_for_function(f"{BOARD_VOTES} === {votes} + 2")  # one more for two models
     ranks, both_bad, was_early, models, _ = stored_vote(arena.app, told["Vote"])
     assert (ranks, both_bad, was_early) == ([2, 1], False, False)
     assert page.locator("#round .name").all_inner_texts() == models
@@ -240,13 +240,6 @@ def test_every_tab_shows_its_numbers_and_axe_finds_nothing(page):
         assert violations(page) == [], name
 
 
-def violations(page):
-    """Return rule and element of whatever is wrong, once nothing moves any more."""
-    page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
-    found = Axe().run(page).response["violations"]
-    return [(rule["id"], node["target"]) for rule in found for node in rule["nodes"]]
-
-
 def test_compare_repeats_a_seed(page):
     open_tab(page, "Compare")
     enter(page.locator("#compare-question textarea"), QUESTION)
@@ -295,13 +288,43 @@ def test_on_a_phone_nothing_scrolls_sideways(arena, visit):
     ask_and_stop(page)
     page.get_by_role("button", name="A is better").tap()
     page.locator("#round .said", has_text="Recorded: A is better").wait_for()
-    page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")
+    hears(page)
     page.get_by_role("button", name="Show the names").tap()
     revealed(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     open_tab(page, "Leaderboard")
     page.wait_for_selector("#board-ranks .js-plotly-plot .main-svg")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_judge_decides_in_a_german_arena(any_arena, visit):
+    """A judge reads whole answers, so that they are short here."""
+    any_arena.become('language = "de"\n' + any_arena.usual.replace("= 6000", "= 24"))
+    page = visit(any_arena.url)
+    page.get_by_role("button", name="Überraschen Sie mich").click()
+    page.wait_for_selector("#round .deciding .at-judge[aria-disabled=false]")
+    page.locator("#round").focus()
+    page.keyboard.press("j")
+    told = revealed(page)
+    assert page.evaluate("document.documentElement.lang") == "de"
+    page.get_by_text("Das Urteilsmodell strict: ein Unentschieden").wait_for()
+    counts = "select count(*) from {} where battle = ?"
+    until(lambda: any_arena.app.stored(counts.format("verdicts"), told["Duell"]) == [(2,)])
+    assert any_arena.app.stored(counts.format("votes"), told["Duell"]) == [(0,)]
+
+
+def test_who_annotates_stored_battles_learns_names_after_the_vote(any_arena, visit):
+    any_arena.become(any_arena.usual, "--annotate")
+    page = visit(any_arena.url)
+    page.click("#start")
+    page.wait_for_selector("#round .ballot")
+    assert page.locator("#round .name").count() == 0
+    press(page, "x", "Recorded")  # of two answers or three
+    page.keyboard.press("n")
+    told = revealed(page)
+    _, both_bad, _, models, _ = stored_vote(any_arena.app, told["Vote"])
+    assert both_bad
+    assert page.locator("#round .name").all_inner_texts() == models
 
 
 def test_who_has_a_password_signs_in_and_out(any_arena, patient):

@@ -1,20 +1,25 @@
-"""A GGUF file as an ordinary folder of safetensors, one tensor after the other.
+"""A GGUF file as an ordinary folder of safetensors, a block of rows after the other.
 
 The library dequantizes all tensors before it makes a network of them, and a copy of that is saved:
 12 bytes a weight. Here each tensor goes through the library's own code for its architecture and on
-to the disk, before the next is read. The numbers are the same.
+to the disk, before the next is read. Most tensors pass that code unchanged, the embedding among
+them, which may be most of a small model: those are dequantized, narrowed and written by blocks of
+rows. The numbers are the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import torch
+from gguf import GGUFEndian, GGUFReader, GGUFValueType, dequantize
 from transformers.generation.configuration_utils import GenerationConfig
 from transformers.integrations.gguf.reader import read_gguf_metadata
 from transformers.integrations.gguf.utils import is_gguf_arch_supported
@@ -22,7 +27,6 @@ from transformers.modeling_gguf_pytorch_utils import (
     TENSOR_PROCESSORS,
     TensorProcessor,
     get_gguf_hf_weights_map,
-    load_gguf_checkpoint,
 )
 from transformers.models.auto.configuration_auto import AutoConfig
 from transformers.models.auto.modeling_auto import AutoModelForCausalLM
@@ -52,7 +56,7 @@ def unpack(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
         vars(config).pop("quantization_config", None)
         plain = _skeleton(config, dtype)
         architecture = metadata["general.architecture"]
-        processor = _processor(gguf, architecture)
+        processor = _processor(config, architecture)
         folder.mkdir()
         if processor is None or is_gguf_arch_supported(architecture):
             _save_whole(checkpoint, plain, folder)
@@ -73,12 +77,12 @@ def _skeleton(config: Any, dtype: torch.dtype) -> Any:
     return plain
 
 
-def _processor(gguf: Path, architecture: str) -> Any:
+def _processor(config: Any, architecture: str) -> Any:
     """Return what turns single tensors into the library's; None where experts are merged."""
     kind = TENSOR_PROCESSORS.get(architecture, TensorProcessor)
     if any("moe_expert" in name for name in dir(kind)):
         return None
-    return kind(config=load_gguf_checkpoint(str(gguf))["config"])
+    return kind(config=config.to_dict())
 
 
 def _save_whole(checkpoint: Checkpoint, plain: Any, folder: Path) -> None:
@@ -93,21 +97,17 @@ def _save_whole(checkpoint: Checkpoint, plain: Any, folder: Path) -> None:
 
 
 def _save_each(checkpoint: Checkpoint, plain: Any, processor: Any, folder: Path) -> None:
-    from gguf import GGUFReader
-
     mapping = get_gguf_hf_weights_map(plain, processor)
+    process = partial(
+        processor.process, tensor_key_mapping=mapping, parsed_parameters={"tensors": {}}
+    )
     tied = set(plain.all_tied_weights_keys)
     wanted = {name: tensor for name, tensor in plain.state_dict().items() if name not in tied}
     missing = set(wanted)
     with (folder / "model.safetensors").open("wb") as sink:
         places = _write_header(sink, wanted)
-        for tensor in GGUFReader(checkpoint.path).tensors:
-            made = processor.process(
-                weights=_dequantized(tensor),
-                name=tensor.name,
-                tensor_key_mapping=mapping,
-                parsed_parameters={"tensors": {}},
-            )
+        for tensor in _Tensors(checkpoint.path).tensors:
+            made = process(_outline(tensor), name=tensor.name)
             name = mapping.get(made.name, "")
             if name not in wanted:
                 continue
@@ -117,11 +117,10 @@ def _save_each(checkpoint: Checkpoint, plain: Any, processor: Any, folder: Path)
                     f"{name} has the shape {made.weights.shape}, not {tuple(expected.shape)}."
                 )
             sink.seek(places[name])
-            for part in _parts(made.weights):
-                narrow = torch.from_numpy(part).to(expected.dtype)
+            for block in _weights(tensor, process):
+                narrow = torch.from_numpy(np.copy(block)).to(expected.dtype)
                 sink.write(narrow.view(torch.uint8).numpy().data)
             missing.discard(name)
-            del made  # before the next is read
     found = {"missing_keys": missing, "unexpected_keys": (), "mismatched_keys": ()}
     if reason := incomplete(plain, found, checkpoint.packing):
         raise checkpoint.error(reason)
@@ -149,26 +148,47 @@ def _write_header(sink: BinaryIO, tensors: dict[str, Any]) -> dict[str, int]:
     return {name: 8 + len(text) + start for name, start in starts.items()}
 
 
-def _dequantized(tensor: Any) -> np.ndarray:
-    """Return a tensor's weights in float32, made of some rows at a time."""
-    from gguf import dequantize
+class _Tensors(GGUFReader):
+    """A file's tensors without its vocabulary, of which the reader keeps kilobytes a word."""
 
-    data = tensor.data
-    rows = max(1, _CHUNK * len(data) // max(1, int(tensor.n_elements)))
-    if data.ndim < 2 or rows >= len(data):
-        return dequantize(data, tensor.tensor_type)
-    whole: np.ndarray | None = None
-    for start in range(0, len(data), rows):
-        part = dequantize(data[start : start + rows], tensor.tensor_type)
-        if whole is None:
-            whole = np.empty((len(data), *part.shape[1:]), part.dtype)
-        whole[start : start + rows] = part
-    assert whole is not None
-    return whole
+    def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list, list, list]:
+        kind = GGUFValueType(raw_type)
+        if kind != GGUFValueType.ARRAY or self._get(orig_offs, np.uint32) != GGUFValueType.STRING:
+            return super()._get_field_parts(orig_offs, raw_type)
+        length = struct.Struct(">Q" if self.endianess == GGUFEndian.BIG else "<Q")
+        (words,) = length.unpack_from(self.data, orig_offs + 4)
+        end = orig_offs + 12
+        for _ in range(words):
+            end += 8 + length.unpack_from(self.data, end)[0]
+        return end - orig_offs, [], [], [kind]
 
 
-def _parts(weights: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield all numbers in order, some at a time."""
-    flat = np.ascontiguousarray(weights).reshape(-1)
-    for start in range(0, len(flat), _CHUNK):
-        yield np.copy(flat[start : start + _CHUNK])
+def _outline(tensor: Any) -> np.ndarray:
+    """Return an array of a tensor's shape that takes no memory.
+
+    It holds minus ones: the library takes the logarithm of the negative of some weights.
+    """
+    return np.broadcast_to(np.float32(-1), [int(size) for size in reversed(tensor.shape)])
+
+
+def _weights(tensor: Any, process: Callable[..., Any]) -> Iterator[np.ndarray]:
+    """Yield a tensor's weights in float32 and in the network's order, some rows at a time.
+
+    All rows are held only where the library's code changes or moves them.
+    """
+    size = int(tensor.n_elements)
+    rows = (dequantize(block, tensor.tensor_type) for block in _blocks(tensor.data, size))
+    outline = _outline(tensor)
+    if process(outline, name=tensor.name).weights is outline:
+        yield from rows
+    else:
+        changed = process(np.concatenate([*rows]), name=tensor.name).weights
+        yield from _blocks(np.ascontiguousarray(changed), size)
+
+
+def _blocks(array: np.ndarray, weights: int) -> Iterator[np.ndarray]:
+    """Yield some rows at a time of an array that stands for so many weights."""
+    # Single numbers of a packed vector cannot be cut out.
+    rows = len(array) if array.ndim < 2 else _CHUNK * len(array) // max(1, weights)
+    for start in range(0, len(array), rows := max(1, rows)):
+        yield array[start : start + rows]

@@ -1,13 +1,13 @@
 """Odd arguments, files and settings for the command line, one after the other in this process.
 
-    python -m benchmarks.odd_inputs [--inputs 10000] [--kinds arguments,files,…] [--seed 0]
+    python -m benchmarks.odd_inputs [--inputs 10000] [--kinds arguments,files,…] [--minutes 60]
 
 So many of each kind. Arguments are drawn for each command from what it takes; files are whole ones
 of each form that is read, changed here and there; settings and plans likewise; bombs are small
 files of odd columns that unpack to up to terabytes. Prints how many ended with which exit code,
-the slowest, and the most memory. Exits with 1 where one ended otherwise than with 0, 1, 2 or 3,
-told an error in other than one line, took longer than a minute or more than 6 GB, or left a
-database in which `doctor` finds something. A seed draws them, so that any can be given again.
+the slowest, and the memory. Exits with 1 where one ended otherwise than with 0, 1, 2 or 3, told an
+error in other than one line, took more than a minute of a processor or 6 GB, or left a database in
+which `doctor` finds something. A seed draws them, so that any can be given again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import faulthandler
 import gzip
 import io
 import json
+import math
 import os
 import random
 import re
@@ -38,7 +39,7 @@ from unittest.mock import patch
 import duckdb
 from typer.main import get_command
 
-from benchmarks.odd_requests import ODD_VALUES, value
+from benchmarks.odd_requests import ODD_VALUES, resident, value
 from coupled_arena.cli import main as command_line
 from coupled_arena.cli.main import app
 from coupled_arena.core.settings import Settings
@@ -50,7 +51,8 @@ from tests.small_models import NAMES, SMALL_MODELS, save_small_models
 from tests.store import whole
 from tests.store.test_importing import ARENA, KAGGLE, WRITERS, arena_hard, pair, ranking
 
-PATIENCE = 60  # seconds
+PATIENCE = 60  # seconds of a processor, which other programs cannot take from a command
+_WAITS = 600  # seconds after which one that takes no processor hangs
 MEMORY = 6 << 30  # bytes
 DB, SETTINGS, PLAN = "arena.duckdb", "arena.toml", "plan.toml"
 _TOGETHER = 200  # inputs in one folder, before it is laid out anew
@@ -100,6 +102,7 @@ class Met:
     codes: Counter[str] = field(default_factory=Counter)
     slowest: list[tuple[float, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+    resident: list[int] = field(default_factory=list)  # bytes, each time the folder is laid out
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -107,29 +110,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--inputs", type=int, default=10_000, help="of each kind")
     parser.add_argument("--first", type=int, default=0, help="number of the first of them")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--minutes", type=float, default=math.inf, help="for each kind at most")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     failed = False
     for kind in options.kinds.split(","):
-        began = time.monotonic()
-        met = give_all(kind, options.inputs, options.seed, options.first)
-        print(f"{options.inputs:,} {kind} in {time.monotonic() - began:.0f} s")
+        began, used = time.monotonic(), time.process_time()
+        met = give_all(kind, options.inputs, options.seed, options.first, options.minutes)
+        took, used = time.monotonic() - began, time.process_time() - used
+        print(f"{met.codes.total():,} {kind} in {took:.0f} s, {used:.0f} s of a processor")
         for code, number in sorted(met.codes.items()):
             print(f"{code:>12} {number:>8,}")
         for seconds, what in met.slowest:
             print(f"{seconds:.2f} s: {what[:300]}")
         for why, what in met.failed[:50]:
             print(f"{why}: {what[:500]}")
-        print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:,} MB at most")
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        some = [each >> 20 for each in met.resident[:: max(1, len(met.resident) // 10)]]
+        print(f"{most:,} MB at most; from the first to the last: {some}", flush=True)
         failed |= bool(met.failed)
     return failed
 
 
-def give_all(kind: str, inputs: int, seed: int, first: int = 0) -> Met:
+def give_all(kind: str, inputs: int, seed: int, first: int = 0, minutes: float = math.inf) -> Met:
     """Give so many odd inputs of a kind, in a folder that is now and then laid out anew."""
-    met = Met()
+    met, end = Met(), time.monotonic() + 60 * minutes
     with laid_out() as fresh, bounded():
         for number in range(first, first + inputs):
+            if time.monotonic() > end:
+                break
             draw = random.Random(f"{seed} {kind} {number}")
             given = KINDS[kind](draw)
             code, err, seconds = give(given)
@@ -140,6 +149,7 @@ def give_all(kind: str, inputs: int, seed: int, first: int = 0) -> Met:
             met.failed += [(why, what)] if why else []
             if why or number % _TOGETHER == 0 or number == first + inputs - 1:
                 met.failed += [(f"doctor: {check}", what) for check in unsound()]
+                met.resident.append(resident(os.getpid()))
                 fresh()
     return met
 
@@ -157,11 +167,12 @@ def bounded() -> Iterator[None]:
 
 
 def give(given: Sequence[str]) -> tuple[str, str, float]:
-    """Run a command; return how it ended, what it said on stderr, and how long it took."""
+    """Run a command; return how it ended, what it said on stderr, and its processor's time."""
     err = io.StringIO()
-    faulthandler.dump_traceback_later(3 * PATIENCE, exit=True, file=sys.__stderr__)
-    signal.alarm(PATIENCE)
-    began = time.monotonic()
+    faulthandler.dump_traceback_later(2 * _WAITS, exit=True, file=sys.__stderr__)
+    signal.alarm(_WAITS)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+    began = time.process_time()
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(err):
             command_line([*given])
@@ -172,8 +183,9 @@ def give(given: Sequence[str]) -> tuple[str, str, float]:
         code = f"{type(error).__name__}: {str(error)[:100]}"
     finally:
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
-    return code, err.getvalue(), time.monotonic() - began
+    return code, err.getvalue(), time.process_time() - began
 
 
 def fault(code: str, err: str) -> str:
@@ -208,12 +220,13 @@ def laid_out() -> Iterator[Callable[[], None]]:
 
         fresh()
         told = {"COUPLED_ARENA_CONFIG": SETTINGS, "HF_HUB_OFFLINE": "1"}
-        before = signal.signal(signal.SIGALRM, _give_up)
+        before = {each: signal.signal(each, _give_up) for each in (signal.SIGALRM, signal.SIGPROF)}
         try:
             with patch.dict(os.environ, told), patch("sys.stdin", io.StringIO()):
                 yield fresh
         finally:
-            signal.signal(signal.SIGALRM, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
             os.chdir(there)
 
 

@@ -3,27 +3,32 @@
     python -m benchmarks.odd_requests URL --inputs 50000 --pid PID
 
 Prints how many got which status, and the slowest; what the dearest arguments of each route cost;
-the slowest answer of ``/healthz`` beside it all; and, of a process, its memory before and after.
+the slowest answers of ``/healthz`` beside it all; and, of a process, its memory before and after.
 Exits with 1 where one got a status of 500 or above but 503 and 507, or no answer within ten
 seconds, or where ``/healthz`` took more than a second, or memory stays above 1.2 times what it was.
 They are drawn from a seed, so that any can be sent again.
+
+Other programs take processors from the app. With ``--pid`` Linux tells for how long its event loop,
+and whoever asks, were ready to run and had none; that does not count as time of ``/healthz``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import random
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -68,6 +73,14 @@ class Request:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+class Health(NamedTuple):
+    """An answer of ``/healthz``; times in seconds."""
+
+    own: float  # what it took beside waiting for a processor
+    took: float
+    began: float
+
+
 @dataclass
 class Met:
     """What was answered."""
@@ -75,6 +88,7 @@ class Met:
     statuses: Counter[str] = field(default_factory=Counter)
     slowest: list[tuple[float, Request]] = field(default_factory=list)
     failed: list[tuple[str, Request]] = field(default_factory=list)
+    begun: list[tuple[float, str]] = field(default_factory=list)  # what was sent from when on
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     send_all(options.url, 200, options.seed - 1)  # what is loaded once is no growth
     before = resident(options.pid)
     began = time.monotonic()
-    with beside(options.url) as health:
+    with beside(options.url, options.pid) as health:
         met = send_all(options.url, options.inputs, options.seed)
         print(f"{options.inputs:,} requests in {time.monotonic() - began:.0f} s")
         dear = send_dearest(options.url, met)
@@ -102,12 +116,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     for what, request in met.failed[:20]:
         print(f"{what}: {request.method} {request.path[:200]} {request.body[:500]!r}")
-    print(f"/healthz: {len(health)} answers, {max(health, default=0.0):.2f} s at most")
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(f"/healthz: {len(health)} answers; load averages {loads}")
+    for each in sorted(health)[-5:]:
+        sent = max((begun for begun in met.begun if begun[0] <= each.began), default=(0, "-"))[1]
+        print(f"{each.took:.2f} s, {each.own:.2f} s beside waiting for a processor: {sent}")
     time.sleep(_RESTS)
     after = resident(options.pid)
     if options.pid:
         print(f"memory: {before >> 20} MiB before, {after >> 20} MiB after")
-    held = max(health, default=0.0) > _HELD or after > _GROWTH * before
+    held = any(each.own > _HELD for each in health) or after > _GROWTH * before
     return bool(met.failed) or held
 
 
@@ -119,24 +137,45 @@ def resident(pid: int | None) -> int:
     return 1024 * int(status.partition("VmRSS:")[2].split()[0])
 
 
+def ready(pid: int | None) -> float:
+    """Return for how many seconds a process's first thread could run but had no processor."""
+    if pid is None:
+        return 0.0
+    waited = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text(encoding="ascii").split()[1]
+    return int(waited) / 1e9
+
+
 @contextmanager
-def beside(url: str) -> Iterator[list[float]]:
-    """Ask ``/healthz`` ten times a second while the block runs; yield what the answers took."""
-    took: list[float] = []
-    over = threading.Event()
+def beside(url: str, pid: int | None) -> Iterator[list[Health]]:
+    """Have ``/healthz`` asked ten times a second while the block runs; then there are the answers.
 
-    def asking() -> None:
-        with httpx.Client(base_url=url, verify=NO_TLS, timeout=PATIENCE) as client:
-            while not over.wait(0.1):
-                took.append(send(client, Request("GET", "/healthz"))[2])
-
-    thread = threading.Thread(target=asking)
-    thread.start()
+    By a process of its own: threads that send megabytes would make another one wait.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    asking = spawn.Process(target=_ask, args=(url, pid, theirs))
+    asking.start()
+    ours.recv()
+    found: list[Health] = []
     try:
-        yield took
+        yield found
     finally:
-        over.set()
-        thread.join()
+        ours.send("over")
+        found += ours.recv()
+        asking.join()
+
+
+def _ask(url: str, pid: int | None, other: Connection) -> None:
+    found, own = [], os.getpid() if pid else None
+    with httpx.Client(base_url=url, verify=NO_TLS, timeout=PATIENCE) as client:
+        send(client, Request("GET", "/healthz"))
+        other.send("begun")
+        while not other.poll(0.1):
+            waited, began = ready(pid) + ready(own), time.monotonic()
+            took = send(client, Request("GET", "/healthz"))[2]
+            waited = ready(pid) + ready(own) - waited
+            found.append(Health(max(0.0, took - waited), took, began))
+    other.send(found)
 
 
 def send_dearest(url: str, met: Met) -> list[tuple[str, list[float], str]]:
@@ -148,6 +187,7 @@ def send_dearest(url: str, met: Met) -> list[tuple[str, list[float], str]]:
     ):
         events = [event["id"] for event in client.get("/config").json()["dependencies"]]
         for name, request in dearest(events):
+            met.begun.append((time.monotonic(), name))
             told = list(pool.map(lambda each: send(client, each), [request] * 4 * _AT_ONCE))
             statuses = Counter(status for _, status, _ in told)
             met.statuses += statuses
@@ -203,7 +243,7 @@ def dearest(events: Sequence[int]) -> list[tuple[str, Request]]:
 
 def send_all(url: str, inputs: int, seed: int) -> Met:
     """Send so many odd requests, some at once."""
-    met = Met()
+    met = Met(begun=[(time.monotonic(), "odd requests")])
     with httpx.Client(base_url=url, verify=NO_TLS, timeout=PATIENCE) as client:
         events = [event["id"] for event in client.get("/config").json()["dependencies"]]
         drawn = [odd(random.Random(f"{seed} {number}"), events) for number in range(inputs)]

@@ -156,10 +156,10 @@ class _Tensors(GGUFReader):
         if kind != GGUFValueType.ARRAY or self._get(orig_offs, np.uint32) != GGUFValueType.STRING:
             return super()._get_field_parts(orig_offs, raw_type)
         length = struct.Struct(">Q" if self.endianess == GGUFEndian.BIG else "<Q")
-        (words,) = length.unpack_from(self.data, orig_offs + 4)
+        (words,) = length.unpack_from(self.data.data, orig_offs + 4)
         end = orig_offs + 12
         for _ in range(words):
-            end += 8 + length.unpack_from(self.data, end)[0]
+            end += 8 + length.unpack_from(self.data.data, end)[0]
         return end - orig_offs, [], [], [kind]
 
 

@@ -38,7 +38,7 @@ _IDLE, _SEND_BODY = "IDLE", "SEND_BODY"  # of h11, which uvicorn alone names as 
 _USED_UP = (errno.EMFILE, errno.ENFILE)
 _LOOK = 5.0  # seconds between two looks at a connection
 HEADER, BODY, READING = 15.0, 30.0, 60.0  # seconds that a peer has for each
-_PACE = 1 << 14  # bytes; a body gets one more second for each
+_PACE = 1 << 14  # bytes; a body gets one more second for each, an answer `READING` for each
 _QUIET = 60.0  # seconds between two lines of the log
 _FULL = N_("The server has too many open connections. Try again in a few seconds.")
 
@@ -245,6 +245,7 @@ class Patient(H11Protocol):
         super().__init__(*given, **named)
         self._room = room
         self._since, self._received, self._owed = self.loop.time(), 0, "header"
+        self._unread = 0  # bytes of an answer when the peer was last known to read
 
     def connection_made(self, transport: Any) -> None:
         """Take a connection, if need be in place of another."""
@@ -277,14 +278,17 @@ class Patient(H11Protocol):
 
     def pause_writing(self) -> None:
         """Wait for the peer to read."""
-        self._since = self.loop.time()
+        self._since, self._unread = self.loop.time(), self.transport.get_write_buffer_size()
         super().pause_writing()
 
     def look(self) -> None:
         """Close the connection if its peer has owed something for too long."""
         owed, now = self._owes(), self.loop.time()
-        if owed != self._owed:
-            self._owed, self._since = owed, now
+        unread = self.transport.get_write_buffer_size()
+        # One message may have megabytes: on a slow line it is read for minutes, and goes on.
+        reads = owed == "reading" and self._unread - unread >= _PACE
+        if owed != self._owed or reads:
+            self._owed, self._since, self._unread = owed, now, unread
         patience = {"header": HEADER, "body": BODY + self._received / _PACE, "reading": READING}
         if not owed or now - self._since <= patience[owed]:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -26,13 +27,9 @@ class Sessions(StateHolder):
     """
 
     def __getitem__(self, session_id: str) -> SessionState:
-        known = session_id in self
-        session = super().__getitem__(session_id)
-        if not known:
-            # Copies of the settings of all components, for links to a page as it is (deep links),
-            # which this page has none of. Gradio makes anew what it misses.
-            session.config_values.clear()
-        return session
+        if session_id not in self:
+            self.session_data[session_id] = _Session(self.blocks)
+        return super().__getitem__(session_id)
 
     def delete_all_expired_state(self) -> None:
         """Forget values that have expired, and pages that were closed; Gradio asks every second."""
@@ -42,3 +39,16 @@ class Sessions(StateHolder):
             for session_id, session in list(self.session_data.items()):
                 if session.is_closed and self.time_last_used[session_id] < before:
                     del self.session_data[session_id], self.time_last_used[session_id]
+
+
+class _Session(SessionState):
+    """A session without copies of the settings of all components.
+
+    They are for links to a page as it is (deep links), which this page has none of. To make them
+    took a twentieth of a second of the event loop for each name of a session that anybody made up.
+    Gradio makes anew those that it misses.
+    """
+
+    def __init__(self, page: gr.Blocks) -> None:
+        without: Any = SimpleNamespace(default_config=page.default_config, blocks=())
+        super().__init__(without)

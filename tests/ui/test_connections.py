@@ -51,7 +51,7 @@ class Transport:
     """The server's end of a connection."""
 
     def __init__(self, host):
-        self.host, self.sent, self.closed = host, b"", ""
+        self.host, self.sent, self.closed, self.unread = host, b"", "", 0
 
     def get_extra_info(self, name):
         return {"peername": (self.host, 1), "sockname": ("127.0.0.1", 2)}.get(name)
@@ -61,6 +61,9 @@ class Transport:
 
     def write(self, data):
         self.sent += data
+
+    def get_write_buffer_size(self):
+        return self.unread
 
     def close(self):
         self.closed = self.closed or "closed"
@@ -141,6 +144,20 @@ def test_an_answer_that_nobody_reads_is_cut():
         peers.after(READING - 2)
         reads.resume_writing()
     assert closed(one, reads) == ["aborted", ""]
+
+
+def test_a_long_answer_that_is_read_slowly_is_not_cut():
+    """One message of megabytes is all that is written, and its writing ends with its reading."""
+    peers = Peers()
+    slow, drips = peers.one(WHOLE), peers.one(WHOLE)
+    for each in (slow, drips):
+        each.transport.unread = 3_000_000
+        each.pause_writing()
+    for _ in range(5 * round(READING)):
+        slow.transport.unread -= 9_000
+        drips.transport.unread -= 1
+        peers.after(1)
+    assert closed(slow, drips) == ["", "aborted"]
 
 
 def test_what_is_closed_and_not_read_is_cut():

@@ -5,15 +5,19 @@ And the scripts that must run before Gradio's.
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import re
+from collections import Counter
+from contextlib import nullcontext
 from functools import partial
+from typing import NamedTuple
 
 from fastapi import APIRouter
 from markupsafe import Markup
-from starlette.datastructures import MutableHeaders
-from starlette.middleware.gzip import GZipMiddleware
+from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coupled_arena.core.language import N_, _, language
@@ -28,6 +32,11 @@ _PREVIEW_PATH = "/preview.png"
 # The sizes that Gradio's manifest names. It draws them anew for each request, while others wait.
 _ICONS = {192: ICON, 512: "assets/icon-512.png"}
 _KEPT = {"cache-control": "private, max-age=86400"}  # a visitor's cookie may come with it
+
+_MADE_ONCE = frozenset({("GET", "/"), ("HEAD", "/"), ("GET", "/config"), ("GET", "/config/")})
+_ADDRESS = frozenset({b"host", b"x-forwarded-host", b"x-forwarded-proto"})  # as Gradio reads it
+_MOST_ADDRESSES = 16  # of 1 MB each; whoever asks for many makes others wait for none they had
+_Address = tuple[object, ...]
 
 _OF_GRADIO = re.compile(r"""<meta\s+(?:property="og:|name="(?:twitter:|viewport"))[^>]*>\s*""")
 # The bar of the vote keeps clear of a phone's rounded edge only where the page reaches it.
@@ -51,40 +60,86 @@ def _icon(file: str) -> FileResponse:
     return FileResponse(resource(file), headers=_KEPT)
 
 
+class _Made(NamedTuple):
+    """A page or its settings, as an address has them."""
+
+    status: int
+    kind: str
+    plain: bytes
+    packed: bytes
+
+
 class Identity:
-    """Middleware that has the page speak of itself, where Gradio's speaks of Gradio."""
+    """Middleware that has the page speak of itself, where Gradio's speaks of Gradio.
+
+    Gradio makes the page, and its settings, anew for each request: a tenth of a second of a
+    processor, in any of forty threads, while the event loop waits for all of them. Here an address
+    has them made once, and one is made at a time.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._compressed = GZipMiddleware(self._page)  # Gradio would, before it can be changed
+        self._made: dict[_Address, _Made] = {}
+        self._asked: Counter[_Address] = Counter()
+        self._one = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        page = scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == "/"
-        await (self._compressed if page else self._app)(scope, receive, send)
+        if scope["type"] != "http" or (scope["method"], scope["path"]) not in _MADE_ONCE:
+            await self._app(scope, receive, send)
+            return
+        made = await self._find(scope, receive)
+        headers = {"content-type": made.kind, "vary": "Accept-Encoding"}
+        packed = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        if packed:
+            headers["content-encoding"] = "gzip"
+        body = made.packed if packed else made.plain
+        await Response(body, made.status, headers)(scope, receive, send)
 
-    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the page, whole and with a head of its own."""
+    async def _find(self, scope: Scope, receive: Receive) -> _Made:
+        """Return what an address has, made already or now.
+
+        Nothing else of a request takes part, so nobody can send what others are then shown.
+        """
+        path = scope["path"].rstrip("/") or "/"
+        named = [each for each in scope["headers"] if each[0] in _ADDRESS]
+        address = (path, scope["scheme"], scope.get("root_path", ""), *named)
+        async with self._one if address not in self._made else nullcontext():
+            if address not in self._made:
+                asked = {"method": "GET", "path": path, "raw_path": path.encode()}
+                asked |= {"query_string": b"", "headers": named}
+                made = await self._make({**scope, **asked}, receive)
+                if made.status != 200:
+                    return made
+                self._keep(address, made)
+        self._asked[address] += 1
+        return self._made[address]
+
+    def _keep(self, address: _Address, made: _Made) -> None:
+        """Keep what was made; if need be in place of what was asked for least."""
+        if len(self._made) >= _MOST_ADDRESSES:
+            rarest = min(self._made, key=self._asked.__getitem__)
+            del self._made[rarest], self._asked[rarest]
+        self._made[address] = made
+
+    async def _make(self, scope: Scope, receive: Receive) -> _Made:
         parts: list[bytes] = []
         started: Message = {}
 
-        async def changed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                started.update(message)
-                return
+        async def keeping(message: Message) -> None:
+            started.update(message if message["type"] == "http.response.start" else {})
             parts.append(message.get("body", b""))
-            if message.get("more_body"):
-                return
-            body = b"".join(parts)
-            headers = MutableHeaders(scope=started)
-            if started["status"] == 200 and headers["content-type"].startswith("text/html"):
-                body = _introduced(body.decode(), str(Request(scope).base_url)).encode()
-                headers["content-length"] = str(len(body))
-            await send(started)
-            await send({"type": "http.response.body", "body": body})
 
-        headers = [(name, said) for name, said in scope["headers"] if name != b"accept-encoding"]
-        await self._app({**scope, "headers": headers}, receive, changed)
+        await self._app(scope, receive, keeping)
+        kind, body = Headers(raw=started["headers"]).get("content-type", ""), b"".join(parts)
+        if started["status"] == 200 and kind.startswith("text/html"):
+            body = _introduced(body.decode(), str(Request(scope).base_url)).encode()
+        packed = await asyncio.to_thread(gzip.compress, body)
+        return _Made(started["status"], kind, body, packed)
 
 
 def _introduced(page: str, address: str) -> str:

@@ -148,8 +148,8 @@ def rank(
         `judge`, `judge_hash`, `annotator`), without which each row counts as on a prompt and by a
         voter of its own; `verdict`, what a judge said of the same pair, in the same words, with
         `winner` missing where nobody voted; `mode`, "coupled" or "independent", else unknown. They
-        mean what they mean to `import`; other columns do not matter. A row with an id and a voter
-        that is there again counts once.
+        mean what they mean to `import`; other columns do not matter. A row that repeats another
+        one (same voter, same texts, same choice) counts once, and a warning says how many did.
     source : {"ppr", "human", "judge"}, optional
         Whose word counts; by default prediction-powered where there are verdicts, else people's.
     metric : str, optional
@@ -192,14 +192,22 @@ def rank(
         return _of_logs(votes, metric, settings)
     if metric is not None:
         raise ArenaError("metric is about logs: leave it out with a table of votes.")
-    from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
+    from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
+    from coupled_arena.core.vote_columns import VERDICT
 
     given = check_frame(votes, "votes")
-    judged = JUDGE in given.columns and bool(given[JUDGE].notna().to_numpy().any())
+    judged = VERDICT in given.columns and bool(given[VERDICT].notna().to_numpy().any())
     if not judged and source in ("ppr", "judge"):
-        raise ArenaError(f"{source!r} needs verdicts: a column {JUDGE} beside winner.")
-    with store_of_votes(given) as store:
-        return settings.board(store, selection_of(judge=JUDGE if judged else None))
+        raise ArenaError(f"{source!r} needs verdicts: a column {VERDICT} beside winner.")
+    opened, notes = store_of_votes(given)
+    with opened as store:
+        found = settings.board(store, selection_of(judge=VERDICT if judged else None))
+    return _noted(found, notes)
+
+
+def _noted(found: Result[Leaderboard], notes: Sequence[str]) -> Result[Leaderboard]:
+    """Return a board whose warnings begin with what is to be said of its data."""
+    return replace(found, answer={**found.answer, "warnings": [*notes, *found.warnings]})
 
 
 def _of_logs(logs: Logs, metric: str | None, settings: BoardSettings) -> Result[Leaderboard]:
@@ -211,8 +219,7 @@ def _of_logs(logs: Logs, metric: str | None, settings: BoardSettings) -> Result[
     with store_of_scores(scores) as store:
         by_scores = replace(settings, source="judge")
         found = by_scores.board(store, selection_of(judge=scores.metrics[0]))
-    answer = {**found.answer, "warnings": [*scores.notes, *found.warnings]}
-    return replace(found, answer=answer)
+    return _noted(found, scores.notes)
 
 
 @dataclass(frozen=True)

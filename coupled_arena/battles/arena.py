@@ -37,6 +37,10 @@ _ASKED_BLIND = N_(
     "This question is open in your battle: vote there first, then compare models on it."
 )
 _COMPARED = N_("You compared named models on this question, so it is over. Ask another one.")
+_ASKED_TWICE = N_(
+    "You have yet to vote on this question: vote in that battle first, or ask something else."
+)
+_ASKED_AGAIN = N_("You asked this question again, so this battle is over.")
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
 
 
@@ -120,7 +124,8 @@ class Arena:
         Raises
         ------
         PromptError
-            The prompt is blank or too long, or too many battles run and wait.
+            The prompt is blank or too long, the visitor has yet to vote on this question in
+            another round, or too many battles run and wait.
         """
         names = tuple(self.models)
         chances = self._whose_turn.chances(names) if self._whose_turn else None
@@ -271,18 +276,32 @@ class Arena:
         PromptError
             The visitor's newest round, or one whose vote can be undone, has this question.
         """
+        self._keep_blind(owner, text, _ASKED_BLIND, _COMPARED)
+
+    def _keep_blind(
+        self, owner: str, text: str, open_now: str, over: str, asking: Round | None = None
+    ) -> None:
+        """Refuse a text that a visitor's open battle asks; end earlier ones that ask it.
+
+        The round that asks does not matter, nor one whose answers have not begun: it gives up its
+        place.
+        """
         newest = self.newest(owner)
         for current in self._rounds.all():
-            if current.owner != owner or not current.asks(text):
+            if current is asking or current.owner != owner or not current.asks(text):
                 continue
             with current.changing:
                 state = current.state
                 if state.reveal or state.error:
                     continue
+                if asking and not state.battle.prompts:
+                    current.stop_waiting()
+                    if state.pending and not state.pending[1].begun:
+                        continue
                 if current.id == newest or state.held or state.judging:
-                    raise PromptError(_(_ASKED_BLIND))
+                    raise PromptError(_(open_now))
                 self.stop(owner, current.id)
-                current.change(error=_(_COMPARED))
+                current.change(error=_(over))
 
     def told(self, owner: str, round_id: str) -> Battle:
         """Return the battle of a round that was voted on; raise VoteError before."""
@@ -298,6 +317,7 @@ class Arena:
         self.store.check_file()  # nobody should read answers that cannot be voted on
         request = request_of(self.models, self.worker, current.state.battle, prompt)
         with self._asking:
+            self._keep_blind(current.owner, prompt.text, _ASKED_TWICE, _ASKED_AGAIN, current)
             current.change(pending=(prompt, self.worker.submit(request)))
             self._rounds.add(current)
             for other in self._rounds.all():

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from coupled_arena.core.language import N_
@@ -18,6 +17,8 @@ VOTER_NAMES = ("voter", "judge", "judge_hash", "annotator")
 """Columns that say who voted; the first that has a value counts."""
 TEXTS = ("prompt", "response_a", "response_b", "conversation_a", "conversation_b")
 """Columns of what was asked and answered."""
+VERDICT = "verdict"
+"""The column of a judge's verdicts beside votes, and the name of that judge."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ VOTE_COLUMNS = (
     VoteColumn(
         ("winner",),
         N_("A word for the winner, or the name of a model of the row. Needed."),
+    ),
+    VoteColumn(
+        (VERDICT,),
+        N_(
+            "What a judge said of the same pair, in the words of `winner`, which may be empty "
+            "then. The judge is called `verdict`. With `--judge`, this column is not read."
+        ),
     ),
     VoteColumn(
         ("num",),
@@ -94,11 +102,6 @@ VOTE_COLUMNS = (
         ranked=False,
     ),
 )
-VERDICT = VoteColumn(
-    ("verdict",),
-    N_("Of `ca.rank` alone: what a judge said of the pair, in the words of `winner`."),
-)
-"""`import` takes a judge's verdicts from a file of their own, as winners."""
 
 WINNERS: dict[Outcome, tuple[str, ...]] = {
     Outcome.FIRST: ("model_a", "a", "response_a"),
@@ -123,12 +126,6 @@ def outcome_of(word: str) -> Outcome | None:
 
 def read_names(*, ranked: bool = False) -> tuple[str, ...]:
     """Return the names of all columns that are read: by `import`, or by `coupled_arena.rank`."""
-    if not ranked:
-        return tuple(name for column in VOTE_COLUMNS for name in column.names)
-    of_rank = [column for column in VOTE_COLUMNS if column.ranked]
-    return tuple(name for column in (*of_rank, VERDICT) for name in column.names)
-
-
-def unread(present: Collection[str]) -> list[str]:
-    """Return the columns that `import` does not read."""
-    return sorted(set(present) - set(read_names()))
+    return tuple(
+        name for column in VOTE_COLUMNS if column.ranked or not ranked for name in column.names
+    )

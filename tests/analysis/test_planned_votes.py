@@ -9,7 +9,8 @@ import pytest
 from benchmarks.planned_votes import keep
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
 from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
-from coupled_arena.analysis.leaderboard.vote_frames import JUDGE, store_of_votes
+from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
+from coupled_arena.core.vote_columns import VERDICT
 from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.store.queries.comparisons import Selection
@@ -28,12 +29,12 @@ def board():
             "model_a": names[rows.a],
             "model_b": names[rows.b],
             "winner": WINNERS[rows.h],
-            JUDGE: WINNERS[rows.g],
+            VERDICT: WINNERS[rows.g],
         }
     )
     between = votes.model_a.isin(MODELS) & votes.model_b.isin(MODELS)
-    with store_of_votes(votes[between]) as store:
-        return read_estimates(store, Selection(judge=JUDGE))
+    with store_of_votes(votes[between])[0] as store:
+        return read_estimates(store, Selection(judge=VERDICT))
 
 
 @needs_real_votes

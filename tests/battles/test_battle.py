@@ -214,7 +214,8 @@ def test_a_vote_belongs_to_the_owner_and_happens_once(make_arena, store):
 
 def test_what_was_revealed_before_the_last_question_is_forgotten_first(make_arena):
     arena = make_arena()
-    old, unvoted, last = (played(arena) for _ in range(3))
+    asked = ("which way now", "who goes there", "what comes next")
+    old, unvoted, last = (played(arena, prompt=Prompt(text)) for text in asked)
     of_bob = played(arena, "bob")
     kept = [("eve", unvoted), ("eve", last), ("bob", of_bob)]
     for owner, round_id in [("eve", old), *kept[1:]]:

@@ -1,4 +1,4 @@
-"""Which questions named models do not answer: those that their visitor has yet to vote on."""
+"""Which questions are not answered twice: those that their visitor has yet to vote on."""
 
 from __future__ import annotations
 
@@ -66,3 +66,27 @@ def test_an_earlier_round_whose_answers_are_written_is_over_at_once(make_arena):
     arena.ask("eve", Prompt("Something else entirely?"))
     arena.check_named("eve", ASKED)
     assert finish(arena, "eve", first)[-1].error
+
+
+def test_a_question_in_a_second_round_would_tell_who_is_who_in_the_first(make_arena):
+    arena = make_arena()
+    first = played(arena, prompt=Prompt(ASKED))
+    for text in (ASKED, f"which  way does the river elbe FLOW {chr(0x200B)}"):
+        with pytest.raises(PromptError, match="You have yet to vote on this question"):
+            arena.ask("eve", Prompt(text))
+    arena.follow_up("eve", first, ASKED)  # in its own round it tells nobody
+    assert finish(arena, "eve", first)[-1].error is None
+    played(arena, "another", Prompt(ASKED))
+    assert arena.vote("eve", first, [1, 2])
+    played(arena, prompt=Prompt(ASKED))
+
+
+def test_a_round_that_the_page_shows_no_more_is_over_when_its_question_comes_again(make_arena):
+    arena = make_arena()
+    first = played(arena, prompt=Prompt(ASKED))
+    second = played(arena, prompt=Prompt("Something else entirely?"))
+    arena.follow_up("eve", second, ASKED)
+    finish(arena, "eve", second)
+    with pytest.raises(Exception, match="You asked this question again"):
+        arena.vote("eve", first, [1, 2])
+    assert arena.vote("eve", second, [1, 2])

@@ -41,12 +41,22 @@ def same(rows, expected, cutoff=None):
         assert sets == expected["rank_sets"][cutoff]["0.05"]
 
 
+def numbered(source, path, lines=None):
+    """Write rows of a file without their questions: the golden file clusters nothing."""
+    rows = [json.loads(line) for line in source.read_text().splitlines()]
+    kept = rows if lines is None else [rows[line] for line in sorted(lines)]
+    path.write_text("".join(json.dumps(row | {"question_id": None}) + "\n" for row in kept))
+    return path
+
+
 @pytest.mark.slow
 @needs_real_votes
 def test_all_real_votes(call, board, tmp_path):
     db, models = tmp_path / "arena.duckdb", ("--models", ",".join(golden()["models"]))
-    assert call("import", FOLDER / "human.json", "--db", db)[0] == 0
-    assert call("import", JUDGE, "--judge", "gpt-4", "--db", db)[0] == 0
+    human = numbered(FOLDER / "human.json", tmp_path / "human.jsonl")
+    assert call("import", human, "--db", db)[0] == 0
+    judge = numbered(JUDGE, tmp_path / "judge.jsonl")
+    assert call("import", judge, "--judge", "gpt-4", "--db", db)[0] == 0
     chi2 = (*models, "--cutoff", "chi2")
     every = golden()["all"]
     rows, answer = board(db, *chi2, "--weighting", "count")
@@ -68,9 +78,7 @@ def test_few_real_votes_with_a_judge(call, board, tmp_path, name):
     files = {FOLDER / "human.json": human, JUDGE: [*human, *alone]}
     db = tmp_path / "arena.duckdb"
     for source, kept in files.items():
-        lines = source.read_text().splitlines()
-        chosen = tmp_path / "chosen.jsonl"
-        chosen.write_text("\n".join(lines[line] for line in sorted(kept)))
+        chosen = numbered(source, tmp_path / "chosen.jsonl", kept)
         call("import", chosen, "--db", db, *(["--judge", "gpt-4"] if source == JUDGE else []))
     expected = golden()["ppr"][name]["gpt4"]
     rows, answer = board(db, "--judge", "gpt-4", "--cutoff", "bonferroni")

@@ -21,7 +21,7 @@ from coupled_arena.battles.replay import Replay
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Probabilities, Verdict
-from coupled_arena.core.vote_columns import VERDICT, VOTE_COLUMNS
+from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
@@ -85,7 +85,7 @@ def test_the_page_lists_the_columns_of_votes():
             each.meaning,
             "yes" if each.ranked else "no",
         )
-        for each in (*VOTE_COLUMNS, VERDICT)
+        for each in VOTE_COLUMNS
     ]
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import coupled_arena as ca
+from coupled_arena.api.checks import selection_of
+from coupled_arena.api.rankings import BoardSettings
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.transfer.importing import import_files
+from tests.stats.real_votes import FOLDER, golden, needs_real_votes
 
+DOCS = Path(__file__).parents[2] / "docs"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)
 BOTH_ORDERS = """question_id,model_a,model_b,winner
 q1,red,blue,model_a
@@ -64,6 +70,11 @@ def counts(store, judge=None):
 
 def told(done):
     return (done.rows, done.battles, done.votes, done.verdicts, len(done.rejected))
+
+
+def board_of(store, source="human", judge=None):
+    settings = (0.05, "max-t", "joint", "loss", "corrected", "stratified", False)
+    return BoardSettings(source, *settings).board(store, selection_of(judge=judge))
 
 
 def vote(winner="model_a", **more):
@@ -176,11 +187,7 @@ def test_import_and_rank_say_the_same_of_one_file(store, file, without):
     assert rows(store, shown) == [(8, 15)]
     ranked = ca.rank(pd.read_csv(path)).to_frame()
     assert ranked.rank_low.tolist() == [1, 1]
-    from coupled_arena.api.checks import selection_of
-    from coupled_arena.api.rankings import BoardSettings
-
-    board = BoardSettings("human", 0.05, "max-t", "joint", "loss", "corrected", "stratified", False)
-    pd.testing.assert_frame_equal(board.board(store, selection_of()).to_frame(), ranked)
+    pd.testing.assert_frame_equal(board_of(store).to_frame(), ranked)
 
 
 @pytest.mark.parametrize(
@@ -210,17 +217,56 @@ def test_columns_mean_the_same_to_import_and_rank(store, file, columns):
     assert import_files(store, [path]).votes == 30
     ranked = ca.rank(pd.read_csv(path)).to_frame().set_index("model")
     own = rows(store, "select count(*) from (select prompt_no from comparisons group by all)")[0][0]
-    assert own == (
-        6
-        if columns.get("prompt") or (columns.get("question_id") == "q{p}" and "num" not in columns)
-        else 30
-    )
-    from coupled_arena.api.checks import selection_of
-    from coupled_arena.api.rankings import BoardSettings
-
-    board = BoardSettings("human", 0.05, "max-t", "joint", "loss", "corrected", "stratified", False)
-    stored = board.board(store, selection_of()).to_frame().set_index("model")
+    asked_again = "prompt" in columns or columns.get("question_id") == "q{p}"
+    assert own == (6 if asked_again else 30)
+    stored = board_of(store).to_frame().set_index("model")
     pd.testing.assert_frame_equal(stored.loc[ranked.index], ranked)
+
+
+@needs_real_votes
+def test_a_question_that_is_asked_again_is_one_prompt_on_every_face(call, tmp_path):
+    db, models = tmp_path / "arena.duckdb", golden()["models"]
+    files = [FOLDER / name for name in ("human.json", "gpt-4-0125-preview.json")]
+    call("import", files[0], "--db", db)
+    call("import", files[1], "--judge", "gpt-4", "--db", db)
+    chosen = ("--models", ",".join(models), "--json")
+    given = ("--db", db, "--out", tmp_path, "--figures", "html", *chosen)
+    _, out, _ = call("reproduce", "prediction-powered-ranking", "figure-5", *given)
+    stated = {row["what"]: row["made"] for row in json.loads(out)["published"]}
+    assert stated["prompts"] == 14_942
+    _, out, _ = call("audit", "--db", db, "--judge", "gpt-4", *chosen)
+    assert json.loads(out)["clusters"] == 14_942
+    frame = pd.read_json(files[0], lines=True)
+    frame = frame[frame.model_a.isin(models) & frame.model_b.isin(models)]
+    assert len(frame) == 14_947
+    _, out, _ = call("leaderboard", "--db", db, "--cutoff", "bonferroni", *chosen)
+    stored = [row["standard_error"] for row in json.loads(out)["models"]]
+    # By hand: residuals of each pair's wins, added up over rows with one question.
+    assert stored == pytest.approx(errors_by_hand(frame), rel=1e-9)
+    assert ca.rank(frame).to_frame().standard_error.tolist() == pytest.approx(stored, rel=1e-9)
+    alone = ca.rank(frame.drop(columns="question_id")).to_frame().standard_error
+    assert max(abs(alone - stored)) > 1e-6
+
+
+def errors_by_hand(frame):
+    """Return standard errors of mean win rates, best model first, clustered by question."""
+    models = sorted({*frame.model_a, *frame.model_b})
+    k, sums = len(models), {}
+    low = [min(pair) for pair in zip(frame.model_a, frame.model_b, strict=True)]
+    high = [max(pair) for pair in zip(frame.model_a, frame.model_b, strict=True)]
+    rates = np.zeros(k)
+    for pair, met in frame.groupby([low, high]):
+        for model in pair:
+            sides = [np.where(met[f"model_{side}"] == model, f"model_{side}", "") for side in "ab"]
+            won = (met.winner == sides[0]) | (met.winner == sides[1])
+            rates[models.index(model)] += won.mean() / (k - 1)
+            groups = met.question_id.nunique()
+            left = (won - won.mean()) / len(met) / (k - 1) * np.sqrt(groups / (groups - 1))
+            for question, residual in left.groupby(met.question_id).sum().items():
+                place = sums.setdefault(question, np.zeros(k))
+                place[models.index(model)] += residual
+    errors = np.sqrt(np.sum(np.square(list(sums.values())), axis=0))
+    return errors[np.argsort(-rates)].tolist()
 
 
 def test_rows_without_an_id_are_taken_once(store, file):
@@ -256,13 +302,67 @@ def test_rows_without_an_id_meet_by_their_texts(store, file):
 def test_columns_that_are_not_read_are_named(store, file, call, tmp_path):
     path = file([vote(id=1, verdict="tie", strength=3, voter="ann")])
     done = import_files(store, [path])
-    assert done.notes == (
-        "Columns that are not read: strength, verdict.",
-        "Verdicts are read from a file of their own: import it with --judge, with the column "
-        "winner in place of verdict.",
-    )
+    assert done.notes[0] == "Columns that are not read: strength."
     code, out, _ = call("import", path, "--db", tmp_path / "arena.duckdb")
     assert (code, done.notes[0] in out.splitlines()) == (0, True)
+    (note,) = import_files(store, [path], judge="j").notes
+    assert note == "Columns that are not read: strength, verdict."
+
+
+# A judge's verdict beside the vote
+
+
+def test_our_own_table_of_votes_says_the_same_to_import_and_rank(store):
+    path = DOCS / "votes.csv"
+    done = import_files(store, [path])
+    assert (done.votes, done.verdicts, done.rejected) == (240, 1200, ())
+    assert done.notes == (
+        "1,200 rows with a verdict: it is kept as that of a judge called verdict.",
+    )
+    ranked = ca.rank(pd.read_csv(path))
+    stored = board_of(store, "ppr", "verdict")
+    pd.testing.assert_frame_equal(stored.to_frame(), ranked.to_frame())
+    again = import_files(store, [path])
+    assert (again.battles, again.votes, again.verdicts, again.rejected) == (0, 0, 0, ())
+
+
+def test_a_verdict_is_on_the_battle_of_its_vote(store, file):
+    made = [vote(id=n, voter=v, verdict="red") for n in range(3) for v in ("ann", "bob")]
+    made += [vote("", id=7, verdict="model_b"), vote("tie", id=8), vote("tie", id=0, voter="ann")]
+    done = import_files(store, [file(made)])
+    assert told(done) == (9, 6, 8, 4, 0)
+    found = counts(store, "verdict")
+    assert found.labelled.sum() == 6
+    assert found.unlabelled.sum() == 1
+    assert rows(store, "select judge from judges") == [("verdict",)]
+
+
+def test_rows_of_one_question_with_verdicts_and_no_answers_are_battles_of_their_own(store, file):
+    made = [vote(w, prompt="p", verdict=v) for w in ("model_a", "tie", "") for v in ("a", "b")]
+    done = import_files(store, [file(made)])
+    assert told(done) == (6, 6, 4, 6, 0)
+    assert not any("voter of an earlier row" in note for note in done.notes)
+    ranked = ca.rank(pd.DataFrame(made).replace("", None)).to_frame()
+    pd.testing.assert_frame_equal(board_of(store, "ppr", "verdict").to_frame(), ranked)
+
+
+@pytest.mark.parametrize("winner", ["tie", ""])
+def test_a_verdict_that_is_no_word_rejects_its_row(store, file, winner):
+    done = import_files(store, [file([vote(winner, id=1, verdict="left"), vote(id=2)])])
+    assert [each.reason for each in done.rejected] == ["unknown verdict 'left'"]
+    assert (done.votes, done.verdicts, done.notes[0][:17]) == (1, 0, "Known winners are")
+
+
+def test_verdicts_beside_votes_do_not_join_another_judge_s(store, file):
+    store.write(
+        lambda cursor: cursor.execute(
+            "insert into judges (judge, model, prompt_hash, sampling) values (?, 'm', 'h', 's')",
+            ["verdict"],
+        )
+    )
+    with pytest.raises(ca.ArenaError, match="The judge 'verdict' is m here"):
+        import_files(store, [file([vote(id=1, verdict="tie")])])
+    assert store.version() == (0, 0, 0, 0)
 
 
 def test_votes_in_place_of_scores_are_recognised(call, file):
@@ -278,12 +378,17 @@ def test_votes_in_place_of_scores_are_recognised(call, file):
 
 @pytest.mark.parametrize("key", [{"id": 1}, {"prompt": "p"}, {}])
 def test_pasted_rows_are_counted_once_and_told(store, file, key):
-    row = vote(**key, response_a="yes", response_b="no", voter="ann")
-    done = import_files(store, [file([row, {**row, "winner": "tie", "voter": "bob"}, row])])
+    row = vote(**key, response_a="yes", response_b="no", voter="ann", category="one")
+    made = [row, {**row, "winner": "tie", "voter": "bob"}, {**row, "category": "other"}]
+    done = import_files(store, [file(made)])
     assert (told(done), done.repeated) == ((3, 1, 2, 0, 0), 1)
     assert done.notes == (
         "1 row repeats another row (same voter, same texts, same choice): counted once.",
     )
+    board = ca.rank(pd.DataFrame(made))
+    assert board.to_frame().comparisons.tolist() == [2, 2]
+    assert board.warnings[0] == done.notes[0]
+    assert done.notes[0] not in ca.rank(pd.DataFrame(made[:2])).warnings
 
 
 def test_a_file_pasted_below_itself_says_no_more(store, file):
@@ -310,6 +415,7 @@ def test_rows_that_may_be_other_votes_all_count(store, file, changes):
     pasted = [row, {**row, **changes}] if changes != {"voter": ""} else [{**row, "voter": ""}] * 2
     done = import_files(store, [file(pasted)])
     assert (done.votes, done.repeated) == (2, 0)
+    assert ca.rank(pd.DataFrame(pasted)).to_frame().comparisons.tolist() == [2, 2]
 
 
 def test_a_judge_s_pasted_verdicts_count_once_where_texts_show_it(store, file):

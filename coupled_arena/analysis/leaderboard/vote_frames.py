@@ -12,23 +12,23 @@ from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.core.vote_columns import (
     KNOWN_WINNERS,
     QUESTION_NAMES,
+    TEXTS,
+    VERDICT,
     VOTER_NAMES,
     outcome_of,
 )
 from coupled_arena.store.database import Store
+from coupled_arena.store.transfer import import_notes
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-JUDGE = "verdict"
-"""Name of the judge whose verdicts a table has; also of their column."""
-
 _NEEDED = ("model_a", "model_b", "winner")
 _MODES = [mode.value for mode in Mode]
 
 
-def store_of_votes(votes: pd.DataFrame) -> Store:
+def store_of_votes(votes: pd.DataFrame) -> tuple[Store, list[str]]:
     """Return an in-memory store that holds nothing but these comparisons.
 
     Parameters
@@ -36,15 +36,23 @@ def store_of_votes(votes: pd.DataFrame) -> Store:
     votes : DataFrame
         As `coupled_arena.rank` takes it.
 
+    Returns
+    -------
+    store : Store
+    notes : list of str
+        What is to be said of rows that are left out.
+
     Raises
     ------
     VoteError
         A column is missing, or a row says nothing that can be counted.
     """
-    return store_of_rows(_checked(votes), JUDGE)
+    given, pasted = _checked(votes)
+    return store_of_rows(given[~pasted], VERDICT), import_notes.of_pasted(int(pasted.sum()))
 
 
-def _checked(votes: pd.DataFrame) -> pd.DataFrame:
+def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+    """Return the rows as `store_of_rows` takes them, and which of them repeat another one."""
     import pandas as pd
 
     if missing := [name for name in _NEEDED if name not in votes.columns]:
@@ -61,7 +69,7 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
         _refuse(votes, given[side].isna() | (given[side] == ""), f"{side} is missing")
     _refuse(votes, given["model_a"] == given["model_b"], "a model meets itself")
     given["human"] = _outcomes(votes, "winner", given)
-    given["verdict"] = _outcomes(votes, JUDGE, given) if JUDGE in votes.columns else None
+    given["verdict"] = _outcomes(votes, VERDICT, given) if VERDICT in votes.columns else None
     _refuse(votes, given["human"].isna() & given["verdict"].isna(), "winner is missing")
     # Rows that do not say otherwise are on prompts of their own, by voters of their own.
     own = pd.Series([f"row {n}" for n in range(len(votes))], dtype=object)
@@ -73,28 +81,31 @@ def _checked(votes: pd.DataFrame) -> pd.DataFrame:
     if "mode" in votes.columns:
         mode = _names(votes, "mode").str.lower()
         given["mode"] = mode.where(mode.isin(_MODES), Mode.UNKNOWN.value)
-    return given.loc[~_pasted(votes, voter)]
+    return given, _pasted(votes, given, voter)
 
 
 def _prompts(votes: pd.DataFrame, own: pd.Series) -> pd.Series:
-    """Return which rows are on one prompt: by its text, else by the question's id and number."""
+    """Return which rows are on one prompt: by its text, else by the question's id."""
     found = "= " + _first_of(votes, QUESTION_NAMES)
-    if "num" in votes.columns:
-        number = _names(votes, "num").str.removesuffix(".0")
-        found = (found.fillna("") + "#" + number).where(number.notna(), found)
-    found = found.where(found.notna(), own)
     text = "text " + _first_of(votes, ("prompt",))
-    return text.where(text.notna(), found)
+    return text.where(text.notna(), found.where(found.notna(), own))
 
 
-def _pasted(votes: pd.DataFrame, voter: pd.Series) -> pd.Series:
-    """Return which rows somebody has pasted again: with an id and a voter, and wholly the same."""
-    import pandas as pd
+def _pasted(votes: pd.DataFrame, given: pd.DataFrame, voter: pd.Series) -> pd.Series:
+    """Return which rows somebody has pasted again, as `import` has it: see `merge_staged`.
 
-    identified = _first_of(votes, (*QUESTION_NAMES, "num")).notna() & voter.notna()
-    if not identified.any():
-        return pd.Series(False, index=voter.index)
-    return votes.astype(str).reset_index(drop=True).duplicated() & identified
+    They say who voted, and by an id or answers on what; voter, texts and choice are the same.
+    """
+    question = _first_of(votes, ("num", *QUESTION_NAMES))
+    answered = _first_of(votes, TEXTS[1:]).notna()
+    known = voter.notna() & given["human"].notna() & (question.notna() | answered)
+    if not known.any():
+        return known
+    same = given[["model_a", "model_b", "human", "mode"]].assign(voter=voter, question=question)
+    for name in (*TEXTS, "turn", "tstamp", "timestamp"):
+        if name in votes.columns:
+            same[name] = _names(votes, name)
+    return same[known].duplicated().reindex(known.index, fill_value=False)
 
 
 def _first_of(votes: pd.DataFrame, names: Sequence[str]) -> pd.Series:

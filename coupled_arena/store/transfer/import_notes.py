@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 import duckdb
 
-from coupled_arena.core.vote_columns import KNOWN_WINNERS
-from coupled_arena.store.transfer.vote_formats import UNKNOWN_WINNER
+from coupled_arena.core.vote_columns import KNOWN_WINNERS, VERDICT
+from coupled_arena.store.files import quoted
+from coupled_arena.store.transfer.vote_formats import UNKNOWN_WORD
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -33,10 +34,8 @@ def of_staged(cursor: Cursor) -> list[str]:
             f"{_rows(alone)} without an id and without texts: each is a battle of its own, and "
             "meets no row of another file."
         )
-    if _words(
-        cursor,
-        f"select problem as word from staged where starts_with(problem, '{UNKNOWN_WINNER}')",
-    ):
+    unknown = f"regexp_full_match(problem, {quoted(UNKNOWN_WORD)}, 's')"
+    if _words(cursor, f"select problem as word from staged where {unknown}"):
         found.append(f"Known winners are {KNOWN_WINNERS}, and the names of the row's two models.")
     return found
 
@@ -83,6 +82,13 @@ def of_verdicts(cursor: Cursor) -> list[str]:
     )
 
 
+def of_beside(rows: int) -> list[str]:
+    """Return what is to be said of verdicts that stand beside votes."""
+    if not rows:
+        return []
+    return [f"{_rows(rows)} with a verdict: it is kept as that of a judge called {VERDICT}."]
+
+
 def of_pasted(rows: int) -> list[str]:
     """Return what is to be said of rows that stand in a file again."""
     if not rows:
@@ -107,13 +113,7 @@ def of_unread(columns: Collection[str]) -> list[str]:
         return []
     names = sorted(columns)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    found = [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."]
-    if "verdict" in columns:
-        found.append(
-            "Verdicts are read from a file of their own: import it with --judge, with the column "
-            "winner in place of verdict."
-        )
-    return found
+    return [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."]
 
 
 def _words(cursor: Cursor, query: str) -> str:

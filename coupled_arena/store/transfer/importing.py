@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.vote_columns import VERDICT
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import (
@@ -127,8 +128,6 @@ def import_within(
     progress: Callable[[str], None] = _silent,
 ) -> Imported:
     """Do what `import_files` does as part of a transaction that somebody else commits, or not."""
-    judge = wanted.judge
-    _check_judge(cursor, judge)
     prepare_faults(cursor)
     staged_rows.prepare(cursor)
     export_tables.prepare(cursor)
@@ -139,17 +138,19 @@ def import_within(
         rows += _read(cursor, path, file, wanted, unread)
     progress("storing")
     exported = merge_export.add_missing(cursor)
-    repeated, notes = _told_apart(cursor, judge)
+    repeated, notes = _told_apart(cursor)
     notes += import_notes.of_unread(unread)
     filtered, unread_texts = _sort_out(cursor), _count_unread(cursor)
+    beside = 0 if wanted.judge else _one(cursor, "select count(*) from staged where judged")
+    notes += import_notes.of_beside(beside)
+    judge = _checked(cursor, wanted.judge or (VERDICT if beside else None))
     battles = merge_staged.add_battles(cursor)
     completed = merge_staged.complete(cursor)
-    notes += import_notes.of_verdicts(cursor) if judge else []
+    notes += import_notes.of_verdicts(cursor) if wanted.judge else []
     verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
-    votes = 0 if judge else merge_staged.add_votes(cursor)
+    votes = 0 if wanted.judge else merge_staged.add_votes(cursor)
     if battles or verdicts or votes or completed:
-        upkeep.enrol(cursor, "battle in (select battle from touched)", {})
-        upkeep.refresh(cursor, "battle in (select battle from touched)", {})
+        _keep_up(cursor)
     return Imported(
         rows,
         battles + exported.battles,
@@ -168,7 +169,12 @@ def import_within(
     )
 
 
-def _told_apart(cursor: Cursor, judge: str | None) -> tuple[int, list[str]]:
+def _keep_up(cursor: Cursor) -> None:
+    upkeep.enrol(cursor, "battle in (select battle from touched)", {})
+    upkeep.refresh(cursor, "battle in (select battle from touched)", {})
+
+
+def _told_apart(cursor: Cursor) -> tuple[int, list[str]]:
     """Drop rows that say the same again, and part those with one key.
 
     Returns
@@ -180,13 +186,16 @@ def _told_apart(cursor: Cursor, judge: str | None) -> tuple[int, list[str]]:
     notes = import_notes.of_staged(cursor) + import_notes.of_names(cursor)
     repeated = merge_staged.drop_pasted(cursor)
     notes += import_notes.of_pasted(repeated)
-    return repeated, notes + import_notes.of_repeated(merge_staged.separate(cursor, judge))
+    return repeated, notes + import_notes.of_repeated(merge_staged.separate(cursor))
 
 
 def _count_unread(cursor: Cursor) -> int:
-    counted = "select count(distinct (file, line)) from staged where unread"
-    ((rows,),) = cursor.execute(counted).fetchall()
-    return rows
+    return _one(cursor, "select count(distinct (file, line)) from staged where unread")
+
+
+def _one(cursor: Cursor, query: str) -> int:
+    ((found,),) = cursor.execute(query).fetchall()
+    return found
 
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: set[str]) -> int:
@@ -212,7 +221,8 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: 
     return rows
 
 
-def _check_judge(cursor: Cursor, judge: str | None) -> None:
+def _checked(cursor: Cursor, judge: str | None) -> str | None:
+    """Return the judge, provided that its name is not another's here."""
     row = cursor.execute(
         "select model, prompt_hash, sampling from judges where judge = ?", [judge]
     ).fetchone()
@@ -221,12 +231,12 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
             f"The judge {judge!r} is {row[0]} here, asked by this program. Give the imported "
             "verdicts another name."
         )
+    return judge
 
 
 def _sort_out(cursor: Cursor) -> int:
     """Leave in ``staged`` only what is to be stored; return how many rows were filtered."""
     staged_rows.reject(cursor, "select n, problem as reason from staged where problem is not null")
-    rows = cursor.execute("select count(distinct (file, line)) from staged where dropped")
-    ((filtered,),) = rows.fetchall()
+    filtered = _one(cursor, "select count(distinct (file, line)) from staged where dropped")
     cursor.execute("delete from staged where dropped")
     return filtered

@@ -38,20 +38,21 @@ _REPEATED = """
 create or replace temp table repeated as
 with named as (
     select
-        n, file, battle, voter, n % 2 as half,
+        n, file, battle, apart, if(apart, '', voter) as voter, if(apart, 0, n % 2) as half,
         if(
-            {in_order} and one_order,
+            judged and one_order and not apart,
             [first, second],
             [least(first, second), greatest(first, second)]
         ) as pair
     from staged
-    where not own
+    where not own and leader = n
 ),
 hashed as (select *, hash(file, battle, voter, half, pair) as h from named)
-select n, nth
+select n, apart, nth
 from (
     select
-        n, row_number() over (partition by file, battle, voter, half, pair order by n) - 1 as nth
+        n, apart,
+        row_number() over (partition by file, battle, voter, half, pair order by n) - 1 as nth
     from hashed
     where h in (select h from hashed group by h having count(*) > 1)
 )
@@ -60,7 +61,7 @@ where nth > 0
 _SEPARATE = """
 update staged set battle = md5(staged.battle || '/' || nth)
 from repeated
-where staged.n = repeated.n
+where staged.leader = repeated.n
 """
 
 _SHOWN = """
@@ -207,6 +208,10 @@ create or replace temp table completed as
 select battle from filled_turns union select battle from new_turns
 union select battle from new_replies
 """
+_TOUCHED = """
+create or replace temp table touched as
+select battle from shown where fresh union select battle from completed
+"""
 _COMPLETE = (
     """
     update turns set
@@ -230,20 +235,24 @@ def drop_pasted(cursor: Cursor) -> int:
         cursor,
         "select count(distinct (file, line)) from staged where n in (select n from pasted)",
     )
-    cursor.execute("delete from staged where n in (select n from pasted)")
+    cursor.execute("delete from staged where leader in (select n from pasted)")
     return rows
 
 
-def separate(cursor: Cursor, judge: str | None) -> int:
+def separate(cursor: Cursor) -> int:
     """Make battles of their own of a voter's rows with one key; return how many rows these are.
 
     It comes before rows are left out, so that those of people and judge still match in order.
     """
     # A judge on one question in both orders gave two halves of one judgement; of people the order
     # tells nothing, for they are shown models in any. A row with a verdict for each order has both.
-    cursor.execute(_REPEATED.format(in_order=judge is not None))
+    # A verdict beside a vote goes where its vote goes.
+    cursor.execute(_REPEATED)
     cursor.execute(_SEPARATE)
-    rows = "select count(distinct (file, line)) from staged join repeated using (n)"
+    rows = """
+        select count(distinct (file, line)) from staged join repeated using (n)
+        where not repeated.apart
+    """
     return _row(cursor, rows)[0]
 
 
@@ -265,6 +274,7 @@ def complete(cursor: Cursor) -> int:
         upkeep.forget(cursor, "battle in (select battle from completed)")
         for statement in _COMPLETE:
             cursor.execute(statement)
+    cursor.execute(_TOUCHED)
     return completed
 
 
@@ -275,17 +285,13 @@ select
     md5(concat_ws('/', battle, {kind}, voter)) as id
 from staged
 join shown using (battle)
+where {judged}
 """
 _NEW = """
 create or replace temp table new as
 select *
 from outcomes
 where n in (select min(n) from outcomes group by id) and {absent}
-"""
-_TOUCHED = """
-create or replace temp table touched as
-select battle from shown where fresh union select battle from new
-union select battle from completed
 """
 _ADD_VOTES = """
 insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
@@ -329,9 +335,9 @@ where outcomes.outcome is distinct from verdicts.outcome
 
 def add_votes(cursor: Cursor) -> int:
     """Write the votes that are not there yet; return their number."""
-    cursor.execute(_OUTCOMES.format(kind="'vote'"))
+    cursor.execute(_OUTCOMES.format(kind="'vote'", judged="not judged"))
     cursor.execute(_NEW.format(absent="(battle, voter) not in (select (battle, voter) from votes)"))
-    cursor.execute(_TOUCHED)
+    cursor.execute("insert into touched select battle from new")
     (added,) = _row(cursor, _ADD_VOTES)
     reject(cursor, _OTHER_VOTES)
     return added
@@ -339,9 +345,9 @@ def add_votes(cursor: Cursor) -> int:
 
 def add_verdicts(cursor: Cursor, judge: str) -> int:
     """Write the verdicts that are not there yet; return their number."""
-    cursor.execute(_OUTCOMES.format(kind="'verdict', first <> models[1]"))
+    cursor.execute(_OUTCOMES.format(kind="'verdict', first <> models[1]", judged="judged"))
     cursor.execute(_NEW.format(absent="id not in (select verdict from verdicts)"))
-    cursor.execute(_TOUCHED)
+    cursor.execute("insert into touched select battle from new")
     (added,) = _row(cursor, _ADD_VERDICTS)
     reject(cursor, _OTHER_VERDICTS)
     if added:

@@ -10,7 +10,7 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
-from coupled_arena.core.vote_columns import read_names
+from coupled_arena.core.vote_columns import VERDICT, read_names
 from coupled_arena.store.files import quoted
 from coupled_arena.store.tables import times
 from coupled_arena.store.transfer import conversations
@@ -21,6 +21,7 @@ from coupled_arena.store.transfer.vote_formats import (
     FORMATS,
     MACROS,
     VOTER,
+    Reading,
     VoteFormat,
 )
 
@@ -66,7 +67,8 @@ create or replace temp macro toxic(value) as
 
 _STAGED = """
 create or replace temp table staged (
-    n bigint, file integer, line bigint, problem text, battle text, one_order boolean,
+    n bigint, leader bigint, judged boolean, apart boolean,
+    file integer, line bigint, problem text, battle text, one_order boolean,
     own boolean, alone boolean, mode text, other_mode text, seed ubigint, other_seed text,
     voter text, known boolean,
     first text, second text, outcome text, raw text, source text, given_at timestamptz,
@@ -80,7 +82,8 @@ create or replace temp table staged (
 # form keeps it; other numbers of battles are those of their dataset. Protocols of one question are
 # battles of their own. A row that nothing else identifies has the key of its texts, or of its place
 # in a file of that name. What other programs write into `mode` and `seed` is theirs: only battles
-# with an id of ours are known to mean the same by it.
+# with an id of ours are known to mean the same by it. A verdict beside a vote is on the battle of
+# that vote, its leader; where nothing tells on which answers it was, that of no other row.
 _READ = """
 insert into staged
 with fields as (
@@ -92,7 +95,10 @@ with fields as (
 ),
 named as (
     select
-        *,
+        * replace (
+            if(trim(winner) = '', null, winner) as winner,
+            if($judge is null, nullif(trim(verdict), ''), null) as verdict
+        ),
         nullif(trim({first}), '') as shown_first,
         nullif(trim({second}), '') as shown_second,
         {item} as item,
@@ -117,7 +123,9 @@ named as (
     from {parsed}
 )
 select
-    ({file}::bigint << 40) + 2 * line + {order}, {file}, line,
+    ({file}::bigint << 40) + 2 * line + {order} as n, n - {led}, {judged},
+    verdict is not null and not answered and coalesce(num, item) is null,
+    {file}, line,
     case
         when reason is not null then reason
         when shown_first is null then '{first} is missing'
@@ -147,9 +155,7 @@ select
     own, coalesce(starts_with(place, 'row/'), false) and not own,
     mode_word, if(said_mode is distinct from mode_word, said_mode, null),
     seed_no, if(seed_no is null, seed_text, null),
-    coalesce($judge, {voter}, $dataset),
-    if($judge is null, {voter} is not null and (answered or coalesce(num, item) is not null),
-        answered),
+    {voter}, {known},
     shown_first, shown_second, {outcome}, coalesce({raw}, ''),
     if(source = 'identical', source, 'human'),
     coalesce(told_at, now()),
@@ -158,7 +164,21 @@ select
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
     prompts, said_a, said_b, {system}, {unread}
 from named
+where {there}
 """
+_OF_VOTES = {
+    "led": "0",
+    "judged": "$judge is not null",
+    "voter": f"coalesce($judge, {VOTER}, $dataset)",
+    "known": f"if($judge is null, {VOTER} is not null "
+    "and (answered or coalesce(num, item) is not null), answered)",
+}
+_BESIDE_VOTES = {
+    "led": "if(winner is null, 0, 1)",
+    "judged": "true",
+    "voter": quoted(VERDICT),
+    "known": "false",
+}
 
 
 def prepare(cursor: Cursor) -> None:
@@ -187,6 +207,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
         )
     reread(cursor, ("conversation_a", "conversation_b", *format.lists))
     cursor.execute(conversations.LISTED)
+    beside = [reading.beside for reading in format.readings if reading.beside]
     for order, reading in enumerate(format.readings):
         query = _READ.format(
             fields=quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
@@ -195,9 +216,10 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
             order=order,
             modes=", ".join(quoted(mode.value) for mode in Mode),
             name=quoted(path.name),
-            voter=VOTER,
             lacks_item=quoted(format.lacks_item),
-            one_order=str(len(format.readings) == 1).lower(),
+            one_order=str(len(format.readings) - len(beside) == 1).lower(),
+            there=_there(reading, beside),
+            **(_BESIDE_VOTES if reading.beside else _OF_VOTES),
             **{name: getattr(reading, name) for name in ("first", "second", "outcome", "raw")},
             **{
                 name: getattr(format, name)
@@ -208,7 +230,15 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
             },
         )
         cursor.execute(query, vars(wanted))
-    return columns(cursor).difference(format.fields or _FIELDS)
+    known = set(format.fields or _FIELDS)
+    return columns(cursor) - (known if beside and wanted.judge is None else known - {VERDICT})
+
+
+def _there(reading: Reading, beside: list[str]) -> str:
+    """Return the SQL condition that a row has what a reading takes: its fault, if nothing else."""
+    if reading.beside:
+        return f"{reading.beside} is not null"
+    return f"{reading.raw} is not null or {beside[0]} is null" if beside else "true"
 
 
 def _recognise(cursor: Cursor, path: Path) -> VoteFormat:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coupled_arena.core.vote_columns import QUESTION_NAMES, VOTER_NAMES, WINNERS, read_names
+from coupled_arena.core.vote_columns import (
+    QUESTION_NAMES,
+    VERDICT,
+    VOTER_NAMES,
+    WINNERS,
+    read_names,
+)
 from coupled_arena.store.files import quoted
 
 
@@ -20,12 +26,16 @@ class Reading:
         SQL: ``first``, ``second``, ``tie``, ``both_bad``, or null for an unreadable verdict.
     raw : str
         SQL: the verdict in the judge's words, as far as they are there.
+    beside : str
+        The field with a judge's verdict that stands beside a vote; empty where the reading is of
+        the votes, or of the judge whose file it is.
     """
 
     first: str
     second: str
     outcome: str
     raw: str
+    beside: str = ""
 
 
 def _first_of(names: tuple[str, ...]) -> str:
@@ -48,14 +58,14 @@ class VoteFormat:
     columns : tuple of str
         Fields that tell it from others.
     readings : tuple of Reading
-        Two where a judge was asked in both orders.
+        Two where a judge was asked in both orders, or has a verdict beside the vote.
     fault : str
         SQL: why no outcome can be taken from the row, or null.
     item : str
         SQL: what, with the models, identifies a row that has no ``num``.
     question : str
-        SQL: the prompt's own identifier. Rows that are numbered count as prompts of their own
-        unless their texts are there and agree: the ranking paper's few repeated questions are.
+        SQL: the prompt's own identifier. Where the text of the question is not there, rows with
+        the same one are on one prompt, whatever their numbers.
     prompts, replies_a, replies_b : str
         SQL: texts by turn; null where a question has no answer.
     system : str
@@ -78,7 +88,7 @@ class VoteFormat:
     readings: tuple[Reading, ...]
     fault: str
     item: str = f"coalesce(battle, {_QUESTION})"
-    question: str = f"nullif(concat({_QUESTION}, '#' || regexp_replace(num, '[.]0$', '')), '')"
+    question: str = _QUESTION
     prompts: str = "asked"
     replies_a: str = "answers(spoken_a, starts_a)"
     replies_b: str = "answers(spoken_b, starts_b)"
@@ -113,10 +123,8 @@ create or replace temp macro outcome_by_name(said, first, second) as
     end;
 """
 """What `FORMATS` need, besides the macros of `staged_rows`."""
-_BY_WORD = "outcome_by_word(winner)"
-_BY_NAME = "outcome_by_name(winner, shown_first, shown_second)"
-UNKNOWN_WINNER = "unknown winner "
-"""What the reason begins with of a row that nobody is known to have won."""
+UNKNOWN_WORD = "unknown (winner|verdict) .*"
+"""An expression for the reason of a row with a word that means no outcome."""
 
 
 def _winner(field: str, first: str, second: str) -> str:
@@ -125,6 +133,24 @@ def _winner(field: str, first: str, second: str) -> str:
     return (
         f"case when {word} = {first} then 'first' when {word} = {second} then 'second' "
         f"when {word} = 'tie' then 'tie' end"
+    )
+
+
+def _said(field: str) -> str:
+    """Return SQL for the outcome that a word or a name in a field means."""
+    return (
+        f"coalesce(outcome_by_word({field}), outcome_by_name({field}, shown_first, shown_second))"
+    )
+
+
+def _faults_of(field: str) -> str:
+    """Return SQL for what is wrong with such a field."""
+    by_name = f"outcome_by_name({field}, shown_first, shown_second)"
+    return (
+        f"when outcome_by_word({field}) <> {by_name} then '{field} ' || short({field}) || "
+        "' names one model, and the side of the other' "
+        f"when {field} is not null and {_said(field)} is null "
+        f"then 'unknown {field} ' || short({field}) "
     )
 
 
@@ -254,12 +280,12 @@ FORMATS = (
     VoteFormat(
         title="Chatbot Arena and ranking rows",
         columns=("model_a", "model_b", "winner"),
-        readings=(Reading("model_a", "model_b", f"coalesce({_BY_WORD}, {_BY_NAME})", "winner"),),
-        fault="case when winner is null then 'winner is missing' "
-        f"when {_BY_WORD} <> {_BY_NAME} then 'winner ' || short(winner) || "
-        "' names one model, and the side of the other' "
-        f"when coalesce({_BY_WORD}, {_BY_NAME}) is null "
-        f"then {quoted(UNKNOWN_WINNER)} || short(winner) end",
+        readings=(
+            Reading("model_a", "model_b", _said("winner"), "winner"),
+            Reading("model_a", "model_b", _said(VERDICT), VERDICT, beside=VERDICT),
+        ),
+        fault=f"case when winner is null and {VERDICT} is null then 'winner is missing' "
+        f"{_faults_of('winner')}{_faults_of(VERDICT)}end",
         prompts="coalesce(asked, if(prompt is null, null, [prompt]))",
         replies_a="coalesce(answers(spoken_a, starts_a), "
         "if(response_a is null, null, [response_a]))",

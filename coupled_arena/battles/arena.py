@@ -284,7 +284,7 @@ class Arena:
         """Refuse a text that a visitor's open battle asks; end earlier ones that ask it.
 
         The round that asks does not matter, nor one whose answers have not begun: it gives up its
-        place.
+        place. A vote that can be undone counts at once.
         """
         newest = self.newest(owner)
         for current in self._rounds.all():
@@ -298,6 +298,9 @@ class Arena:
                     current.stop_waiting()
                     if state.pending and not state.pending[1].begun:
                         continue
+                if asking and state.held:
+                    self._votes.confirm(current)
+                    continue
                 if current.id == newest or state.held or state.judging:
                     raise PromptError(_(open_now))
                 self.stop(owner, current.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coupled_arena.core.errors import PromptError
+from coupled_arena.core.errors import PromptError, VoteError
 from coupled_arena.core.records import Prompt
 from tests.battles.test_battle import finish, played
 
@@ -79,6 +79,17 @@ def test_a_question_in_a_second_round_would_tell_who_is_who_in_the_first(make_ar
     played(arena, "another", Prompt(ASKED))
     assert arena.vote("eve", first, [1, 2])
     played(arena, prompt=Prompt(ASKED))
+
+
+def test_whoever_asks_again_takes_no_vote_back(make_arena):
+    """The second round's names would tell whether the vote was for the model it meant."""
+    arena = make_arena()
+    first = played(arena, prompt=Prompt(ASKED))
+    arena.vote("eve", first, [1, 2])
+    arena.ask("eve", Prompt(ASKED))
+    assert arena.view("eve", first).recorded
+    with pytest.raises(VoteError):
+        arena.undo("eve", first)
 
 
 def test_a_round_that_the_page_shows_no_more_is_over_when_its_question_comes_again(make_arena):

@@ -61,7 +61,8 @@ def test_winners_are_understood_in_any_case(store, lines):
 def test_an_unknown_winner_is_no_tie(store, lines):
     words = ["C", "AB", "left", "", "1", "model_a wins", "0"]
     done = import_files(store, [lines(*map(row, words))])
-    assert reasons(done) == [f"unknown winner '{word}'" for word in words]
+    said = [f"unknown winner '{word}'" if word else "winner is missing" for word in words]
+    assert reasons(done) == said
     assert outcomes(store) == []
 
 

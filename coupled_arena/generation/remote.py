@@ -7,6 +7,7 @@ believed it proves it, by `served_draw.proof`.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -34,16 +35,16 @@ from coupled_arena.generation.served_draw import (
     ServedDraw,
     objection,
     proof,
-    proof_request,
     told_weights,
 )
-from coupled_arena.generation.served_stream import ServedStream, Server
+from coupled_arena.generation.served_stream import SILENCE, ServedStream, Server, ask_for_proof
 from coupled_arena.generation.served_weights import ServedWeights
 from coupled_arena.generation.tokenization import Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
 
-_PATIENCE = 60.0  # seconds for an answer about itself: a server that is busy answers late
+_log = logging.getLogger(__name__)
+_PATIENCE = 60.0  # seconds for an answer about itself, which needs no turn of the model
 
 
 class RemoteModel:
@@ -122,7 +123,7 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
         try:
             served = _served_model(client, spec)
             tokenizer, tokenization = _tokenization(spec, cache, served.get("max_model_len"))
-            proven = _proven(client, spec, served["id"], tokenization.vocabulary)
+            proven = _proven(spec, url, served["id"], tokenization.vocabulary)
             if before := remember(cache, spec.name, proven[1]):
                 why = f"it holds the weights {proven[1]}, and {spec.name} is {before}"
                 raise _refusal(spec, f"{why}. Give these an entry of their own, by another name")
@@ -138,6 +139,9 @@ def connect(spec: ModelSpec, cache: Path) -> RemoteModel:
             perplexity = _perplexity(client, spec, server.model, ids)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise _refusal(spec, _about_key(spec)) from error
+        except openai.APITimeoutError as error:
+            why = f"it has written nothing for {SILENCE:g} s: it is busy, or still compiles"
+            raise _refusal(spec, f"{why}. Try again later") from error
         except openai.OpenAIError as error:
             raise _refusal(spec, f"it says: {reason_of(error)}") from error
     return RemoteModel(spec, tokenization, server, perplexity)
@@ -155,12 +159,12 @@ def _release(client: openai.OpenAI, url: str) -> str:
 
 
 def _proven(
-    client: openai.OpenAI, spec: ModelSpec, served: str, vocabulary: Vocabulary
+    spec: ModelSpec, url: str, served: str, vocabulary: Vocabulary
 ) -> tuple[list[int], ServedWeights]:
     """Ask for the proof; return the tokens that it consists of, and which weights it names."""
     expected = proof(vocabulary, GumbelCache(from_numpy(vocabulary.keys)), PROOF)
-    asked = proof_request(PROOF, len(expected))
-    answer = client.completions.create(model=served, **asked)
+    _log.info("Asking the server of %s for its proof: its first answer may take minutes", spec.name)
+    answer = ask_for_proof(url, spec.server_key, served, len(expected))
     told = told_weights(answer)
     if why := objection(answer, expected):
         raise _refusal(spec, why)
@@ -213,7 +217,8 @@ def _tokenization(
 
 def _perplexity(client: openai.OpenAI, spec: ModelSpec, served: str, ids: list[int]) -> float:
     """Let the server read the text that models of this process read."""
-    completion = client.completions.create(
+    patient = client.with_options(timeout=SILENCE, max_retries=0)
+    completion = patient.completions.create(
         model=served,
         prompt=ids,
         max_tokens=1,

@@ -168,17 +168,21 @@ def ends_at_once(asked: ServedDraw, weights: ServedWeights) -> bool:
     return bool(asked.stops) and asked.weights not in ("", weights.digest)
 
 
-def told_weights(completion: Any) -> ServedWeights | None:
+def told_weights(answer: Sequence[int]) -> ServedWeights | None:
     """Return which weights a server says in its proof that it holds."""
-    return ServedWeights.from_ids(_given(completion)[-WEIGHTS_TOKENS:])
+    return ServedWeights.from_ids(answer[-WEIGHTS_TOKENS:])
 
 
 def proof_request(asked: ServedDraw, tokens: int) -> dict[str, Any]:
-    """Return what a server is asked for a proof of so many tokens and its weights."""
+    """Return what a server is asked for a proof of so many tokens and its weights.
+
+    The answer is streamed: a slow server takes minutes for it, but seconds for a token.
+    """
     return {
         "prompt": [0],
         "max_tokens": tokens + WEIGHTS_TOKENS,
         "temperature": 0,
+        "stream": True,
         "extra_body": {
             "ignore_eos": True,
             "return_token_ids": True,
@@ -187,9 +191,9 @@ def proof_request(asked: ServedDraw, tokens: int) -> dict[str, Any]:
     }
 
 
-def objection(completion: Any, expected: Sequence[int]) -> str | None:
+def objection(answer: Sequence[int], expected: Sequence[int]) -> str | None:
     """Return why a server's answer proves nothing; None where it is the one expected."""
-    marks, given = _DIGITS, _given(completion)[: len(expected)]
+    marks, given = _DIGITS, list(answer[: len(expected)])
     if len(given) != len(expected) or given[marks] != NOISE_VERSION or max(given[:marks]) > 15:
         return f"it does not draw with this noise. Start vLLM with --logits-processors {PLUGIN}"
     if given[:marks] != expected[:marks]:
@@ -200,11 +204,6 @@ def objection(completion: Any, expected: Sequence[int]) -> str | None:
         )
     if given != list(expected):
         return "it draws other tokens from known logits: install the same version"
-    if told_weights(completion) is None:
+    if told_weights(answer) is None:
         return "it does not tell which weights it holds: install this version of the plugin there"
     return None
-
-
-def _given(completion: Any) -> list[int]:
-    choice = completion.choices[0] if completion.choices else None
-    return list((choice.model_extra or {}).get("token_ids") or ()) if choice else []

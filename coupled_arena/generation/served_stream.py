@@ -27,7 +27,7 @@ from coupled_arena.generation.served_draw import (
 )
 from coupled_arena.generation.served_weights import ServedWeights
 
-_SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
+SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
 _PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
 _BUSY = {408, 409, 429}
 _PROVEN = 300.0  # seconds for which a proof is believed, while no connection breaks
@@ -57,6 +57,7 @@ class Server:
     expected: list[int] = field(repr=False)
     weights: ServedWeights
     proven: float = field(default_factory=time.monotonic, repr=False)
+    _proof: asyncio.Task[None] | None = field(default=None, repr=False)
 
     async def prove(self) -> None:
         """Ask for the proof again, unless it is fresh: another server may stand there by now.
@@ -68,8 +69,14 @@ class Server:
         """
         if time.monotonic() - self.proven < _PROVEN:
             return
-        asked = proof_request(PROOF, len(self.expected))
-        answer = await client(self.url, self.key).completions.create(model=self.model, **asked)
+        if self._proof is None or self._proof.done():
+            self._proof = asyncio.create_task(self._ask())
+            # Where nobody waits any more, its error is nobody's.
+            self._proof.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.shield(self._proof)  # of all replies that wait: one may be given up
+
+    async def _ask(self) -> None:
+        answer = await _proof_of(self.url, self.key, self.model, len(self.expected))
         if why := objection(answer, self.expected):
             raise ModelError(f"The server of {self.name} has changed: {why}.")
         if (told := told_weights(answer)) != self.weights:
@@ -83,6 +90,33 @@ class Server:
     def doubt(self) -> None:
         """Ask for the proof before the next reply."""
         self.proven = -math.inf
+
+
+def ask_for_proof(url: str, key: str, model: str, tokens: int) -> list[int]:
+    """Return what a server answers when it is asked for a proof, with its weights.
+
+    Raises
+    ------
+    openai.OpenAIError
+        It refuses; or it writes nothing for `SILENCE`.
+    """
+    asked = _proof_of(url, key, model, tokens)
+    return asyncio.run_coroutine_threadsafe(asked, _event_loop()).result()
+
+
+async def _proof_of(url: str, key: str, model: str, tokens: int) -> list[int]:
+    asked = proof_request(PROOF, tokens)
+    stream = await client(url, key).completions.create(model=model, **asked)
+    return [token async for arrived, _finish in _pieces(stream) for token in arrived]
+
+
+async def _pieces(stream: Any) -> AsyncIterator[tuple[list[int], str | None]]:
+    """Yield tokens as they arrive, and why the answer ends with them."""
+    async with stream:
+        async for chunk in stream:
+            for choice in chunk.choices:
+                extra: dict[str, Any] = choice.model_extra or {}
+                yield list(extra.get("token_ids") or ()), choice.finish_reason
 
 
 class _BrokenOffError(Exception):
@@ -159,7 +193,7 @@ class ServedStream:
         finish = None
         ended = False
         if position < self._limit:
-            async for tokens, finish in self._pieces(position):
+            async for tokens, finish in _pieces(await self._stream(position)):
                 ended = finish == "stop" and bool(stops)
                 if ended and tokens and tokens[-1] == min(stops):
                     tokens = tokens[:-1]
@@ -174,9 +208,9 @@ class ServedStream:
         if not self._stopped and len(self._tokens) < self._limit:
             raise _BrokenOffError(f"the answer broke off ({finish or 'connection closed'})")
 
-    async def _pieces(self, position: int) -> AsyncIterator[tuple[list[int], str | None]]:
+    async def _stream(self, position: int) -> Any:
         stops = self._asked.stops
-        stream = await client(self._server.url, self._server.key).completions.create(
+        return await client(self._server.url, self._server.key).completions.create(
             model=self._server.model,
             prompt=[*self._prompt, *self._tokens],
             max_tokens=self._limit - position,
@@ -190,11 +224,6 @@ class ServedStream:
                 "vllm_xargs": {ARGUMENT: replace(self._asked, position=position).to_argument()},
             },
         )
-        async with stream:
-            async for chunk in stream:
-                for choice in chunk.choices:
-                    extra: dict[str, Any] = choice.model_extra or {}
-                    yield list(extra.get("token_ids") or ()), choice.finish_reason
 
     def _lost(self, error: Exception) -> ModelError:
         text = _("The server of {name} was lost ({why}).")
@@ -224,5 +253,5 @@ def client(url: str, key: str) -> openai.AsyncOpenAI:
         api_key=key or "none",
         base_url=f"{url}/v1",
         max_retries=0,
-        timeout=openai.Timeout(_SILENCE, connect=10),
+        timeout=openai.Timeout(SILENCE, connect=10),
     )

@@ -45,6 +45,7 @@ class _Row:
 
     draw: ServedDraw
     written: list[int]
+    proof: list[int] | None = None
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -111,19 +112,18 @@ class CoupledNoise(LogitsProcessor):
 
     def _ids(self, logits: torch.Tensor, asked: ServedDraw, rows: list[_Row]) -> torch.Tensor:
         if asked.proof:
-            answers = [
-                proof_of_server(self._vocabulary, self._noise, row.draw, self._weights)
-                for row in rows
-            ]
-            # Whoever asks for more than there is gets the last one again.
-            said = [
-                a[min(len(row.written), len(a) - 1)] for a, row in zip(answers, rows, strict=True)
-            ]
-            return torch.tensor(said, device=logits.device)
+            return torch.tensor([self._proven(row) for row in rows], device=logits.device)
         if ends_at_once(asked, self._weights):
             return torch.full((len(rows),), min(asked.stops), device=logits.device)
         width = self._vocabulary.end  # vLLM may pad the rows beyond it
         return drawn_ids(logits[:, :width], self._noise, asked, [row.place for row in rows])
+
+    def _proven(self, row: _Row) -> int:
+        """Return the next token of a proof, which is made once: all others wait for its draws."""
+        if row.proof is None:
+            row.proof = proof_of_server(self._vocabulary, self._noise, row.draw, self._weights)
+        # Whoever asks for more than there is gets the last one again.
+        return row.proof[min(len(row.written), len(row.proof) - 1)]
 
 
 def _folder(vllm_config: Any) -> Path | None:

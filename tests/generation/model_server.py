@@ -41,11 +41,15 @@ class ModelServer:
     plugin : bool
         Whether it draws with the noise that it is told of.
     breaks_after : int
-        Tokens after which each connection is cut, 0 for never.
+        Tokens after which the connection of each reply is cut, 0 for never.
     breaks_with : str
         Reason with which the answer is ended then, in place of a broken connection.
     refuses : bool
         Whether each question is answered with an error.
+    slow : bool
+        Whether a proxy gives up what is not streamed: many tokens take longer than it waits.
+    silent : bool
+        Whether a proof never comes, as while a first request compiles.
     weights : ServedWeights
         Those that it says it holds: its model's, unless others are given.
     gate : threading.Event
@@ -62,6 +66,8 @@ class ModelServer:
     name: str = "served"
     weights: ServedWeights | None = None
     refuses: bool = False
+    slow: bool = False
+    silent: bool = False
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
     requests: list = field(default_factory=list)
@@ -106,6 +112,8 @@ class ModelServer:
         if "prompt_logprobs" in asked:
             choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": [0]}
             return JSONResponse(_completion(choice | {"prompt_logprobs": self._read(asked)}))
+        if self.slow:
+            return JSONResponse({"error": {"message": "Gateway Timeout"}}, 504)
         tokens = [token async for token, _ in self._tokens(asked)]
         choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": tokens}
         return JSONResponse(_completion(choice))
@@ -119,11 +127,12 @@ class ModelServer:
 
     async def _events(self, asked):
         self.writing += 1
+        proves = asks_for_proof(asked)
         try:
             written = 0
             async for token, finish in self._tokens(asked):
                 written += 1
-                breaks = written == self.breaks_after and not finish
+                breaks = written == self.breaks_after and not (finish or proves)
                 reason = self.breaks_with or None if breaks else finish
                 choice = {"index": 0, "text": "", "finish_reason": reason, "token_ids": [token]}
                 yield f"data: {json.dumps(_completion(choice))}\n\n"
@@ -141,6 +150,8 @@ class ModelServer:
         told = told if self.plugin else replace(told, seed=0, proof=False, temperature=0.0)
         noise = GumbelCache(from_numpy(self.vocabulary.keys))
         if told.proof:
+            while self.silent:
+                await asyncio.sleep(0.01)
             answer = proof_of_server(self.vocabulary, noise, told, self.weights)
             for token in self.alter(answer)[: asked["max_tokens"]]:
                 yield token, None
@@ -164,6 +175,11 @@ class ModelServer:
             with self._lock:
                 batch.advance(tensor([token]))
             await asyncio.sleep(0)
+
+
+def asks_for_proof(asked):
+    """Tell whether a request asks for a proof and not for a reply."""
+    return ServedDraw.from_argument(asked["vllm_xargs"][ARGUMENT]).proof
 
 
 def _completion(choice):

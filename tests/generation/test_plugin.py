@@ -90,6 +90,20 @@ def test_its_proof_tells_its_weights(plugin, folder):
     assert ServedWeights.from_ids(told[-WEIGHTS_TOKENS:]) == held
 
 
+def test_a_proof_is_made_once(plugin, folder, monkeypatch):
+    """Its twelve draws at every token would hold up everybody else's."""
+    made = []
+
+    def counted(*known):
+        made.append(known)
+        return proof_of_server(*known)
+
+    monkeypatch.setattr(plugin, "proof_of_server", counted)
+    noise = processor(plugin, folder)
+    assert said(noise, PROOF, 20) != said(noise, replace(PROOF, turn=4), 20)
+    assert len(made) == 2
+
+
 def test_a_question_for_other_weights_ends_at_once(plugin, folder):
     noise = processor(plugin, folder)
     held = weights_of(folder, "float32", "none")

@@ -25,9 +25,10 @@ from coupled_arena.generation.served_draw import (
     drawn_ids,
     proof,
 )
+from coupled_arena.generation.served_stream import client
 from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from coupled_arena.generation.vocabulary import make_vocabulary
-from tests.generation.model_server import ModelServer, running
+from tests.generation.model_server import ModelServer, asks_for_proof, running
 from tests.patience import until
 from tests.small_models import NAMES, save_small_models
 
@@ -140,7 +141,7 @@ def test_what_ends_before_its_end_is_asked_for_again(serve, meet, local, reason)
     asked = request_of(local[SERVED], QUESTIONS[0], FILTERS[0])
     there = decode(LockstepEngine({SERVED: meet(server)}), [asked])[0]
     assert there.lines[0].tokens == decode(LockstepEngine(local), [asked])[0].lines[0].tokens
-    assert len([each for each in server.requests if each.get("stream")]) == 3
+    assert len(streams(server)) - proofs(server) == 3
 
 
 def test_another_server_in_its_place_is_noticed(serve, meet):
@@ -285,6 +286,44 @@ def test_a_key_opens_the_server(serve, meet, monkeypatch):
     monkeypatch.setenv("A_KEY", "sk-1")
     remote = meet(serve(key="sk-1"), server_key_variable="A_KEY")
     assert remote.arithmetic["server"] == "vllm 0.0.stand-in"
+
+
+def streams(server):
+    """Return what a server was asked for, token by token."""
+    return [each for each in server.requests if each.get("stream")]
+
+
+def proofs(server):
+    """Return how often a server was asked for its proof."""
+    return sum(map(asks_for_proof, streams(server)))
+
+
+def test_a_slow_server_is_waited_for_while_it_writes(serve, meet, local):
+    """A proof has a hundred tokens, of which each may take a second."""
+    server = serve(slow=True)
+    remote = meet(server)
+    remote._server.doubt()
+    asked = request_of(remote, "Why?", FILTERS[0])
+    there = decode(LockstepEngine({SERVED: remote}), [asked])[0]
+    assert there.lines[0].tokens == decode(LockstepEngine(local), [asked])[0].lines[0].tokens
+    assert proofs(server) == 2
+
+
+def test_a_server_that_writes_nothing_is_told_in_words(serve, meet, monkeypatch):
+    monkeypatch.setattr("coupled_arena.generation.served_stream.SILENCE", 0.2)
+    with pytest.raises(ModelError, match="has written nothing for 300 s: it is busy"):
+        meet(serve(silent=True))
+    client.cache_clear()  # it is as impatient
+
+
+def test_many_replies_wait_for_one_proof(serve, meet):
+    server = serve()
+    remote = meet(server)
+    remote._server.doubt()
+    sampling = Sampling(max_new_tokens=3)
+    asked = [request_of(remote, "Why?", sampling, seed=seed) for seed in range(8)]
+    decode(LockstepEngine({SERVED: remote}), asked)
+    assert proofs(server) == 2
 
 
 def test_it_reads_as_it_reads_here(serve, meet, local):

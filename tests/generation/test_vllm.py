@@ -80,6 +80,8 @@ class Vllm:
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             "VLLM_NO_USAGE_STATS": "1",
             "OMP_NUM_THREADS": "2",
+            # Threads that spin while they wait starve those that work: a token takes a second then.
+            "OMP_WAIT_POLICY": "PASSIVE",
         }
         command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", weights]
         command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32"]

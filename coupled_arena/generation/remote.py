@@ -182,7 +182,8 @@ def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
         ) from error
     wanted = {spec.served_as} if spec.served_as else {spec.hub, str(spec.folder)}
     for model in served:
-        if {model["id"], model.get("root")} & wanted:
+        names = {str(model["id"]), str(model.get("root"))}
+        if wanted & {form for name in names for form in (name, name.rstrip("/"))}:
             return model
     names = ", ".join(str(model["id"]) for model in served) or "nothing"
     raise _refusal(

@@ -96,7 +96,8 @@ class ModelServer:
     async def _models(self, request):
         if not self._allowed(request):
             return JSONResponse({"error": {"message": "Unauthorized"}}, 401)
-        served = {"id": self.name, "object": "model", "max_model_len": self.length}
+        served = {"id": self.name, "object": "model", "root": self.name}
+        served["max_model_len"] = self.length
         return JSONResponse({"object": "list", "data": [served]})
 
     async def _version(self, _):

@@ -332,6 +332,15 @@ def test_it_reads_as_it_reads_here(serve, meet, local):
     assert remote.arithmetic["perplexity"] == local[SERVED].arithmetic["perplexity"]
 
 
+def test_a_folder_s_name_may_end_with_a_slash(serve, folder):
+    """As a shell completes it, where the server is started."""
+    server = serve(name=f"{folder / SERVED}/")
+    assert connect(spec_of(folder, SERVED, server=server.url, served_as=""), folder)
+    server.name = str(folder / HERE)
+    with pytest.raises(ModelError, match="it serves"):
+        connect(spec_of(folder, SERVED, server=server.url, served_as=""), folder)
+
+
 def test_the_shorter_context_counts(serve, meet):
     assert meet(serve(length=100)).context_length == 100
 

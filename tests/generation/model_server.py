@@ -50,6 +50,8 @@ class ModelServer:
         Whether a proxy gives up what is not streamed: many tokens take longer than it waits.
     silent : bool
         Whether a proof never comes, as while a first request compiles.
+    rooted : bool
+        Whether it tells from where it has the model, as vLLM does and others do not.
     weights : ServedWeights
         Those that it says it holds: its model's, unless others are given.
     gate : threading.Event
@@ -68,6 +70,7 @@ class ModelServer:
     refuses: bool = False
     slow: bool = False
     silent: bool = False
+    rooted: bool = True
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
     requests: list = field(default_factory=list)
@@ -96,8 +99,8 @@ class ModelServer:
     async def _models(self, request):
         if not self._allowed(request):
             return JSONResponse({"error": {"message": "Unauthorized"}}, 401)
-        served = {"id": self.name, "object": "model", "root": self.name}
-        served["max_model_len"] = self.length
+        served = {"id": self.name, "object": "model", "max_model_len": self.length}
+        served |= {"root": self.name} if self.rooted else {}
         return JSONResponse({"object": "list", "data": [served]})
 
     async def _version(self, _):

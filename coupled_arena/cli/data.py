@@ -53,13 +53,16 @@ def import_(
     files = [file for path in files for file in (files_of(path) if path.is_dir() else [path])]
     with (
         open_for_writing(settings.db) as store,
-        tqdm(total=len(files) + 1, delay=1, leave=False) as bar,
+        tqdm(
+            total=len(files) + 1, delay=1, leave=False, disable=None
+        ) as bar,  # in a terminal alone
     ):
+        begun: list[str] = []
 
         def progress(step: str) -> None:
-            finished = 1 if bar.desc else 0
             bar.set_description(step, refresh=False)
-            bar.update(finished)
+            bar.update(1 if begun else 0)
+            begun.append(step)
 
         with _all_or_nothing():
             done = import_files(

@@ -179,7 +179,9 @@ def _single(paper: Paper, item: Item, source: PaperSource, place: Place, *, as_j
 def _bar(name: str) -> Track:
     from tqdm import tqdm
 
-    return lambda repeats: tqdm(repeats, desc=name, delay=1, leave=False, dynamic_ncols=True)
+    # In a terminal alone (None): elsewhere such a bar is there or not, as the machine is fast.
+    shown = {"desc": name, "delay": 1, "leave": False, "disable": None, "dynamic_ncols": True}
+    return lambda repeats: tqdm(repeats, **shown)
 
 
 def _judged(votes: Path | None, verdicts: list[str], db: Path | None) -> dict[str, Path]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from coupled_arena.core.errors import BattleError
+from coupled_arena.core.errors import BattleError, StoreError
 from coupled_arena.core.records import Mode, Origin
 from coupled_arena.generation.turns import check_replayable
 from coupled_arena.store.database import Store
@@ -187,3 +187,10 @@ def test_line_breaks_of_unicode_within_json_do_not_make_it_csv(store, tmp_path):
     path.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     done = import_files(store, [path])
     assert (done.votes, done.rejected) == (1, ())
+
+
+@pytest.mark.parametrize("judge", ["", " "])
+def test_a_judge_without_a_name_is_refused(store, lines, judge):
+    with pytest.raises(StoreError, match="The judge has no name"):
+        import_files(store, [lines(row("tie", verdict="model_a"))], judge=judge)
+    assert store.version() == (0, 0, 0, 0)

@@ -114,9 +114,11 @@ def import_files(
     Raises
     ------
     StoreError
-        A file cannot be read or recognised, the judge's name is another's, or the database
+        A file cannot be read or recognised, the judge has no name or another's, or the database
         cannot be written.
     """
+    if judge is not None and not judge.strip():
+        raise StoreError("The judge has no name: give one, or leave --judge out for votes.")
     wanted = ImportOptions(judge, dataset, single_turn, no_toxic)
     return store.write(lambda cursor: import_within(cursor, paths, wanted, progress))
 

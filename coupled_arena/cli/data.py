@@ -53,9 +53,8 @@ def import_(
     files = [file for path in files for file in (files_of(path) if path.is_dir() else [path])]
     with (
         open_for_writing(settings.db) as store,
-        tqdm(
-            total=len(files) + 1, delay=1, leave=False, disable=None
-        ) as bar,  # in a terminal alone
+        # In a terminal alone (None): what a script reads is the same however long it takes.
+        tqdm(total=len(files) + 1, delay=1, leave=False, disable=None) as bar,
     ):
         begun: list[str] = []
 

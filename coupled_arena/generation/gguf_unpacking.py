@@ -107,17 +107,20 @@ def _save_each(checkpoint: Checkpoint, plain: Any, processor: Any, folder: Path)
     with (folder / "model.safetensors").open("wb") as sink:
         places = _write_header(sink, wanted)
         for tensor in _Tensors(checkpoint.path).tensors:
-            made = process(_outline(tensor), name=tensor.name)
-            name = mapping.get(made.name, "")
+            outline = _outline(tensor)
+            made = process(outline, name=tensor.name)
+            name, shape = mapping.get(made.name, ""), made.weights.shape
+            changes = None if made.weights is outline else process
+            del made  # it may be as large as the tensor
             if name not in wanted:
                 continue
             expected = wanted[name]
-            if made.weights.shape != expected.shape:
+            if shape != expected.shape:
                 raise checkpoint.error(
-                    f"{name} has the shape {made.weights.shape}, not {tuple(expected.shape)}."
+                    f"{name} has the shape {shape}, not {tuple(expected.shape)}."
                 )
             sink.seek(places[name])
-            for block in _weights(tensor, process):
+            for block in _weights(tensor, changes):
                 narrow = torch.from_numpy(np.copy(block)).to(expected.dtype)
                 sink.write(narrow.view(torch.uint8).numpy().data)
             missing.discard(name)
@@ -171,18 +174,17 @@ def _outline(tensor: Any) -> np.ndarray:
     return np.broadcast_to(np.float32(-1), [int(size) for size in reversed(tensor.shape)])
 
 
-def _weights(tensor: Any, process: Callable[..., Any]) -> Iterator[np.ndarray]:
+def _weights(tensor: Any, changes: Callable[..., Any] | None) -> Iterator[np.ndarray]:
     """Yield a tensor's weights in float32 and in the network's order, some rows at a time.
 
     All rows are held only where the library's code changes or moves them.
     """
     size = int(tensor.n_elements)
     rows = (dequantize(block, tensor.tensor_type) for block in _blocks(tensor.data, size))
-    outline = _outline(tensor)
-    if process(outline, name=tensor.name).weights is outline:
+    if changes is None:
         yield from rows
     else:
-        changed = process(np.concatenate([*rows]), name=tensor.name).weights
+        changed = changes(np.concatenate([*rows]), name=tensor.name).weights
         yield from _blocks(np.ascontiguousarray(changed), size)
 
 

@@ -180,9 +180,10 @@ def _served_model(client: openai.OpenAI, spec: ModelSpec) -> dict[str, Any]:
             f"Model {spec.name!r}: no server answers at {spec.server}. Start it there, or correct "
             "the address."
         ) from error
-    wanted = {spec.served_as} if spec.served_as else {spec.hub, str(spec.folder)}
+    own = (spec.served_as,) if spec.served_as else (spec.hub, spec.folder)
+    wanted = {str(name) for name in own if name}
     for model in served:
-        names = {str(model["id"]), str(model.get("root"))}
+        names = [name for name in (model["id"], model.get("root")) if name]
         if wanted & {form for name in names for form in (name, name.rstrip("/"))}:
             return model
     names = ", ".join(str(model["id"]) for model in served) or "nothing"

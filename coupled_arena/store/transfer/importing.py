@@ -130,6 +130,7 @@ def import_within(
     progress: Callable[[str], None] = _silent,
 ) -> Imported:
     """Do what `import_files` does as part of a transaction that somebody else commits, or not."""
+    _check_judge(cursor, wanted.judge)
     prepare_faults(cursor)
     staged_rows.prepare(cursor)
     export_tables.prepare(cursor)
@@ -145,7 +146,8 @@ def import_within(
     filtered, unread_texts = _sort_out(cursor), _count_unread(cursor)
     beside = 0 if wanted.judge else _one(cursor, "select count(*) from staged where judged")
     notes += import_notes.of_beside(beside)
-    judge = _checked(cursor, wanted.judge or (VERDICT if beside else None))
+    judge = VERDICT if beside else wanted.judge
+    _check_judge(cursor, judge)
     battles = merge_staged.add_battles(cursor)
     completed = merge_staged.complete(cursor)
     notes += import_notes.of_verdicts(cursor) if wanted.judge else []
@@ -223,8 +225,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: 
     return rows
 
 
-def _checked(cursor: Cursor, judge: str | None) -> str | None:
-    """Return the judge, provided that its name is not another's here."""
+def _check_judge(cursor: Cursor, judge: str | None) -> None:
     row = cursor.execute(
         "select model, prompt_hash, sampling from judges where judge = ?", [judge]
     ).fetchone()
@@ -233,7 +234,6 @@ def _checked(cursor: Cursor, judge: str | None) -> str | None:
             f"The judge {judge!r} is {row[0]} here, asked by this program. Give the imported "
             "verdicts another name."
         )
-    return judge
 
 
 def _sort_out(cursor: Cursor) -> int:

@@ -344,7 +344,7 @@ def test_a_folder_s_name_may_end_with_a_slash(serve, folder):
 def test_a_server_that_names_no_root_does_not_serve_any_folder(serve, folder):
     server = serve(name="something", rooted=False)
     here = spec_of(folder, SERVED, server=server.url, served_as="")
-    for spec in (here, here.model_copy(update={"hub": "lab/model", "folder": None})):
+    for spec in (here, replace(here, hub="lab/model", folder=None)):
         with pytest.raises(ModelError, match="it serves something"):
             connect(spec, folder)
 

@@ -90,8 +90,13 @@ def ask_and_stop(page, question=QUESTION):
 
 
 def ask_until_open(page):
-    """Ask until the finished answers differ: identical ones reveal themselves."""
+    """Ask until the finished answers differ."""
     ask(page)
+    wait_until_open(page)
+
+
+def wait_until_open(page):
+    """Wait for answers; ask again until they differ, for identical ones reveal themselves."""
     wait_until_done(page)
     for _ in range(10):
         if not page.query_selector(".reveal"):

@@ -131,9 +131,7 @@ def import_within(
 ) -> Imported:
     """Do what `import_files` does as part of a transaction that somebody else commits, or not."""
     _check_judge(cursor, wanted.judge)
-    prepare_faults(cursor)
-    staged_rows.prepare(cursor)
-    export_tables.prepare(cursor)
+    _prepare(cursor)
     rows = 0
     unread: set[str] = set()
     for file, path in enumerate(paths):
@@ -171,6 +169,12 @@ def import_within(
         repeated=repeated,
         notes=tuple(notes),
     )
+
+
+def _prepare(cursor: Cursor) -> None:
+    prepare_faults(cursor)
+    staged_rows.prepare(cursor)
+    export_tables.prepare(cursor)
 
 
 def _keep_up(cursor: Cursor) -> None:

@@ -16,7 +16,7 @@ from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import free_port, serving
-from tests.ui.visiting import ask_until_open, open_tab, revealed
+from tests.ui.visiting import ask_until_open, open_tab, revealed, wait_until_open
 
 CONFIG = """
 snapshot_seconds = 0.2
@@ -263,11 +263,11 @@ def test_a_real_server_reads_both_orders_and_is_killed(visit, tmp_path):
         raws.nth(1).wait_for()
         shown = raws.evaluate_all("nodes => nodes.map(node => node.textContent)")
         assert shown == [raw or "(no words)" for raw in said]
-        press(page, "r")
-        page.wait_for_selector(".reveal", state="detached")
         judge.kill()
         judge.join()
-        ask_until_open(page)
+        press(page, "r")
+        page.wait_for_selector(".reveal", state="detached")
+        wait_until_open(page)
         press(page, "j")
         page.get_by_text("The judge strict does not answer. The round is as it was").wait_for()
         press(page, "b")

@@ -7,6 +7,7 @@ page and database are held against it.
 from __future__ import annotations
 
 import random
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -64,7 +65,8 @@ class Voter:
     def ask(self):
         """Ask a question and wait until it can be voted on."""
         before = self.page.locator("#round .commitment").all_inner_texts()
-        self.page.fill("#question textarea", "Which way is the whale?")
+        # Another one each time: an earlier round with this question may wait for its vote.
+        self.page.fill("#question textarea", f"Which way is the whale {uuid4().hex}?")
         self.page.click("#ask")
         self.page.wait_for_function(
             """before => document.querySelector("#round .commitment")

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.coverage import EVERY, LEVEL, bar, head, row
+from coupled_arena.core.choices import Cutoff
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.simulation.truths import evenly
 
 ALPHA, TIES, SEED = 1 - LEVEL, 0.3, 16

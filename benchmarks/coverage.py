@@ -19,14 +19,14 @@ from collections.abc import Iterator
 import numpy as np
 from tqdm import tqdm
 
+from coupled_arena.core.choices import Cutoff, Design, Scope, TieScore
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Scope, Separation
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
-from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
+from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from coupled_arena.stats.simulation.watching import WatchPlan, watch
-from coupled_arena.stats.tie_scores import TieScore
 
 LEVEL = 0.95
 EVERY = 20  # votes from look to look

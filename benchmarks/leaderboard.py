@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.ranking.estimates import Covariance, estimate
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, rank_sets
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.estimates import estimate
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, rank_sets
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Cursor, Selection

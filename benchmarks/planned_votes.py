@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, read_estimates
+from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.stats.risk.dominance_tests import DominancePlan, PValues, compare_models
+from coupled_arena.core.choices import PValues
+from coupled_arena.stats.risk.dominance_tests import DominancePlan, compare_models
 from coupled_arena.stats.risk.portfolio import empirical_copula
 
 MODELS, PROMPTS, ROUNDS = 12, 5_000, 5

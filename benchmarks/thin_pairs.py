@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.coverage import bar, head, intervals, marked, row
+from coupled_arena.core.choices import Cutoff, Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly

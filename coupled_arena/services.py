@@ -162,10 +162,10 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     """Start the engine, in a process of its own, which loads the models."""
     from coupled_arena.battles.arena import Arena, ArenaRules
     from coupled_arena.battles.whose_turn import WhoseTurn
+    from coupled_arena.core.choices import Pairing
     from coupled_arena.generation.capacity import Capacity
     from coupled_arena.generation.engine_process import EngineProcess
     from coupled_arena.generation.loading import load, load_enabled
-    from coupled_arena.stats.ranking.next_pair import Pairing
 
     battle, sampling = settings.battle, settings.sampling.sampling()
     rules = ArenaRules(sampling, battle.coupled_share, undo_seconds=battle.undo_seconds)

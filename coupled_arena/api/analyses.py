@@ -1,25 +1,31 @@
-"""What a judge is worth, and what coupling saves."""
+"""What a judge is worth, how far people agree, and what coupling saves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+from annotated_doc import Doc
+from annotated_types import Ge
+
+from coupled_arena.api import options
 from coupled_arena.api.checks import (
     check_frame,
-    check_level,
-    check_names,
     check_store,
     is_frame,
-    one_of,
     only_judge,
     selected,
     selection_of,
 )
+from coupled_arena.api.declared import analysis, refuse
+from coupled_arena.api.logs import is_log
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
-from coupled_arena.core.errors import ArenaError
+from coupled_arena.core import choices
+from coupled_arena.core.choices import Control, Ties, Truth
+from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.core.records import Drawn, Sampler
 
 if TYPE_CHECKING:
@@ -29,61 +35,54 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.audit.result import Audit
     from coupled_arena.analysis.coupling.read import StoredScores
     from coupled_arena.analysis.coupling.result import Coupling
+    from coupled_arena.analysis.coupling.sweep import Sweep
+    from coupled_arena.stats.coupling.score_tables import ScoreTable
+
+    Parts = dict[str, ScoreTable | None] | None
 
 
+@analysis
 def audit(
-    store: ArenaStore | pd.DataFrame,
+    store: ArenaStore | pd.DataFrame | Path,
     *,
-    judge: str | None = None,
-    ties: Literal["loss", "drop"] = "loss",
-    mode: Literal["all", "coupled", "independent"] = "all",
-    alpha: float = 0.05,
-    models: Sequence[str] | None = None,
-    category: str | None = None,
-    language: str | None = None,
-    truth: Literal["votes", "benchmark"] = "votes",
-    metric: str | None = None,
-    key_from: str | None = None,
-    majority: bool = False,
-    judge_score: Literal["verdict", "probability"] = "verdict",
-    flips: Literal["tie", "abstain"] = "tie",
-    own: Sequence[str] | None = None,
-    control: Literal["none", "length", "style"] = "none",
+    judge: options.Judge = None,
+    ties: options.Ties = "loss",
+    mode: options.Mode = "all",
+    alpha: options.Alpha = 0.05,
+    models: options.Models = None,
+    category: options.Category = None,
+    language: options.Language = None,
+    truth: Annotated[
+        choices.Truth | str, Doc("People's votes, or a benchmark's scores of graded answers.")
+    ] = "votes",
+    metric: Annotated[str | None, Doc("Which benchmark, where the store has several.")] = None,
+    key_from: Annotated[
+        str | None, Doc("The model that gives the key: its answers to a benchmark.")
+    ] = None,
+    majority: Annotated[bool, Doc("Of several voters on two answers, most count as one.")] = False,
+    metrics: Annotated[
+        Sequence[str] | None, Doc("Of logs: the metric that is the truth, and the judge's.")
+    ] = None,
+    judge_score: options.JudgeScore = "verdict",
+    flips: options.Flips = "tie",
+    control: options.Control = "none",
+    own: Annotated[
+        Sequence[str] | None,
+        Doc("Models that the judge is itself, for its self-preference; by default by its name."),
+    ] = None,
 ) -> Result[Audit]:
     """Say what a judge's verdicts are worth beside people's votes, model by model.
 
+    With `truth` "benchmark": what its grades of single answers are worth beside the benchmark's
+    key; with `key_from` what a model's answers are worth as a key.
+
     Parameters
     ----------
-    store : ArenaStore or DataFrame
-        A DataFrame has a row for each grade of a single answer: columns ``model``, ``prompt``,
-        ``truth`` and ``judge`` (1 or 0, or answers, with the model's in ``answer``), and perhaps
-        ``judge_name``, ``probability`` and ``category``. Of the settings `judge`, `alpha`,
-        `models` and `category` concern it.
-    judge : str, optional
-        Needed where the store has several.
-    ties : {"loss", "drop"}
-        Ties count as wins for neither, or are left out.
-    mode, models, category, language
-        Which battles count: of "all" modes, "coupled" or "independent", between these models, on
-        prompts of this category or in this language.
-    alpha : float
-        Error level of the intervals.
-    truth : {"votes", "benchmark"}
-        "benchmark": its grades of single answers beside the benchmark's key.
-    metric : str, optional
-        Which benchmark, where the store has several.
-    key_from : str, optional
-        A model whose answers to a benchmark are the judge's key.
-    majority : bool
-        Whether most of several voters on the same two answers count as one.
-    judge_score, flips
-        How the judge is heard where it corrects win-rates, as in `leaderboard`; the table of
-        agreement has verdicts, without those that abstain.
-    own : sequence of str, optional
-        The models that the judge is itself, for its self-preference; by default those of its name.
-    control : {"none", "length", "style"}
-        Say besides what the length of replies, or their length and Markdown, do to the judge and
-        to people, and what bias and agreement are left with it held fixed.
+    store : ArenaStore, DataFrame or Path
+        A DataFrame, or a file of such a table, has a row for each grade of a single answer: columns
+        ``model``, ``prompt``, ``truth`` and ``judge`` (1 or 0, or answers, with the model's in
+        ``answer``), and perhaps ``judge_name``, ``probability`` and ``category``. A file may also
+        be a log of another tool, or a folder of them, with `metrics`.
 
     Returns
     -------
@@ -96,70 +95,84 @@ def audit(
     ArenaError
         The store or table cannot be read, does not know a name, or a setting is out of range.
     """
-    check_level(alpha)
     from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
-    from coupled_arena.analysis.audit.read import Truth
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.analysis.audit.tables import table_estimates
-    from coupled_arena.core.style import Control
-    from coupled_arena.stats.judges.model_counts import Ties
     from coupled_arena.views.tables import audit as tables
-    from coupled_arena.views.tables.judge_style import judge_style_models, judge_style_traits
-    from coupled_arena.views.tables.soft import audit_soft
 
-    counted, against = one_of(Ties, "ties", ties), one_of(Truth, "truth", truth)
-    held = one_of(Control, "control", control)
-    choice = AuditChoice(counted, against, metric, key_from, majority, check_names(own), held)
     heard = {"judge_score": judge_score, "flips": flips}
-    wanted = selection_of(mode, judge, models, category, language, **heard)
-    of_store = wanted.mode or wanted.language or wanted != wanted.plain
-    if is_frame(store):
-        if choice != AuditChoice() or of_store:
-            raise ArenaError("Of a table only judge, alpha, models and category can be chosen.")
-        estimates = table_estimates(store, "the table", judge, wanted.models, category)
+    if is_frame(store) or isinstance(store, Path):
+        of_store = {"mode": mode, "language": language, "ties": ties, "majority": majority}
+        of_store |= {"truth": truth, "metric": metric, "key_from": key_from, **heard}
+        refuse(audit, of_store | {"own": own, "control": control}, "with a table")
+        name = str(store) if isinstance(store, Path) else "the table"
+        grades = _grades(store, metrics)
+        estimates = table_estimates(grades, name, judge, models, category)
+    elif metrics is not None:
+        raise ArenaError("`metrics` is about logs: leave it out with a store.")
     else:
+        against = Truth(truth)
+        names = tuple(own) if own is not None else None
+        counted, held = Ties(ties), Control(control)
+        choice = AuditChoice(counted, against, metric, key_from, majority, names, held)
         with check_store(store).reading() as opened:
+            wanted = selection_of(opened, mode, None, models, category, language, **heard)
+            wanted = replace(wanted, judge=judge)
             estimates = read_chosen(opened, wanted, choice, only_judge)
     found = audited(estimates, alpha)
     shown = {
         **selected(estimates.selection),
-        "truth": truth,
+        "truth": str(truth),
         "metric": estimates.benchmark,
         "key_from": key_from,
-        "ties": ties,
+        "ties": str(ties),
         "majority": majority,
-        **heard,
+        **{name: str(value) for name, value in heard.items()},
         "own": estimates.own.models if estimates.own else None,
-        "control": control,
+        "control": str(control),
         "alpha": alpha,
     }
-    frames = {"models": tables.audit_models(found), "differences": tables.audit_differences(found)}
-    if found.style:
-        frames["style_traits"] = judge_style_traits(found.style)
-        frames["style_models"] = judge_style_models(found.style)
-    if found.soft:
-        frames["soft"] = audit_soft(found)
-    return Result(f"Audit of {found.judge}", found, shown, frames, tables.audit_answer(found))
+    return Result(
+        f"Audit of {found.judge}",
+        found,
+        shown,
+        tables.audit_tables(found),
+        tables.audit_answer(found),
+        lambda: tables.audit_text(found),
+    )
 
 
+def _grades(given: pd.DataFrame | Path, metrics: Sequence[str] | None) -> pd.DataFrame:
+    from coupled_arena.analysis.audit.tables import read_grades, read_log_grades
+
+    if isinstance(given, Path) and is_log(given):
+        match metrics:
+            case (truth, judge) if truth != judge:
+                return read_log_grades(given, truth, judge)
+            case _:
+                raise ArenaError(
+                    "Give two metrics of the log in `metrics`: the truth, the judge's."
+                )
+    if metrics is not None:
+        raise ArenaError("`metrics` is about logs, and this is none: leave it out.")
+    return read_grades(given) if isinstance(given, Path) else given
+
+
+@analysis
 def agreement(
     store: ArenaStore,
     *,
-    mode: Literal["all", "coupled", "independent"] = "all",
-    alpha: float = 0.05,
-    models: Sequence[str] | None = None,
-    category: str | None = None,
-    language: str | None = None,
+    mode: options.Mode = "all",
+    alpha: options.Alpha = 0.05,
+    models: options.Models = None,
+    category: options.Category = None,
+    language: options.Language = None,
 ) -> Result[AnnotatorAgreement]:
-    """Say how far people who voted on the same battles agree: Krippendorff's alpha, nominal.
+    """Say how far people who voted on the same battles agree: Krippendorff's alpha.
 
     Parameters
     ----------
     store : ArenaStore
-    mode, models, category, language
-        Which battles count, as in `audit`.
-    alpha : float
-        Error level of the interval.
 
     Returns
     -------
@@ -171,56 +184,58 @@ def agreement(
     ArenaError
         The store cannot be read, does not know a name, or a setting is out of range.
     """
-    check_level(alpha)
     from coupled_arena.analysis.agreement import read_agreement
     from coupled_arena.views.tables import agreement as tables
 
-    selection = selection_of(mode, None, models, category, language)
     with check_store(store).reading() as opened:
+        selection = selection_of(opened, mode, None, models, category, language)
         found = read_agreement(opened, selection, alpha)
-    filters = ("mode", "models", "category", "language")
-    chosen = selected(selection)
+    chosen, filters = selected(selection), ("mode", "models", "category", "language")
     return Result(
         "Agreement between annotators",
         found,
-        {**{name: chosen[name] for name in filters}, "alpha": alpha},
+        {name: chosen[name] for name in filters} | {"alpha": alpha},
         {"agreement": tables.agreement_table(found)},
         tables.agreement_answer(found),
+        lambda: tables.agreement_text(found),
     )
 
 
+@analysis
 def coupling(
-    scores: pd.DataFrame | ArenaStore,
+    scores: pd.DataFrame | ArenaStore | Path,
     *,
-    seeds: int = 10,
-    metric: str | None = None,
-    models: Sequence[str] | None = None,
-    category: str | None = None,
-    temperature: float | None = None,
-    top_p: float | None = None,
-    sampler: Literal["gumbel", "inverse"] | None = None,
-    error: float | None = None,
-    repetitions: int = 1,
-    alpha: float = 0.05,
-) -> Result[Coupling]:
+    seeds: Annotated[
+        int, Ge(2), Doc("Of a table: repetitions, which are consecutive rows of one prompt.")
+    ] = 10,
+    metric: Annotated[str | None, Doc("Which scores of the store.")] = None,
+    models: options.Models = None,
+    category: Annotated[str | None, Doc("Only prompts of this category, or subject.")] = None,
+    temperature: Annotated[float | None, Doc("Only answers drawn at this temperature.")] = None,
+    top_p: Annotated[float | None, Doc("Only answers drawn with this top-p.")] = None,
+    sampler: Annotated[Sampler | str | None, Doc("Only answers drawn by this sampler.")] = None,
+    by_sampling: Annotated[
+        bool, Doc("Temperatures, top-ps and samplers side by side, in place of all else.")
+    ] = False,
+    by_category: Annotated[bool, Doc("Each category, or subject, by itself too.")] = False,
+    error: Annotated[
+        float | None, Doc("Say how many prompts an interval of this half width would take.")
+    ] = None,
+    repetitions: Annotated[int, Ge(1), Doc("Answers to each prompt, for `error`.")] = 1,
+    published: Annotated[bool, Doc("The paper's own gain too, which is biased upwards.")] = False,
+    alpha: options.Alpha = 0.05,
+    seed: Annotated[int, Ge(0), Doc("Seed of `published`.")] = 0,
+) -> Result[Coupling | Sweep]:
     """Say how many samples coupled generation saves, for every pair of models.
+
+    From the scores that the benchmark command has stored, or from a table of scores.
 
     Parameters
     ----------
-    scores : DataFrame or ArenaStore
+    scores : DataFrame, Path or ArenaStore
         A column `Noise`, "Coupled" or "Independent", a column of scores for each model, and maybe
-        a column `Subject`; or a store, for the scores that a benchmark has left there.
-    seeds : int
-        Of a DataFrame: repetitions, which are consecutive rows of one prompt.
-    metric, temperature, top_p, sampler
-        Of a store: which scores.
-    models, category
-        Only these models, only prompts of this category or subject.
-    error : float, optional
-        Say how many prompts an interval of this half width would take, with `repetitions` answers
-        to each.
-    alpha : float
-        Error level.
+        a column `Subject`, or a file of such a table; or a store, for the scores that a benchmark
+        has left there.
 
     Returns
     -------
@@ -232,25 +247,29 @@ def coupling(
     ScoreError
         These are no such scores, or too few.
     """
-    check_level(alpha)
+    drawn = Drawn(temperature, top_p, Sampler(sampler) if sampler else None)
+    if not isinstance(scores, ArenaStore):
+        of_store = {"metric": metric, **asdict(drawn), "by_sampling": by_sampling}
+        refuse(coupling, of_store, "with a table")
+        read, parts = _of_table(scores, seeds, models, category, by_category=by_category)
+    elif by_sampling:
+        of_one = {"by_category": by_category, "error": error, "published": published}
+        refuse(coupling, of_one, "with `by_sampling`", "one sampling")
+        return _sweep(scores, metric, models, category, drawn, alpha)
+    else:
+        read, parts = _of_store(scores, (metric, models, category, drawn), by_category=by_category)
     from coupled_arena.analysis.coupling import result
-    from coupled_arena.analysis.coupling.read import read_protocol_scores
     from coupled_arena.views.tables import coupling as tables
 
-    names = check_names(models)
-    drawn = Drawn(temperature, top_p, sampler and one_of(Sampler, "sampler", sampler))
-    if isinstance(scores, ArenaStore):
-        with scores.reading() as opened:
-            read = read_protocol_scores(opened, metric, names, category, drawn)
-    else:
-        read = _of_frame(scores, seeds, names, category, {metric, *asdict(drawn).values()})
-    found = result.coupling(read, alpha)
+    found = result.coupling(read, alpha, parts)
     pairs = tables.coupling_pairs(found)
     if error is not None:
         pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
+    if published:
+        pairs = tables.with_published_gains(pairs, _published(read.table, seed))
     settings = {
         "metric": found.metric,
-        "models": names,
+        "models": models,
         "category": category,
         **asdict(drawn),
         "seeds": found.pairs[0].repetitions,
@@ -259,23 +278,98 @@ def coupling(
         "alpha": alpha,
     }
     answer = tables.coupling_answer(found, pairs)
-    return Result("Savings by coupling", found, settings, {"pairs": pairs}, answer)
+    return Result(
+        "Savings by coupling",
+        found,
+        settings,
+        {"pairs": pairs},
+        answer,
+        lambda: tables.coupling_text(found, pairs),
+    )
 
 
-def _of_frame(
-    scores: pd.DataFrame,
+def score_table(scores: ArenaStore | pd.DataFrame | Path, options: dict[str, Any]) -> ScoreTable:
+    """Return the scores that `coupling` would take, of options of this."""
+    if isinstance(scores, ArenaStore):
+        sampler = options["sampler"]
+        drawn = Drawn(options["temperature"], options["top_p"], sampler and Sampler(sampler))
+        chosen = options["metric"], options["models"], options["category"], drawn
+        return _of_store(scores, chosen, by_category=False)[0].table
+    chosen = options["seeds"], options["models"], options["category"]
+    return _of_table(scores, *chosen, by_category=False)[0].table
+
+
+def _of_table(
+    scores: pd.DataFrame | Path,
     seeds: int,
-    models: tuple[str, ...] | None,
+    models: Sequence[str] | None,
     category: str | None,
-    of_store: set[object],
-) -> StoredScores:
-    from coupled_arena.analysis.coupling.files import subject_scores_from_frame
+    *,
+    by_category: bool,
+) -> tuple[StoredScores, Parts]:
+    from coupled_arena.analysis.coupling.files import read_subject_scores, subject_scores_from_frame
     from coupled_arena.analysis.coupling.read import StoredScores
 
-    if of_store != {None}:
-        raise ArenaError(
-            "metric, temperature, top_p and sampler are for the scores of a store: leave them out."
-        )
-    read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, models)
+    names = tuple(models) if models is not None else None
+    if isinstance(scores, Path):
+        _refuse_log(scores)
+        read, name = read_subject_scores(scores, seeds, names), scores.name
+    else:
+        read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, names)
+        name = "the table"
     table = read.of(category) if category else read.table
-    return StoredScores("the table", table, category, read.left_out)
+    stored = StoredScores(name, table, category, read.left_out)
+    return stored, read.by_subject() if by_category else None
+
+
+def _refuse_log(path: Path) -> None:
+    from coupled_arena.analysis.logs.read import format_of
+
+    if path.is_file() and (log := format_of(path)):
+        raise ScoreError(
+            f"{path} is a log of {log.title}, which does not say which answers were coupled and "
+            "which independent. Rank its models with the command risk."
+        )
+
+
+def _of_store(
+    store: ArenaStore, choice: tuple[Any, ...], *, by_category: bool
+) -> tuple[StoredScores, Parts]:
+    from coupled_arena.analysis.coupling.read import read_categories, read_protocol_scores
+
+    with store.reading() as opened:
+        scores = read_protocol_scores(opened, *choice)
+        return scores, read_categories(opened, scores) if by_category else None
+
+
+def _sweep(
+    store: ArenaStore,
+    metric: str | None,
+    models: Sequence[str] | None,
+    category: str | None,
+    drawn: Drawn,
+    alpha: float,
+) -> Result[Coupling | Sweep]:
+    from coupled_arena.analysis.coupling.sweep import read_sweep
+    from coupled_arena.views.tables.sweep import sweep_answer, sweep_table, sweep_text
+
+    with store.reading() as opened:
+        found = read_sweep(opened, metric, models, category, drawn, alpha=alpha)
+    settings = {"metric": found.metric, "models": models, "category": category, "alpha": alpha}
+    return Result(
+        "Savings by coupling, by sampling",
+        found,
+        settings,
+        {"pairs": sweep_table(found)},
+        sweep_answer(found),
+        lambda: sweep_text(found),
+    )
+
+
+def _published(table: ScoreTable, seed: int) -> list[float]:
+    from tqdm import tqdm
+
+    from coupled_arena.analysis.coupling.result import published_gains
+
+    gains = published_gains(table, seed, lambda repeats: tqdm(repeats, unit=" sub-samplings"))
+    return gains.tolist()

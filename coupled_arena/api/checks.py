@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from enum import StrEnum
-from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from coupled_arena.api.stores import ArenaStore
+from coupled_arena.core.choices import Battles, Flips, JudgeScore
 from coupled_arena.core.errors import ArenaError
 
 if TYPE_CHECKING:
@@ -16,30 +14,6 @@ if TYPE_CHECKING:
 
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
-
-E = TypeVar("E", bound=StrEnum)
-
-_DOUBTFUL = 0.5  # nobody wants intervals that are wrong more often than right
-
-
-def check_level(alpha: float) -> None:
-    """Refuse what is no error level, and doubt what looks like a confidence."""
-    if not isinstance(alpha, Real) or not 0 < alpha < 1:
-        raise ArenaError(f"alpha is an error level between 0 and 1, such as 0.05, not {alpha!r}.")
-    if alpha >= _DOUBTFUL:
-        warnings.warn(
-            f"alpha is the error level: {alpha:g} makes {1 - alpha:.0%} intervals. For intervals "
-            f"of {alpha:.0%} give {1 - alpha:.2g}.",
-            stacklevel=3,
-        )
-
-
-def one_of(kind: type[E], name: str, value: str) -> E:
-    """Return a member of an enumeration by its value; `name` is the parameter's."""
-    try:
-        return kind(value)
-    except ValueError:
-        raise ArenaError(f"{name} is one of {', '.join(kind)}, not {value!r}.") from None
 
 
 def check_store(store: object) -> ArenaStore:
@@ -67,43 +41,55 @@ def is_frame(given: Any) -> TypeGuard[pd.DataFrame]:
     return isinstance(given, pd.DataFrame)
 
 
-def check_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Refuse one text where there are to be several."""
-    if isinstance(names, str):
-        raise ArenaError(f"Give several names, not one text: [{names!r}, ...].")
-    return None if names is None else tuple(names)
-
-
 def selection_of(
-    mode: str = "all",
+    opened: Store,
+    mode: Battles | str = Battles.ALL,
     judge: str | Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     category: str | None = None,
     language: str | None = None,
-    judge_score: str = "verdict",
-    flips: str = "tie",
+    judge_score: JudgeScore | str = JudgeScore.VERDICT,
+    flips: Flips | str = Flips.TIE,
 ) -> Selection:
-    """Return which comparisons count."""
-    from coupled_arena.core.records import Mode
-    from coupled_arena.core.verdicts import Flips, JudgeScore
+    """Return which comparisons of a store count.
+
+    Parameters
+    ----------
+    judge : str or sequence of str, optional
+        Names, or a text of several with commas between them.
+    """
     from coupled_arena.store.queries.comparisons import Selection
 
-    known = ("all", Mode.COUPLED, Mode.INDEPENDENT)
-    if mode not in known:
-        raise ArenaError(f"mode is one of {', '.join(known)}, not {mode!r}.")
-    # Named twice, a judge is one judge.
-    judges = dict.fromkeys([judge] if isinstance(judge, str) else judge or ())
-    first, *more = judges or (None,)
+    first, *more = _judges(opened, judge) or (None,)
     return Selection(
         judge=first,
         more_judges=tuple(more),
-        mode=None if mode == "all" else Mode(mode),
-        models=check_names(models),
+        mode=Battles(mode).mode,
+        models=tuple(models) if models is not None else None,
         category=category,
         language=language,
-        judge_score=one_of(JudgeScore, "judge_score", judge_score),
-        flips=one_of(Flips, "flips", flips),
+        judge_score=JudgeScore(judge_score),
+        flips=Flips(flips),
     )
+
+
+def _judges(opened: Store, judge: str | Sequence[str] | None) -> tuple[str, ...]:
+    from coupled_arena.store.queries import comparisons
+
+    if isinstance(judge, str) and "," in judge:
+        with opened.cursor() as cursor:
+            known = comparisons.judges(cursor)
+        # Whoever looks for the verdicts of a single name says that nobody has it.
+        judge = judge if judge in known else listed(judge)
+    return tuple(dict.fromkeys([judge] if isinstance(judge, str) else judge or ()))
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the items of a list separated by commas; of an empty text none."""
+    items = tuple(item.strip() for item in text.split(",") if item.strip())
+    if text and not items:
+        raise ArenaError(f"{text!r} names nothing: give names separated by commas.")
+    return items
 
 
 def selected(selection: Selection) -> dict[str, Any]:
@@ -118,8 +104,8 @@ def selected(selection: Selection) -> dict[str, Any]:
     }
 
 
-def only_judge(store: Store, option: str = "judge=...") -> str:
-    """Return the judge of a store that has one; where there are several, `option` names one."""
+def only_judge(store: Store) -> str:
+    """Return the judge of a store that has one; where there are several, one must be named."""
     from coupled_arena.store.queries import comparisons
 
     with store.cursor() as cursor:
@@ -127,8 +113,18 @@ def only_judge(store: Store, option: str = "judge=...") -> str:
     if len(names) == 1:
         return names[0]
     if names:
-        raise ArenaError(f"Choose a judge with {option}: {', '.join(names)}.")
+        raise ArenaError(f"Choose a judge with `judge`: {', '.join(names)}.")
     raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+
+
+def voter_of(store: ArenaStore, opened: Store, voter: str) -> str:
+    """Return the voter whom a name or a voter stands for; whoever has no vote here is refused."""
+    from coupled_arena.store.annotators import annotators_path, voter_called
+    from coupled_arena.store.queries.voters import check_voter
+
+    called = voter_called(annotators_path(store.path), voter)
+    check_voter(opened, called, voter)
+    return called
 
 
 def check_texts(texts: Sequence[object], what: str) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def _drawers(
 
 
 def _of_board(board: Leaderboard) -> dict[str, Callable[..., go.Figure]]:
-    from coupled_arena.analysis.leaderboard.read import BoardSource
+    from coupled_arena.core.choices import BoardSource
     from coupled_arena.views.figures import matrices, modes, rows, style
 
     if board.estimate is None:

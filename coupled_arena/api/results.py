@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from coupled_arena.core.errors import ArenaError
@@ -20,7 +20,7 @@ T = TypeVar("T")
 class Result(Generic[T]):
     """What an analysis found, and how.
 
-    Printed it is a table; a notebook shows the table too.
+    Printed it says what the command says; a notebook shows its main table.
 
     Attributes
     ----------
@@ -34,6 +34,8 @@ class Result(Generic[T]):
         What `to_frame` can return; the first one is the main one.
     answer : mapping of str to object
         What the command prints with ``--json``.
+    text : callable
+        Returns what the command prints without it.
     """
 
     title: str
@@ -41,6 +43,12 @@ class Result(Generic[T]):
     settings: Mapping[str, Any]
     tables: Mapping[str, Table[Any]]
     answer: Mapping[str, Any]
+    text: Callable[[], str]
+
+    def noted(self, notes: Sequence[str]) -> Result[T]:
+        """Return the result with notes on its data before everything else that it says."""
+        answer = {**self.answer, "warnings": [*notes, *self.warnings]}
+        return replace(self, answer=answer, text=lambda: "\n".join((*notes, self.text())))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -78,7 +86,7 @@ class Result(Generic[T]):
         return f"<{self.title}: {', '.join(chosen)}>"
 
     def __str__(self) -> str:
-        return "\n".join([self.title, self._table(None).text(), *self.warnings])
+        return self.text()
 
     def _repr_html_(self) -> str:
         from coupled_arena.views.markup import joined, listed, paragraph

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from coupled_arena.api.checks import (
-    check_frame,
-    check_level,
-    check_names,
-    one_of,
-    only_judge,
-    selection_of,
-)
-from coupled_arena.api.logs import Logs, logged
+from annotated_doc import Doc
+from annotated_types import Ge
+
+from coupled_arena.api import options
+from coupled_arena.api.checks import check_frame, only_judge, selection_of
+from coupled_arena.api.declared import Opposite, analysis, refuse
+from coupled_arena.api.logs import Logs, are_files, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
-from coupled_arena.core.errors import ArenaError
+from coupled_arena.core import choices
+from coupled_arena.core.choices import Battles, Copula, Correction, Distance, PValues
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,65 +26,64 @@ if TYPE_CHECKING:
     from coupled_arena.views.tables.table import Table
 
 
+@analysis
 def risk(
     scores: pd.DataFrame | ArenaStore | Logs,
     *,
-    metrics: Sequence[str] | None = None,
-    lower_is_better: Sequence[str] = (),
-    higher_is_better: Sequence[str] = (),
-    judge: str | None = None,
-    mode: Literal["all", "coupled", "independent"] | None = None,
-    models: Sequence[str] | None = None,
-    paired: bool | None = None,
-    bootstraps: int = 10_000,
-    alpha: float = 0.05,
-    portfolio: Literal["independent", "empirical", "none"] | None = None,
-    weights: Sequence[float] | None = None,
-    tail_p: float = 0.05,
-    threshold: float = 0.25,
-    p_values: Literal["swap", "percentile", "approximate", "published"] = "swap",
-    correction: Literal["bonferroni", "holm", "fdr", "none"] = "bonferroni",
-    distance: Literal["kendall", "spearman", "pearson"] = "pearson",
-    seed: int = 0,
+    metrics: Annotated[
+        Sequence[str] | None,
+        Doc(
+            "Metrics to look at: by default all of a table, of logs the first; of a store also "
+            "length, repetition, refusal and verdicts."
+        ),
+    ] = None,
+    lower_is_better: Annotated[
+        Sequence[str] | None, Doc("Metrics of which less is better.")
+    ] = None,
+    higher_is_better: Annotated[
+        Sequence[str] | None, Doc("Metrics of which more is better after all.")
+    ] = None,
+    judge: Annotated[str | None, Doc("Of a store: add this judge's verdicts as a metric.")] = None,
+    mode: Annotated[
+        Battles | str | None, Doc("Of a store: which battles count, by default `all`.")
+    ] = None,
+    models: Annotated[Sequence[str] | None, Doc("Of a store: only these models.")] = None,
+    paired: Annotated[
+        bool | None,
+        Opposite("independent"),
+        Doc(
+            "Draw prompts for all models together, or scores of each model by themselves; by "
+            "default together where all have the same prompts."
+        ),
+    ] = None,
+    bootstraps: Annotated[int, Ge(2), Doc("Bootstrap samples.")] = 10_000,
+    alpha: options.Alpha = 0.05,
+    portfolio: Annotated[
+        Copula | str | None,
+        Doc("Copula that joins several metrics; by default `independent` where there are several."),
+    ] = None,
+    weights: Annotated[
+        Sequence[float] | None, Doc("Importance of each metric; by default equal.")
+    ] = None,
+    tail_p: Annotated[float, Doc("Share of the worst scores that the tail risks look at.")] = 0.05,
+    threshold: Annotated[
+        float, Doc("Violation ratio below which absolute tests speak of dominance.")
+    ] = 0.25,
+    p_values: Annotated[choices.PValues | str, Doc("How the bootstrap decides.")] = "swap",
+    correction: Annotated[choices.Correction | str, Doc("For many tests at once.")] = "bonferroni",
+    distance: Annotated[
+        choices.Distance | str, Doc("By which the metrics' ranks are aggregated.")
+    ] = "pearson",
+    seed: options.Seed = 0,
 ) -> Result[RiskReport]:
     """Rank models by how badly they fail: stochastic dominance, tails, and win rates.
 
     Parameters
     ----------
     scores : DataFrame, ArenaStore, Path, sequence of Path, or dict
-        Columns model, prompt, metric and score, or model, prompt and one for each metric; or a
-        store, for its replies; or logs of other tools, files or folders, by their models' names
-        in a dict.
-    metrics : sequence of str, optional
-        All of a DataFrame, the first of logs; of a store also "length", "repetition",
-        "refusal" and "verdicts".
-    lower_is_better, higher_is_better : sequence of str
-        Metrics of which less, or more after all, is better.
-    judge, mode, models
-        Of a store: add this judge's verdicts as a metric; which battles and models count.
-    paired : bool, optional
-        Draw prompts for all models together, or scores of each model by themselves; by default
-        together where all have the same prompts.
-    bootstraps : int
-        Bootstrap samples.
-    alpha : float
-        Error level of all tests together.
-    portfolio : {"independent", "empirical", "none"}, optional
-        Copula that joins several metrics; by default "independent" where there are several.
-    weights : sequence of float, optional
-        Importance of each metric; equal by default.
-    tail_p : float
-        Share of the worst scores that the tail risks look at.
-    threshold : float
-        Violation ratio below which absolute tests speak of dominance.
-    p_values : {"swap", "percentile", "approximate", "published"}
-        How the bootstrap decides.
-    correction : {"bonferroni", "holm", "fdr", "none"}
-        For many tests at once.
-    distance : {"kendall", "spearman", "pearson"}
-        By which the metrics' ranks are aggregated.
-    seed : int
-        Of what is drawn at random.
+        Columns model, prompt, metric and score, or model, prompt and one for each metric, as a
+        table or a file; or a store, for its replies; or logs of other tools, files or folders, by
+        their models' names in a dict.
 
     Returns
     -------
@@ -100,28 +97,29 @@ def risk(
         These are no such scores, or a setting does not fit them.
     """
     from coupled_arena.analysis.risk.result import RiskSettings, risk_report
-    from coupled_arena.stats.risk.corrections import Correction
-    from coupled_arena.stats.risk.dominance_tests import PValues
-    from coupled_arena.stats.risk.portfolio import Copula
-    from coupled_arena.stats.risk.rank_aggregation import Distance
+    from coupled_arena.views.tables.risk import risk_text
     from coupled_arena.views.tables.risk_json import risk_answer
     from coupled_arena.views.values import plain
 
-    check_level(alpha)
-    chosen, source = _risk_scores(scores, metrics, judge, mode, models)
-    table = chosen.turned(lower_is_better, higher_is_better)
-    copula = portfolio or ("independent" if len(table.metrics) > 1 else "none")
+    if isinstance(scores, ArenaStore):
+        chosen, source = _of_store(scores, metrics, judge, Battles(mode or "all"), models)
+    else:
+        refuse(risk, {"judge": judge, "mode": mode, "models": models}, "with scores")
+        chosen, source = _of_table(scores, metrics), {}
+    table = chosen.turned(lower_is_better or (), higher_is_better or ())
+    # One metric has nothing to be joined with: it is ranked as it is.
+    copula = portfolio or (Copula.INDEPENDENT if len(table.metrics) > 1 else Copula.NONE)
     settings = RiskSettings(
         paired=paired,
         bootstraps=bootstraps,
         alpha=alpha,
-        copula=None if copula == "none" else one_of(Copula, "portfolio", copula),
+        copula=Copula(copula),
         weights=tuple(weights) if weights is not None else None,
         tail_p=tail_p,
         threshold=threshold,
-        p_values=one_of(PValues, "p_values", p_values),
-        correction=one_of(Correction, "correction", correction),
-        distance=one_of(Distance, "distance", distance),
+        p_values=PValues(p_values),
+        correction=Correction(correction),
+        distance=Distance(distance),
         seed=seed,
     )
     found = risk_report(table, settings)
@@ -130,12 +128,14 @@ def risk(
         "lower_is_better": tuple(sorted(table.lower_is_better)),
         **source,
         "models": table.models,
-        "portfolio": copula,
+        "portfolio": str(copula),
         **{each.name: plain(getattr(settings, each.name)) for each in fields(settings)},
         "paired": found.paired,
     }
     answer = {**risk_answer(found), **source}
-    return Result("Ranking by risk", found, made_with, _tables(found), answer)
+    return Result(
+        "Ranking by risk", found, made_with, _tables(found), answer, lambda: risk_text(found)
+    )
 
 
 def _tables(found: RiskReport) -> dict[str, Table[Any]]:
@@ -153,29 +153,29 @@ def _tables(found: RiskReport) -> dict[str, Table[Any]]:
     return main | by_metric | main  # a metric of such a name hides none of them
 
 
-def _risk_scores(
-    scores: pd.DataFrame | ArenaStore | Logs,
+def _of_table(scores: pd.DataFrame | Logs, metrics: Sequence[str] | None) -> RiskScores:
+    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+
+    if are_files(scores):
+        return scores_in(scores, metrics)
+    return risk_scores_from_frame(check_frame(scores, "scores"), metrics)
+
+
+def _of_store(
+    store: ArenaStore,
     metrics: Sequence[str] | None,
     judge: str | None,
-    mode: str | None,
+    mode: Battles,
     models: Sequence[str] | None,
 ) -> tuple[RiskScores, dict[str, str]]:
-    """Return the scores, and which of a store's replies they are of."""
-    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+    """Return the scores, and which of the replies they are of."""
     from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
 
-    names = check_names(metrics)
-    if not isinstance(scores, ArenaStore):
-        if judge is not None or mode is not None or models is not None:
-            raise ArenaError("judge, mode and models are for the replies of a store.")
-        if isinstance(scores, Path | list | tuple | dict):
-            return logged(scores, names), {}
-        return risk_scores_from_frame(check_frame(scores, "scores"), names), {}
-    with scores.reading() as opened:
-        if names and VERDICTS in names:
+    with store.reading() as opened:
+        if metrics and VERDICTS in metrics:
             judge = judge or only_judge(opened)
-        elif names and judge:
-            names = (*names, VERDICTS)
-        selection = selection_of(mode or "all", judge, models)
-        found = read_stored_scores(opened, selection, names)
-    return found, {"mode": mode or "all", **({"judge": judge} if judge else {})}
+        elif metrics and judge:
+            metrics = (*metrics, VERDICTS)
+        selection = replace(selection_of(opened, mode, None, models), judge=judge)
+        found = read_stored_scores(opened, selection, metrics)
+    return found, {"mode": mode.value, **({"judge": judge} if judge else {})}

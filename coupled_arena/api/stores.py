@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from coupled_arena.core.choices import Uncounted
 from coupled_arena.core.errors import ArenaError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from coupled_arena.store.database import Store
+
+_log = logging.getLogger(__name__)
 
 
 class ArenaStore:
@@ -33,8 +37,8 @@ class ArenaStore:
     def __init__(
         self,
         path: Path,
-        excluded: Literal["leave-out", "include"] = "leave-out",
-        named: Literal["leave-out", "include"] = "leave-out",
+        excluded: Uncounted | str = Uncounted.LEAVE_OUT,
+        named: Uncounted | str = Uncounted.LEAVE_OUT,
     ) -> None:
         self.path = path
         self.excluded = excluded
@@ -116,7 +120,9 @@ class ArenaStore:
         """Open the database, or its newest snapshot, for as long as the block runs."""
         from coupled_arena.store.transfer.snapshots import open_for_reading
 
-        store, _ = open_for_reading(self.path)
+        store, age = open_for_reading(self.path)
+        if age is not None:
+            _log.info("%s is in use: reading its snapshot, %.0f s old.", self.path, age)
         with store:
             too = {"excluded": self.excluded == "include", "named": self.named == "include"}
             yield store.counting(**too) if any(too.values()) else store
@@ -134,8 +140,8 @@ class ArenaStore:
 def open(
     path: str | Path,
     *,
-    excluded: Literal["leave-out", "include"] = "leave-out",
-    named: Literal["leave-out", "include"] = "leave-out",
+    excluded: Uncounted | str = Uncounted.LEAVE_OUT,
+    named: Uncounted | str = Uncounted.LEAVE_OUT,
 ) -> ArenaStore:
     """Open a database to analyse it; nothing in it is ever changed.
 

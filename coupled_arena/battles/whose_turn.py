@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.core.choices import BoardSource, Cutoff, Pairing
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, PairCounts
-from coupled_arena.stats.ranking.next_pair import Pairing, pair_chances, unsettled
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff
+from coupled_arena.stats.ranking.next_pair import pair_chances, unsettled
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, listed, show
+from coupled_arena.api.checks import listed
+from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 

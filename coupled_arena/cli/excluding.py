@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, reading, show, voter_of
+from coupled_arena.api.checks import voter_of
+from coupled_arena.api.stores import ArenaStore
+from coupled_arena.cli.shared import Config, Db, Json, reading, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
@@ -46,7 +48,9 @@ def exclude(
 
     begin, end, made = moment_of(since), moment_of(until), Decision(reason, by, datetime.now(UTC))
     with open_for_writing(settings.db, create=False) as store:
-        voters = [voter_of(settings, store, name) for name in voter or [None]]
+        voters = [
+            name and voter_of(ArenaStore(settings.db), store, name) for name in voter or [None]
+        ]
         if origin:
             with store.cursor() as cursor:
                 found = voters_from(cursor, origin)

@@ -5,34 +5,38 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any
 
 import typer
 
+from coupled_arena.api.declared import without_links
 from coupled_arena.cli.access import password
-from coupled_arena.cli.agreement import agreement
+from coupled_arena.cli.analyses import (
+    agreement,
+    audit,
+    coupling,
+    leaderboard,
+    plan,
+    resample,
+    risk,
+    simulate,
+)
 from coupled_arena.cli.annotators import annotators_app
-from coupled_arena.cli.audit import audit, plan
 from coupled_arena.cli.battles import battles
-from coupled_arena.cli.coupling import coupling
 from coupled_arena.cli.data import import_, import_scores
 from coupled_arena.cli.doctor import doctor
 from coupled_arena.cli.excluding import exclude, exclusions, include, names
-from coupled_arena.cli.experiments import resample
 from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
-from coupled_arena.cli.leaderboard import leaderboard
 from coupled_arena.cli.models import models_app
 from coupled_arena.cli.replaying import explain, replay_battle
 from coupled_arena.cli.report import report
 from coupled_arena.cli.reproducing import reproduce
 from coupled_arena.cli.restoring import restore
-from coupled_arena.cli.risk import risk
 from coupled_arena.cli.shared import Config, Db, Preset
-from coupled_arena.cli.simulating import simulate
 from coupled_arena.cli.voters import voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import is_text, reason
@@ -108,7 +112,18 @@ def serve(
 @cache
 def _command() -> Any:
     """Return the tree of all commands, which takes a moment to build."""
-    return typer.main.get_command(app)
+    tree = typer.main.get_command(app)
+    for command in commands(tree):
+        for option in command.params:
+            option.help = without_links(option.help or "")
+    return tree
+
+
+def commands(tree: Any) -> Iterator[Any]:
+    """Yield every command of a tree."""
+    for command in getattr(tree, "commands", {}).values():
+        yield command
+        yield from commands(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

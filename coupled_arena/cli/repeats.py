@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-import typer
-
-from coupled_arena.cli.shared import listed
+from coupled_arena.api.checks import listed
 from coupled_arena.core.errors import ArenaError
 
 Number = TypeVar("Number", int, float)
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")]
-Repeats = Annotated[int, typer.Option(min=1, help="How often to draw.")]
 
 
 class Bar:
@@ -22,8 +17,9 @@ class Bar:
 
     def __init__(self) -> None:
         self._stopped = False
+        self._short: list[tuple[int, int]] = []  # repeats done and wanted, where these are fewer
 
-    def __call__(self, repeats: Iterable[int]) -> Iterator[int]:
+    def __call__(self, repeats: range) -> Iterator[int]:
         """Pass the repeats on until all are done, or Ctrl-C is pressed."""
         from tqdm import tqdm
 
@@ -34,26 +30,19 @@ class Bar:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            for repeat in tqdm(repeats, unit=" repeats", dynamic_ncols=True):
+            for done, repeat in enumerate(tqdm(repeats, unit=" repeats", dynamic_ncols=True), 1):
                 yield repeat
                 if self._stopped:
+                    self._short += [(done, len(repeats))] if done < len(repeats) else []
                     return
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def finish(self, done: int, wanted: int) -> None:
+    def finish(self) -> None:
         """Say so where not all was done."""
-        if done < wanted:
+        if self._short:
+            done, wanted = min(self._short)
             raise ArenaError(f"Interrupted: the figures are of {done} of {wanted} repeats.")
-
-
-@contextmanager
-def one_line() -> Iterator[None]:
-    """Turn what the statistics refuse into an error that a person can mend."""
-    try:
-        yield
-    except ValueError as error:
-        raise ArenaError(str(error)) from error
 
 
 def numbers(text: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:

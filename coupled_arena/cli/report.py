@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from coupled_arena.cli.shared import Config, Db, Json, check_level, listed, reading, show
+from coupled_arena.api.checks import listed
+from coupled_arena.cli.shared import Config, Db, Json, check_level, reading, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from coupled_arena.cli.score_files import named_path
+from coupled_arena.api.checks import listed
+from coupled_arena.api.logs import named_path
 from coupled_arena.cli.shared import (
     Config,
     Db,
     Json,
     check_level,
-    listed,
     reading,
     show,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from coupled_arena.core.choices import Control
+
 
 class Trait(StrEnum):
     """What is counted of a reply; the values are columns of the table ``reply_styles``."""
@@ -14,18 +16,10 @@ class Trait(StrEnum):
     LISTS = "lists"
 
 
-class Control(StrEnum):
-    """What is held fixed."""
-
-    NONE = "none"
-    LENGTH = "length"
-    STYLE = "style"  # length and Markdown
-
-    @property
-    def traits(self) -> tuple[Trait, ...]:
-        """The traits that are held fixed."""
-        return {
-            Control.NONE: (),
-            Control.LENGTH: (Trait.LENGTH,),
-            Control.STYLE: tuple(Trait),
-        }[self]
+def held_traits(control: Control) -> tuple[Trait, ...]:
+    """Return the traits that are held fixed."""
+    return {
+        Control.NONE: (),
+        Control.LENGTH: (Trait.LENGTH,),
+        Control.STYLE: tuple(Trait),
+    }[control]

@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from coupled_arena.core.records import Outcome
 
@@ -25,20 +24,6 @@ their variances are made of, are the same as of p and q themselves. It is the in
 quadratic functions on a triangle from its corners and the middles of its sides.
 """
 TIE_CODE, ABSTAINED_CODE = 2, 7
-
-
-class JudgeScore(StrEnum):
-    """What statistics take of a judge for how it scores a model."""
-
-    VERDICT = "verdict"  # 1 where it prefers the model, else 0
-    PROBABILITY = "probability"  # how likely it was to: its expected verdict
-
-
-class Flips(StrEnum):
-    """What a judge says that does not say the same in both orders."""
-
-    TIE = "tie"
-    ABSTAIN = "abstain"  # nothing: the votes on the battle count without it
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ from urllib.parse import parse_qsl, urlencode
 
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.analysis.coupling.read import StoredScores
-from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
+from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT

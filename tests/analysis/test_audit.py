@@ -11,10 +11,10 @@ from coupled_arena.analysis.audit.live import LiveAudits
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
 from coupled_arena.analysis.audit.read import read_audit_estimates
 from coupled_arena.analysis.audit.result import audit, read_audit
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode, Prompt
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.choices import BoardSource, Flips, JudgeScore
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
-from coupled_arena.core.verdicts import Flips, JudgeScore, Probabilities
+from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_quality import own_models

@@ -9,13 +9,13 @@ import pytest
 
 from coupled_arena.analysis.leaderboard import read as read_module
 from coupled_arena.analysis.leaderboard.pairs import HeadToHead, MissingVotes
-from coupled_arena.analysis.leaderboard.read import BoardSource, LiveEstimates, read_estimates
+from coupled_arena.analysis.leaderboard.read import LiveEstimates, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
+from coupled_arena.core.choices import BoardSource, Cutoff, Design, Weighting
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.simulation.truths import Design, SimulatedTruth
+from coupled_arena.stats.ranking.rank_sets import Separation
+from coupled_arena.stats.simulation.truths import SimulatedTruth
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection

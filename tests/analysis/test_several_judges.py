@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_estimates
+from coupled_arena.analysis.leaderboard.read import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
+from coupled_arena.core.choices import BoardSource, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import BoardAddresses

@@ -11,14 +11,15 @@ import pytest
 from scipy import optimize
 from scipy.special import expit
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
 from coupled_arena.analysis.style.read import LiveStyle, read_style
 from coupled_arena.analysis.style.result import read_style_board, style_board
 from coupled_arena.analysis.style.rows import Obstacle
+from coupled_arena.core.choices import BoardSource, Control
 from coupled_arena.core.records import Finish, Reply
-from coupled_arena.core.style import Control, Trait
+from coupled_arena.core.style import Trait
 from coupled_arena.stats.ranking.bradley_terry import bradley_terry
 from coupled_arena.stats.style.logistic import PairRows, fit
 from coupled_arena.stats.style.scores import ELO, PairScores

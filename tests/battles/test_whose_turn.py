@@ -16,9 +16,9 @@ from coupled_arena.battles import whose_turn
 from coupled_arena.battles.arena import Arena, ArenaRules
 from coupled_arena.battles.pairing import new_battle
 from coupled_arena.battles.whose_turn import WhoseTurn
+from coupled_arena.core.choices import Pairing
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Prompt, Sampling, new_id
-from coupled_arena.stats.ranking.next_pair import Pairing
 from tests.batches import at_once
 from tests.battles.test_battle import played
 from tests.patience import until

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.core.choices import Ties
 from coupled_arena.store.database import Store
 from tests.batches import at_once, judge
 from tests.stats.real_votes import FOLDER, needs_real_votes

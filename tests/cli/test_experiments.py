@@ -15,12 +15,8 @@ import numpy as np
 import pytest
 
 from coupled_arena.cli import shared as cli_shared
-from coupled_arena.core.style import Control
+from coupled_arena.core.choices import Control, Covariance, Cutoff, Scope, TieScore, Weighting
 from coupled_arena.stats.counts import OUTCOMES
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from tests.patience import PATIENCE
 from tests.stored import fill as fill_battles

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from coupled_arena.cli import risk as command
-from coupled_arena.stats.risk.corrections import Correction
-from coupled_arena.stats.risk.dominance_tests import PValues
+from coupled_arena.core.choices import Copula, Correction, Distance, PValues
 from coupled_arena.stats.risk.mean_risk import Risk
-from coupled_arena.stats.risk.portfolio import Copula
-from coupled_arena.stats.risk.rank_aggregation import Distance
 
 LONG = """model,prompt,metric,score
 a,1,truth,0

@@ -11,13 +11,8 @@ import sys
 import pytest
 
 from coupled_arena.cli import main
+from coupled_arena.core.choices import Copula, Correction, Covariance, Cutoff, PValues, Weighting
 from coupled_arena.core.language import FOLDER, languages
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.risk.corrections import Correction
-from coupled_arena.stats.risk.dominance_tests import PValues
-from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.views.figures import methods
 from coupled_arena.views.tables.audit import AUDIT_MODELS
 from tests import catalog

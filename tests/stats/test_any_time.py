@@ -9,14 +9,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
+from coupled_arena.core.choices import Cutoff, Design
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.distances import Distances
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, rank_sets
+from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.stats.simulation.coverage import SimulationPlan, estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
-from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
+from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from coupled_arena.stats.simulation.watching import WatchPlan, watch
 
 

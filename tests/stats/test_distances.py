@@ -10,10 +10,11 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from coupled_arena.core.choices import Cutoff
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.distances import FEW_DEGREES, Distances
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, rank_sets
+from coupled_arena.stats.ranking.rank_sets import rank_sets
 
 MODELS = ("a", "b", "c", "d", "e")
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm, norm
 
+from coupled_arena.core.choices import PValues
 from coupled_arena.stats.densities import densities
 from coupled_arena.stats.risk.consistency import consistencies
 from coupled_arena.stats.risk.dominance import Order
-from coupled_arena.stats.risk.dominance_tests import DominancePlan, PValues
+from coupled_arena.stats.risk.dominance_tests import DominancePlan
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.stats.risk.power import Law, law_ratios, powers
 from tests.stats.dominance_routes import first_order_of_laws, second_order_of_laws

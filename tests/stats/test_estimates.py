@@ -9,16 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
-from coupled_arena.stats.ranking.estimates import (
-    Covariance,
-    Estimate,
-    estimate,
-    estimate_from_votes,
-)
+from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.rank_sets import Cutoff, rank_sets
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.stats.simulation.rankings import Rankings
 from tests.stats.real_votes import all_rows, design, golden, needs_real_votes
 from tests.stats.reference import Rows, power_tuning, powered, rank_sets_chi2, stratified

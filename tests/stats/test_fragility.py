@@ -7,11 +7,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
 from coupled_arena.stats.ranking.fragility import fragility
-from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, Weighting
-from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 
 MODELS = ("ann", "bob", "cid")
 TRIED = 2  # votes: of more there are too many subsets

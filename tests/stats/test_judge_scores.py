@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from coupled_arena.core.choices import Ties, TieScore, Weighting
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
-from coupled_arena.stats.tie_scores import TieScore
 from tests.stats.scored_rows import by_rows, counts_of, counts_of_arrays, drawn, judged
 from tests.stats.several_judges import score
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+from coupled_arena.core.choices import Cutoff, Scope
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Scope, Separation, rank_sets
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, rank_sets
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from tests.stats.real_votes import design, golden, needs_real_votes
 

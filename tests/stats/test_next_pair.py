@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
+from coupled_arena.core.choices import Cutoff, Pairing
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
-from coupled_arena.stats.ranking.next_pair import ALIKE, Pairing, pair_chances, unsettled
-from coupled_arena.stats.ranking.rank_sets import Cutoff, rank_sets
+from coupled_arena.stats.ranking.next_pair import ALIKE, pair_chances, unsettled
+from coupled_arena.stats.ranking.rank_sets import rank_sets
 from coupled_arena.stats.simulation import watching
 from coupled_arena.stats.simulation.coverage import SimulationPlan
 from coupled_arena.stats.simulation.truths import SimulatedTruth

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.ranking.estimates import Covariance, estimate
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.estimates import estimate
+from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.noisy_judges import (
     NoisyPlan,
     NoisyTruth,

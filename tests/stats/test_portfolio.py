@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, rankdata
 
+from coupled_arena.core.choices import Copula, Distance
 from coupled_arena.core.records import Outcome
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.judges.verdict_scores import verdict_scores
 from coupled_arena.stats.risk.portfolio import (
-    Copula,
     distribution,
     empirical_copula,
     mean_win_rates,
@@ -22,7 +22,6 @@ from coupled_arena.stats.risk.portfolio import (
     sample_win_rates,
 )
 from coupled_arena.stats.risk.rank_aggregation import (
-    Distance,
     _by_integers,
     _by_sets,
     _disagreement,

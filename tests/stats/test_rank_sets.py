@@ -9,17 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, multinomial, norm, studentized_range
 
+from coupled_arena.core.choices import Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import (
     DRAWS,
     LIVE_DRAWS,
-    Cutoff,
     Separation,
     intervals,
     rank_sets,
 )
-from coupled_arena.stats.ranking.strata import Weighting
 
 
 def with_covariance(theta, covariance):

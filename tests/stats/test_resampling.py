@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.ranking.estimates import Covariance, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.estimates import estimate_from_votes
+from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, rank_bounds
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.stats.simulation.subsets import Sizes, Subsets, fitting_sizes

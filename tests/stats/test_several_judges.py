@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coupled_arena.core.choices import Cutoff, Design, TieScore, Weighting
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.judges_together import least
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
-from coupled_arena.stats.simulation.truths import Design, SimulatedTruth, evenly
-from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from tests.stats.several_judges import by_models, by_pairs, counts_of, drawn_rows
 
 K = 4

@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import Cutoff
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
+from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, quality_of, rank_bounds
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample, resample_judges
 from coupled_arena.stats.simulation.shared import SharedComparisons

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import Cutoff
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, rank_sets
+from coupled_arena.stats.ranking.rank_sets import Separation, rank_sets
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from tests.stats.real_votes import design, golden, needs_real_votes

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from coupled_arena.core.choices import Cutoff, TieScore, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation, intervals
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.stats.ranking.rank_sets import Separation, intervals
 
 FIRST, SECOND, TIE = range(3)
 PRIOR = 2.0

@@ -7,17 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import Cutoff, TieScore
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import (
-    LIVE_DRAWS,
-    Cutoff,
-    Separation,
-    intervals,
-    rank_sets,
-)
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals, rank_sets
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
-from coupled_arena.stats.tie_scores import TieScore
 from tests.stats.judged_rows import drawn_counts, rows_of
 from tests.stats.real_votes import design, golden, needs_real_votes
 

@@ -8,9 +8,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
-from coupled_arena.core.verdicts import Flips, JudgeScore, Probabilities
+from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Selection

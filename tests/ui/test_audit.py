@@ -15,8 +15,7 @@ from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval
 from coupled_arena.analysis.audit.result import read_audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
-from coupled_arena.core.style import Control
-from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.core.choices import Control, Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.figure_panel import drawn

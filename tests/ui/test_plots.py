@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, Method, read_estimates
+from coupled_arena.analysis.leaderboard.read import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.records import Mode, Origin
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes

@@ -16,10 +16,10 @@ import pytest
 from coupled_arena.analysis.risk import live
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.choices import Copula
 from coupled_arena.core.records import Finish, Origin, Prompt, Reply, Score, new_id
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
-from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts import computing

@@ -11,7 +11,7 @@ import coupled_arena as ca
 from coupled_arena.analysis.style.result import read_style_board
 from coupled_arena.api.figures import _drawers
 from coupled_arena.battles.parting import Option, Parting, Reason
-from coupled_arena.core.style import Control
+from coupled_arena.core.choices import Control
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.store.database import Store

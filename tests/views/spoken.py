@@ -12,7 +12,7 @@ import numpy as np
 from coupled_arena.analysis.agreement import AnnotatorAgreement
 from coupled_arena.analysis.audit.own import OwnAgreement
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan
-from coupled_arena.analysis.leaderboard.read import BoardSource, Method
+from coupled_arena.analysis.leaderboard.read import Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
@@ -28,25 +28,30 @@ from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.analysis.voters import VoterReport, VoterRow
 from coupled_arena.battles.parting import Option, Parting, Reason
 from coupled_arena.battles.replay import Replay
+from coupled_arena.core.choices import (
+    BoardSource,
+    Copula,
+    Correction,
+    Covariance,
+    Cutoff,
+    PValues,
+    Scope,
+    Ties,
+    TieScore,
+    Weighting,
+)
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.core.style import Trait
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.score_tables import ScoreTable
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.judges.planner import Needs
 from coupled_arena.stats.krippendorff import Agreement
-from coupled_arena.stats.ranking.estimates import Covariance, estimate_from_votes
+from coupled_arena.stats.ranking.estimates import estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.risk.corrections import Correction
 from coupled_arena.stats.risk.dominance import Order
-from coupled_arena.stats.risk.dominance_tests import PValues
-from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
-from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_use import JudgeUse
 from coupled_arena.store.tables.exclusions import Counting, Excluded
@@ -396,7 +401,7 @@ def _risks():
         replace(still, values=opposed), RiskSettings(bootstraps=99, copula=Copula.EMPIRICAL)
     )
     one = same.with_metrics(METRICS[:1])
-    yield from _ranked(one, RiskSettings(bootstraps=99, copula=None))
+    yield from _ranked(one, RiskSettings(bootstraps=99, copula=Copula.NONE))
     yield from _orders()
 
 

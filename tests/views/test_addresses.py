@@ -11,11 +11,11 @@ import pytest
 from coupled_arena.analysis.audit.read import read_audit_estimates
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.analysis.battles import read_battle, read_battles
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError, BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Prompt, Reply, Source
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.battle_filter import BattleFilter, Judged, Word
 from coupled_arena.store.queries.battle_search import tally

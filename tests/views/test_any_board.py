@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import coupled_arena as ca
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.choices import Covariance, Cutoff
 from coupled_arena.stats.counts import PairCounts
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.views.figures.matrices import pair_heatmap
 from coupled_arena.views.figures.rows import rank_figure, win_rate_figure
 from coupled_arena.views.tables.leaderboard import board_answer, board_text

@@ -12,17 +12,15 @@ import pytest
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
 from coupled_arena.analysis.coupling.read import StoredScores
 from coupled_arena.analysis.coupling.result import coupling
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, Method
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.choices import BoardSource, Correction, Covariance, Cutoff, Weighting
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.score_tables import ScoreTable
-from coupled_arena.stats.ranking.estimates import Covariance, estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.risk.corrections import Correction
+from coupled_arena.stats.ranking.estimates import estimate_from_votes
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.store.queries.comparisons import Selection

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from coupled_arena.analysis.audit.benchmark import only_grader, read_benchmark_estimates
 from coupled_arena.analysis.audit.keys import read_key_estimates
 from coupled_arena.analysis.audit.majority import majority_store
-from coupled_arena.analysis.audit.read import AuditEstimates, Truth, read_audit_estimates
+from coupled_arena.analysis.audit.read import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.style.judge import read_judge_style
+from coupled_arena.core.choices import Control, Ties, Truth
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.style import Control
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from coupled_arena.analysis.audit.read import AuditEstimates, influences
+from coupled_arena.core.choices import Ties
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_biases import Lengths, Orders

@@ -7,8 +7,7 @@ from dataclasses import replace
 from coupled_arena.analysis.audit.read import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.judge import read_judge_style
-from coupled_arena.core.style import Control
-from coupled_arena.stats.judges.model_counts import Ties
+from coupled_arena.core.choices import Control, Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 

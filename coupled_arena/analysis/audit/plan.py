@@ -16,7 +16,8 @@ import numpy as np
 
 from coupled_arena.analysis.audit.plan_pairs import touching, unevenness
 from coupled_arena.analysis.audit.read import AuditEstimates
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
+from coupled_arena.analysis.leaderboard.read import BoardEstimates
+from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
 from coupled_arena.stats.intervals import critical_value
@@ -30,7 +31,7 @@ from coupled_arena.stats.judges.planner import (
     variance_for_width,
 )
 from coupled_arena.stats.ranking import any_time
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
+from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.queries.comparisons import Selection
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.judges.planner import unevenness_of
-from coupled_arena.stats.ranking.strata import Weighting
 
 
 def unevenness(counts: PairCounts, weights: FloatArray, weighting: Weighting) -> float:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.influence_cells import stacked
 from coupled_arena.analysis.style.judge import JudgeStyleEstimates
+from coupled_arena.core.choices import JudgeScore, Ties, Truth
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
-from coupled_arena.core.verdicts import JudgeScore
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
-from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence, Ties
+from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.stats.judges.quality import (
     Calibration,
@@ -35,13 +34,6 @@ _TIES = (
     "Probabilities, and flips that abstain, go with ties that count as wins for neither: leave "
     "ties as they are."
 )
-
-
-class Truth(StrEnum):
-    """What a judge is held against."""
-
-    VOTES = "votes"  # which of two answers people prefer
-    BENCHMARK = "benchmark"  # whether an answer is right
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.audit.read import AuditEstimates, Truth, read_audit_estimates
+from coupled_arena.analysis.audit.read import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.style.judge import JudgeStyle, judge_style
+from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import Difference, difference
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.judges.soft import SoftMean, soft_means
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.database import Store

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 
@@ -18,20 +17,14 @@ from coupled_arena.analysis.leaderboard.influence_cells import (
 )
 from coupled_arena.analysis.leaderboard.mode_counts import modes_of, modes_on_prompts
 from coupled_arena.analysis.live import Kept
+from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Weighting
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.influence import PairProducts
-from coupled_arena.stats.ranking.estimates import (
-    Covariance,
-    Estimate,
-    estimate,
-    estimate_from_votes,
-)
+from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
@@ -43,14 +36,6 @@ from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
 how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
-
-
-class BoardSource(StrEnum):
-    """Whose word a board takes."""
-
-    HUMAN = "human"
-    JUDGE = "judge"
-    PPR = "ppr"  # prediction-powered: many verdicts, corrected by few votes
 
 
 @dataclass(frozen=True)

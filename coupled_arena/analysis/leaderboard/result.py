@@ -11,20 +11,15 @@ from coupled_arena.analysis.leaderboard.pairs import (
     head_to_head,
     missing_votes,
 )
-from coupled_arena.analysis.leaderboard.read import (
-    BoardEstimates,
-    BoardSource,
-    Method,
-    read_estimates,
-)
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method, read_estimates
 from coupled_arena.analysis.style.read import read_style
 from coupled_arena.analysis.style.result import StyleBoard, style_board
+from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
-from coupled_arena.core.style import Control
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.fragility import Fragility, fragility
-from coupled_arena.stats.ranking.rank_sets import Cutoff, RankSets, Scope, intervals
+from coupled_arena.stats.ranking.rank_sets import RankSets, intervals
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, read_estimates
 from coupled_arena.analysis.live import Kept
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Sampling

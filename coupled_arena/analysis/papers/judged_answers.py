@@ -15,11 +15,11 @@ from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.audit.tables import read_grades, table_estimates, table_judges
 from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.core.choices import Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.made_up import ranks
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.queries import grades
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores

@@ -20,19 +20,14 @@ from itertools import combinations
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.read import (
-    BoardSource,
-    Method,
-    read_estimates,
-)
+from coupled_arena.analysis.leaderboard.read import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import Place, leaderboard
 from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, intervals
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, intervals
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from coupled_arena.analysis.papers.shared import judges_of, pooled_notes, read_shared
 from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan, resample_judges
 from coupled_arena.stats.simulation.shared import SharedComparisons
 from coupled_arena.stats.simulation.subsets import fitting_sizes

@@ -11,14 +11,14 @@ from scipy.stats import kendalltau
 from coupled_arena.analysis.papers.risk_scores import JudgedScores
 from coupled_arena.analysis.risk.result import RiskSettings, RiskView, ranks_of, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.choices import Copula, Correction, PValues
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.corrections import Correction, smallest_factor
+from coupled_arena.stats.risk.corrections import smallest_factor
 from coupled_arena.stats.risk.dominance import Order, one_against_all, violation_ratios
 from coupled_arena.stats.risk.dominance_cdfs import cdf_ratios
-from coupled_arena.stats.risk.dominance_tests import PValues
 from coupled_arena.stats.risk.mean_risk import Risk, mean_risk
-from coupled_arena.stats.risk.portfolio import Copula, mean_win_rates, portfolio
+from coupled_arena.stats.risk.portfolio import mean_win_rates, portfolio
 from coupled_arena.stats.risk.rank_aggregation import aggregate
 
 Ranks = Mapping[str, IntArray]
@@ -230,7 +230,7 @@ def rankings_by_tests(
         _first_view(given.scores, dependent, track).ranks,
         None
         if given.judge is None
-        else _first_view(given.judge, replace(settings, copula=None), track).ranks,
+        else _first_view(given.judge, replace(settings, copula=Copula.NONE), track).ranks,
     )
     for threshold in thresholds:
         same = threshold == settings.threshold

@@ -8,27 +8,21 @@ from functools import cached_property
 import numpy as np
 
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.choices import Copula, Correction, Distance, PValues
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.corrections import Correction
 from coupled_arena.stats.risk.dominance import ROUNDING, Order
-from coupled_arena.stats.risk.dominance_tests import (
-    Dominance,
-    DominancePlan,
-    PValues,
-    compare_models,
-)
+from coupled_arena.stats.risk.dominance_tests import Dominance, DominancePlan, compare_models
 from coupled_arena.stats.risk.mean_risk import MeanRisk, Risk, mean_risk, quantiles, tail_values
 from coupled_arena.stats.risk.portfolio import (
-    Copula,
     checked_weights,
     mean_win_rates,
     portfolio,
     sample_win_rates,
 )
-from coupled_arena.stats.risk.rank_aggregation import Aggregate, Distance, aggregate
+from coupled_arena.stats.risk.rank_aggregation import Aggregate, aggregate
 
 _CURVE = 200  # points of a curve
 PORTFOLIO = "portfolio"
@@ -42,8 +36,8 @@ class RiskSettings:
     ----------
     paired : bool or None
         Draw prompts for all models together; None where all have the same prompts, else an error.
-    copula : Copula or None
-        How metrics become a portfolio; None makes none.
+    copula : Copula
+        How metrics become a portfolio.
     weights : tuple of float or None
         Importance of each metric; None is equal.
     tail_p : float
@@ -57,7 +51,7 @@ class RiskSettings:
     paired: bool | None = None
     bootstraps: int = 10_000
     alpha: float = 0.05
-    copula: Copula | None = Copula.INDEPENDENT
+    copula: Copula = Copula.INDEPENDENT
     weights: tuple[float, ...] | None = None
     tail_p: float = 0.05
     threshold: float = 0.25
@@ -214,7 +208,7 @@ def risk_report(
         plan = settings.plan(scores, paired=paired)
         weights = checked_weights(settings.weights, len(scores.metrics))
         view = None
-        if settings.copula is not None:
+        if settings.copula is not Copula.NONE:
             joined = portfolio(samples, settings.copula, weights.tolist())
             view = _view(PORTFOLIO, scores, joined, plan, settings.tail_p, track)
         several = len(scores.metrics) > 1 or view is not None

@@ -16,7 +16,8 @@ from coupled_arena.analysis.style.rows import (
     controlled_fit,
     without_traits,
 )
-from coupled_arena.core.style import Control, Trait
+from coupled_arena.core.choices import Control
+from coupled_arena.core.style import Trait, held_traits
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style.logistic import (
     PairFit,
@@ -159,8 +160,8 @@ def read_judge_style(store: Store, selection: Selection, control: Control) -> Ju
         The selection names a judge or model that the store does not know.
     """
     with store.cursor() as cursor:
-        styled = styled_rows(cursor, selection, control.traits, voted=True, judged=True)
-    prepared = Prepared.of(styled, control.traits)
+        styled = styled_rows(cursor, selection, held_traits(control), voted=True, judged=True)
+    prepared = Prepared.of(styled, held_traits(control))
     sides = [styled.judge, styled.human]
     nothing = JudgeStyleEstimates(control, prepared.counted, *(None,) * 5)
     try:

@@ -14,7 +14,8 @@ from coupled_arena.analysis.style.rows import (
     controlled_fit,
     without_traits,
 )
-from coupled_arena.core.style import Control
+from coupled_arena.core.choices import Control
+from coupled_arena.core.style import held_traits
 from coupled_arena.stats.style.logistic import fit
 from coupled_arena.stats.style.scores import PairScores
 from coupled_arena.store.database import Store
@@ -66,8 +67,10 @@ def read_style(
     """
     version = store.version()
     with store.cursor() as cursor:
-        styled = styled_rows(cursor, selection, control.traits, voted=not by_judge, judged=by_judge)
-    prepared = Prepared.of(styled, control.traits)
+        styled = styled_rows(
+            cursor, selection, held_traits(control), voted=not by_judge, judged=by_judge
+        )
+    prepared = Prepared.of(styled, held_traits(control))
     made = partial(StyleEstimates, selection, control, by_judge, prepared.counted, version=version)
     outcome = styled.judge if by_judge else styled.human
     try:

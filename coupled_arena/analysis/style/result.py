@@ -9,7 +9,8 @@ from scipy.special import expit
 
 from coupled_arena.analysis.style.read import StyleEstimates, read_style
 from coupled_arena.analysis.style.rows import Counted
-from coupled_arena.core.style import Control, Trait
+from coupled_arena.core.choices import Control
+from coupled_arena.core.style import Trait
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style.scores import Measured, PairScores
 from coupled_arena.store.database import Store

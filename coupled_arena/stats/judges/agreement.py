@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import paired_difference
-from coupled_arena.stats.judges.model_counts import WIN, ModelCounts, Ties, ratio
+from coupled_arena.stats.judges.model_counts import WIN, ModelCounts, kept_pairs, ratio
 
 _ROUNDING = 1e-9
 
@@ -52,7 +53,7 @@ class Agreement:
     @classmethod
     def of(cls, counts: ModelCounts, ties: Ties) -> Agreement:
         """Fold ties into losses, or leave them out."""
-        table = counts.labelled * ties.labelled.astype(np.int64)
+        table = counts.labelled * kept_pairs(ties).astype(np.int64)
         return cls(
             both=table[:, 0, 0],
             human_alone=table[:, 0, 1:].sum(1),
@@ -194,7 +195,7 @@ class Agreement:
     def bias_influence(self, ties: Ties) -> FloatArray:
         """Return what a comparison adds to the error of the bias, shape (k, 3, 3)."""
         s, judged = np.meshgrid(WIN, WIN, indexing="ij")
-        return ties.labelled * _per_model(judged - s, self.judge_bias, self.n)
+        return kept_pairs(ties) * _per_model(judged - s, self.judge_bias, self.n)
 
     def rho_influence(self, ties: Ties) -> FloatArray:
         """Return what a comparison adds to the error of artanh ρ, shape (k, 3, 3)."""
@@ -204,7 +205,7 @@ class Agreement:
         v = ratio(judged - score, np.sqrt(score * (1 - score)))
         rho = self.rho[:, None, None]
         error = ratio(u * v - rho * (u**2 + v**2) / 2, 1 - rho**2)
-        return ties.labelled * _per_model(error, np.zeros(len(self.n)), self.n)
+        return kept_pairs(ties) * _per_model(error, np.zeros(len(self.n)), self.n)
 
     def _check_theorems(self) -> None:
         rho_squared, (lower, upper) = self.rho_squared, self.rho_squared_bounds

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
 
+from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence
 
@@ -24,21 +24,14 @@ MIXED_WIN = np.array([1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0])
 MIXED_SPOKEN = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
 
 
-class Ties(StrEnum):
-    """What becomes of a comparison that people or the judge call a tie."""
+def kept_verdicts(ties: Ties) -> FloatArray:
+    """Return what is kept, shape (3,): 1 for a verdict (win, loss, tie) that counts, else 0."""
+    return np.array([1.0, 1.0, 1.0 if ties is Ties.LOSS else 0.0])
 
-    LOSS = "loss"  # it is kept: a win for neither model
-    DROP = "drop"  # it is left out
 
-    @property
-    def labelled(self) -> FloatArray:
-        """Shape (3, 3): 1 where a vote (win, loss, tie) with such a verdict is kept, else 0."""
-        return np.outer(self.verdicts, self.verdicts)
-
-    @property
-    def verdicts(self) -> FloatArray:
-        """Shape (3,): 1 where a verdict (win, loss, tie) is kept, else 0."""
-        return np.array([1.0, 1.0, 1.0 if self is Ties.LOSS else 0.0])
+def kept_pairs(ties: Ties) -> FloatArray:
+    """Return what is kept of a vote (win, loss, tie) with such a verdict, shape (3, 3)."""
+    return np.outer(kept_verdicts(ties), kept_verdicts(ties))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judges.agreement import efficiency
@@ -36,7 +37,8 @@ from coupled_arena.stats.judges.model_counts import (
     ModelCounts,
     OwnInfluence,
     Sample,
-    Ties,
+    kept_pairs,
+    kept_verdicts,
     ratio,
 )
 
@@ -217,14 +219,14 @@ class _Scores:
     def of(cls, own: ModelCounts, ties: Ties) -> _Scores:
         if own.mixed:
             return cls._mixed(own)
-        kept = own.labelled * ties.labelled
+        kept = own.labelled * kept_pairs(ties)
         size = kept.sum((1, 2))
         human = ratio(kept[:, 0].sum(1), size)
         share = ratio(size, own.labelled.sum((1, 2)))[:, None, None]
         judged = own.labelled.sum(1)
-        judge_score = ratio(judged[:, 0], judged @ ties.verdicts)[:, None]
-        y = ratio(ties.labelled * (WIN[:, None] - human[:, None, None]), share)
-        f = ratio(ties.verdicts * (WIN - judge_score), share[:, 0])
+        judge_score = ratio(judged[:, 0], judged @ kept_verdicts(ties))[:, None]
+        y = ratio(kept_pairs(ties) * (WIN[:, None] - human[:, None, None]), share)
+        f = ratio(kept_verdicts(ties) * (WIN - judge_score), share[:, 0])
         return cls(human, size.astype(np.int64), np.nan_to_num(y), np.nan_to_num(f))
 
     @classmethod

@@ -18,10 +18,9 @@ import math
 import numpy as np
 from scipy.special import betaln, ndtri
 
+from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.ranking.estimates import Estimate
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.tie_scores import TieScore
 
 NARROWEST_AT = 1000
 """Votes at which the boundary is as narrow as it can be; wider before and after."""

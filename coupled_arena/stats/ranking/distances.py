@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
+from coupled_arena.core.choices import Covariance
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.ranking.estimates import Covariance, Estimate
+from coupled_arena.stats.ranking.estimates import Estimate
 
 FEW_VOTES = 30
 """Votes of a model below which the normal law is allowed to be off, see `Distances`."""

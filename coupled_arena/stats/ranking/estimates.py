@@ -25,10 +25,10 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
+from coupled_arena.core.choices import Covariance, TieScore, Weighting
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
@@ -43,7 +43,6 @@ from coupled_arena.stats.ranking.prompts import (
 from coupled_arena.stats.ranking.strata import (
     Strata,
     StratumCells,
-    Weighting,
     certain_size,
     certain_variance,
     degrees_by_pair,
@@ -51,14 +50,7 @@ from coupled_arena.stats.ranking.strata import (
     shortage,
 )
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs, apart, thin_pairs
-from coupled_arena.stats.tie_scores import TieScore
-
-
-class Covariance(StrEnum):
-    """Which covariance: the one that holds, or the one of the paper."""
-
-    CORRECTED = "corrected"
-    PUBLISHED = "published"
+from coupled_arena.stats.tie_scores import tie_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +225,7 @@ def _estimated(
     said = heard(counts, cells, known, weighting, share, ties)
     tuning, cells, strata = said.tuning, said.cells, said.strata
     published = kind is Covariance.PUBLISHED
-    how = weighting, tuning, thin, (ties.scores, said.scores), counts.spoken
+    how = weighting, tuning, thin, (tie_scores(ties), said.scores), counts.spoken
     theta, influence = weighted_mean(cells, strata, *how, published=published)
     free = degrees_by_pair(cells, known, weighting, tuning)
     if thin is not None:

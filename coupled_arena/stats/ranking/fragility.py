@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from coupled_arena.core.choices import Covariance, TieScore, Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
-from coupled_arena.stats.ranking.estimates import Covariance, estimate_from_votes
-from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, Weighting
-from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.stats.ranking.estimates import estimate_from_votes
+from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 
 _MOST_TRIED = 512  # comparisons that are put together in the best way; of more, one pair at a time
 _ROUNDING = 16 * float(np.finfo(float).eps)  # of a mean of a few dozen shares

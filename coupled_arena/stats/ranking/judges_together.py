@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts
 from coupled_arena.stats.ranking.power_tuning import Terms, power_tuning
 from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.strata import Strata, StratumCells, Weighting
-from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.stats.ranking.strata import Strata, StratumCells
+from coupled_arena.stats.tie_scores import tie_scores
 
 _SAME = 1e-10  # of the largest eigenvalue: judges nearer than this to saying the same are one
 _ROUNDING = 1e-12
@@ -99,10 +100,10 @@ def heard(
 def verdict_scores(ties: TieScore, counts: JudgedCounts) -> FloatArray:
     """Return what each judge says of both models by each code, shape (judges, 2, codes)."""
     if counts.mixed:
-        mixtures = [ties.scores[:, [i, j]].mean(axis=1) for i, j in combinations(range(3), 2)]
-        return np.column_stack([ties.scores, *mixtures, np.zeros(2)])[None]
+        mixtures = [tie_scores(ties)[:, [i, j]].mean(axis=1) for i, j in combinations(range(3), 2)]
+        return np.column_stack([tie_scores(ties), *mixtures, np.zeros(2)])[None]
     digits = np.indices((len(OUTCOMES),) * counts.judges).reshape(counts.judges, -1)
-    return np.stack([ties.scores[:, digit] for digit in digits])
+    return np.stack([tie_scores(ties)[:, digit] for digit in digits])
 
 
 def least(gain: FloatArray, cost: FloatArray) -> FloatArray:

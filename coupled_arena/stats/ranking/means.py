@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.influence import Influence
-from coupled_arena.stats.ranking.strata import Strata, StratumCells, Weighting, stratum_weight
+from coupled_arena.stats.ranking.strata import Strata, StratumCells, stratum_weight
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs
 
 

@@ -16,24 +16,15 @@ References
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import Pairing
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.ranking.rank_sets import RankSets
 
 ALIKE = 0.5
 """Share of the battles whose pair is drawn from all alike."""
-
-
-class Pairing(StrEnum):
-    """How the models of a battle are chosen."""
-
-    UNIFORM = "uniform"  # all alike
-    FIRST = "first"  # more often those whose votes are to settle which model is best
-    PLACES = "places"  # more often those whose votes are to settle any model's place
 
 
 def unsettled(found: RankSets, pairing: Pairing) -> NDArray[np.bool_]:

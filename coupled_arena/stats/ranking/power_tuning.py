@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.ranking.strata import Strata, StratumCells, Weighting
+from coupled_arena.stats.ranking.strata import Strata, StratumCells
 
 
 class Terms(NamedTuple):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
+from coupled_arena.core.choices import Cutoff, Scope
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
 from coupled_arena.stats.ranking import any_time
@@ -28,23 +28,6 @@ DRAWS = 100_000
 LIVE_DRAWS = 20_000
 SEED = 20_240_227
 _CHUNK = 4_000_000  # numbers at once while the largest differences are drawn
-
-
-class Cutoff(StrEnum):
-    """How the cut-off c accounts for comparing all pairs at once."""
-
-    MAX_T = "max-t"  # quantile of the largest standardised difference under N(0, covariance)
-    STEP_DOWN = "step-down"  # likewise among pairs that are not separated yet: narrower
-    ANY_TIME = "any-time"  # holds at all looks together, for who watches; the others at one
-    BONFERRONI = "bonferroni"  # normal quantile at 1 - alpha / (k (k - 1))
-    CHI2 = "chi2"  # the paper's: square root of the quantile with k degrees; valid, very wide
-
-
-class Scope(StrEnum):
-    """What rank-sets hold for with probability 1 - alpha."""
-
-    JOINT = "joint"  # all models together
-    MARGINAL = "marginal"  # each model by itself, chosen before one looks: narrower
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.core.language import ngettext
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.tie_scores import TieScore
+from coupled_arena.stats.tie_scores import tie_scores
 
 MINIMUM_PER_PAIR = 5
 """Human comparisons, on as many prompts, that a pair's own mean needs to stand alone."""
@@ -19,14 +19,6 @@ MINIMUM_PER_PAIR = 5
 FEWEST_ALONE = 2
 """Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it; and where
 the judge abstains on some votes, verdicts beside others."""
-
-
-class Weighting(StrEnum):
-    """What the mean over opponents weighs."""
-
-    STRATIFIED = "stratified"  # each opponent the same
-    POSITION = "position"  # each opponent, and each order of presentation, the same
-    COUNT = "count"  # each comparison the same: another quantity where pairs are unbalanced
 
 
 _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
@@ -66,7 +58,7 @@ class StratumCells(NamedTuple):
         votes, echoes = counts.votes.counts, counts.labelled.sum(2)
         sizes, alone = votes.sum(2), counts.alone
         heard = np.rint(counts.labelled @ counts.spoken)
-        scores = ties.scores
+        scores = tie_scores(ties)
         said = scores if verdicts is None else verdicts
 
         def sums(outcomes: IntArray | FloatArray, weights: FloatArray) -> FloatArray:

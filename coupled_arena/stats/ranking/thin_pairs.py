@@ -28,12 +28,12 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
+from coupled_arena.core.choices import TieScore
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.prompts import degrees_of_freedom
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, Strata, StratumCells
-from coupled_arena.stats.tie_scores import TieScore
 
 _PRIOR = 2.0  # standard deviation of strengths, in log-odds
 _STEPS, _TOLERANCE = 100, 1e-10

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
-from coupled_arena.stats.ranking.strata import Weighting
 
 
 def explained_within_pairs(

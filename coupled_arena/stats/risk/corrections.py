@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import numpy as np
 from scipy.stats import false_discovery_control
 
+from coupled_arena.core.choices import Correction
 from coupled_arena.stats.counts import FloatArray
-
-
-class Correction(StrEnum):
-    """How p-values of all pairs of k models are corrected for being many.
-
-    BONFERRONI : times k², as in the paper; all wins are right with probability 1 - alpha.
-    HOLM : the same promise by Holm's steps over the k (k - 1) tests.
-    FDR : Benjamini and Yekutieli: a share alpha of the wins may be wrong.
-    NONE : each test by itself.
-    """
-
-    BONFERRONI = "bonferroni"
-    HOLM = "holm"
-    FDR = "fdr"
-    NONE = "none"
 
 
 def smallest_factor(k: int, correction: Correction) -> int:

@@ -17,18 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from coupled_arena.core.choices import Correction, PValues
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.corrections import Correction, adjust
+from coupled_arena.stats.risk.corrections import adjust
 from coupled_arena.stats.risk.dominance import ROUNDING, Order, one_against_all, violation_ratios
 from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
 from coupled_arena.stats.risk.swap_tests import swap_p_values
@@ -37,24 +37,6 @@ from coupled_arena.stats.risk.swap_tests import swap_p_values
 # at the tails, so they are seldom wrong together: a quarter of its p-value costs nearly no power.
 # Chosen by simulation, hence held against tables of other seeds: wrong in .0275 of them at most.
 _EASE = {Order.FIRST: 4, Order.SECOND: 1}
-
-
-class PValues(StrEnum):
-    """How p-values come from the bootstrap.
-
-    SWAP : as percentile, but where that is at most alpha no lower than `swap_p_values`, in the
-        first order than a quarter of it.
-    PERCENTILE : (1 + samples that contradict) / (B + 1); rejects too often on few prompts with
-        heavy tails.
-    APPROXIMATE : normal law with the bootstrap's standard deviation; rejects too often where
-        models are nearly equal.
-    PUBLISHED : as the paper prints it, to reproduce it and for nothing else.
-    """
-
-    SWAP = "swap"
-    PERCENTILE = "percentile"
-    APPROXIMATE = "approximate"
-    PUBLISHED = "published"
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from typing import Any, Literal
 
 import numba
 import numpy as np
 
+from coupled_arena.core.choices import Copula
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 
@@ -32,13 +32,6 @@ _SIX, _LOW_SIX = np.uint64(6), np.uint64(63)
 _FIVES, _THREES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 _FOUR, _TWO, _FIFTEENS = np.uint64(4), np.uint64(2), np.uint64(0x0F0F0F0F0F0F0F0F)
 _ONES, _TOP = np.uint64(0x0101010101010101), np.uint64(56)
-
-
-class Copula(StrEnum):
-    """How metrics become a portfolio."""
-
-    INDEPENDENT = "independent"
-    EMPIRICAL = "empirical"
 
 
 def portfolio(

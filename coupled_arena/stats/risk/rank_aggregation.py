@@ -10,7 +10,6 @@ models up to 12 of them and by integer programming beyond. All are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import combinations
 
 import numpy as np
@@ -18,23 +17,11 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import coo_array
 from scipy.stats import rankdata
 
+from coupled_arena.core.choices import Distance
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.portfolio import checked_weights
 
 _LARGEST_SETS = 12  # models whose sets are gone through: 4,096
-
-
-class Distance(StrEnum):
-    """Distance of two rankings; ranks that are tied are their mean.
-
-    KENDALL : pairs in opposite order; a tied pair counts half.
-    SPEARMAN : sum of |difference of ranks| (the footrule).
-    PEARSON : 1 - correlation of the ranks; 1 from a ranking that ties everything.
-    """
-
-    KENDALL = "kendall"
-    SPEARMAN = "spearman"
-    PEARSON = "pearson"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,18 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.ranking.estimates import (
-    Covariance,
-    Estimate,
-    estimate,
-    estimate_from_votes,
-)
+from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation, intervals
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import SimulatedTruth

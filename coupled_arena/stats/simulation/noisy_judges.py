@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import (
     OUTCOMES,
     FloatArray,
@@ -27,14 +28,8 @@ from coupled_arena.stats.counts import (
 )
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.ranking.estimates import (
-    Covariance,
-    Estimate,
-    estimate,
-    estimate_from_votes,
-)
-from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Cutoff, Separation
-from coupled_arena.stats.ranking.strata import Weighting
+from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.simulation.rank_overlap import rank_biased_overlap
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.shared import SharedComparisons

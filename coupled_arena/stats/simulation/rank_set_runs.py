@@ -9,8 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import Cutoff
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
+from coupled_arena.stats.ranking.rank_sets import Separation
 
 BoolArray = NDArray[np.bool_]
 

@@ -9,13 +9,13 @@ holds the estimates against it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
+from coupled_arena.core.choices import Design
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.simulation.rankings import Rankings
@@ -25,16 +25,6 @@ _SAME = 1e-9  # win rates as near as this are equal: the error of `SimulatedTrut
 _NODES = 200
 RANKED = 4  # models of a clustered battle
 VOTES = 10  # rankings of one prompt in the clustered design
-
-
-class Design(StrEnum):
-    """Who meets whom, and what comparisons share."""
-
-    BALANCED = "balanced"  # every ordered pair as often as every other
-    RANDOM = "random"  # a pair at random for each comparison
-    UNBALANCED = "unbalanced"  # likewise, but the strongest nine times as often as the weakest
-    CLUSTERED = "clustered"  # ten rankings of four models to a prompt, which favours some of them
-    VOTERS = "voters"  # several votes on each battle of two, whose prompt favours one of them
 
 
 @dataclass(frozen=True)

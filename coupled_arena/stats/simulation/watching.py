@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import Cutoff, Design, Pairing
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.ranking.next_pair import Pairing, pair_chances, unsettled
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Separation
+from coupled_arena.stats.ranking.next_pair import pair_chances, unsettled
+from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.coverage import RANKINGS, SimulationPlan, estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
-from coupled_arena.stats.simulation.truths import Design
 
 
 @dataclass(frozen=True)

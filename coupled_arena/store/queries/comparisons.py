@@ -17,10 +17,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, Outcome
-from coupled_arena.core.verdicts import Flips, JudgeScore
 from coupled_arena.store.queries.judged_together import judge_number, judged, type_of_counts
 
 Cursor = duckdb.DuckDBPyConnection

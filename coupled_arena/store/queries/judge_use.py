@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from coupled_arena.core.verdicts import Flips, JudgeScore
+from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
 
 

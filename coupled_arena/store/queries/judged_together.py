@@ -16,17 +16,11 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome
-from coupled_arena.core.verdicts import (
-    ABSTAINED_CODE,
-    MIXED_CODES,
-    MOST_JUDGES,
-    TIE_CODE,
-    Flips,
-    JudgeScore,
-)
+from coupled_arena.core.verdicts import ABSTAINED_CODE, MIXED_CODES, MOST_JUDGES, TIE_CODE
 
 _OUTCOMES = list(Outcome)
 

@@ -7,15 +7,19 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.leaderboard.read import BoardSource, Method
+from coupled_arena.analysis.leaderboard.read import Method
+from coupled_arena.core.choices import (
+    BoardSource,
+    Control,
+    Covariance,
+    Cutoff,
+    Scope,
+    TieScore,
+    Weighting,
+)
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
-from coupled_arena.core.style import Control
 from coupled_arena.core.verdicts import MOST_JUDGES
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection

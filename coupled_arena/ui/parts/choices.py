@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from coupled_arena.analysis.audit.result import Truth
+from coupled_arena.core.choices import Control, Copula, Ties, Truth
 from coupled_arena.core.language import N_
-from coupled_arena.core.style import Control
-from coupled_arena.stats.judges.model_counts import Ties
-from coupled_arena.stats.risk.portfolio import Copula
 
 TRUTHS = [
     (N_("People's votes"), Truth.VOTES.value),

@@ -7,8 +7,8 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.analysis.style.judge import JudgeStyle
+from coupled_arena.core.choices import Control
 from coupled_arena.core.language import _
-from coupled_arena.core.style import Control
 from coupled_arena.ui.parts.choices import CONTROLS
 from coupled_arena.ui.parts.controls import translated
 from coupled_arena.views.markup import joined, listed

@@ -11,14 +11,13 @@ import gradio as gr
 from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
 from coupled_arena.analysis.audit.live import LiveAudits
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import AuditEstimates, Truth
+from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.core.choices import Control, Ties, Truth
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
-from coupled_arena.core.style import Control
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, grades
 from coupled_arena.store.queries.comparisons import Selection

@@ -11,11 +11,9 @@ import gradio as gr
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.rewordings import pooled_words
+from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
 from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan, resample
 from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
 from coupled_arena.store.database import Store

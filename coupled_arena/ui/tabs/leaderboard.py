@@ -9,12 +9,12 @@ from typing import Any
 import gradio as gr
 from gradio.components.plot import PlotData
 
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource, LiveEstimates
+from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.analysis.style.read import LiveStyle
 from coupled_arena.analysis.style.result import style_board
+from coupled_arena.core.choices import BoardSource, Control
 from coupled_arena.core.language import N_, _
-from coupled_arena.core.style import Control
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.exclusions import BY_DEFAULT
 from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls

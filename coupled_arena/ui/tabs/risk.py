@@ -16,13 +16,13 @@ from coupled_arena.analysis.risk.live import KeptReports
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskSettings, RiskView
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.bounds import UPLOADED
+from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
-from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.ui.parts.choices import COPULAS, PAIRINGS, REPLIES_HERE, SCORES_FILE
 from coupled_arena.ui.parts.computing import telling, told
 from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, translated
@@ -281,7 +281,7 @@ class RiskTab:
             paired=False if values[self._pairing] else None,
             alpha=error_level(values[self._alpha]),
             tail_p=float(values[self._tail]),
-            copula=Copula(values[self._copula]) if joined else None,
+            copula=Copula(values[self._copula]) if joined else Copula.NONE,
             weights=tuple(weights) if joined and set(weights) != {1.0} else None,
         )
         least = fewest_bootstraps(len(scores.models), settings.plan(scores, paired=False))

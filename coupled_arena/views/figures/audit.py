@@ -8,8 +8,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
+from coupled_arena.core.choices import Truth
 from coupled_arena.core.language import _
 from coupled_arena.views.figures.caption import audit_caption, audit_method
 from coupled_arena.views.figures.row_labels import FigureRow, italic

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from html import escape
 
-from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit
-from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
+from coupled_arena.core.choices import BoardSource, Scope, Ties, TieScore, Truth
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.records import Mode
-from coupled_arena.stats.judges.model_counts import Ties
-from coupled_arena.stats.ranking.rank_sets import Scope
-from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.figures.methods import (
     COPULAS,
@@ -129,7 +125,7 @@ def _scores(report: RiskReport, view: RiskView) -> list[str]:
 
 def _copula(report: RiskReport, view: RiskView) -> list[str]:
     copula = report.settings.copula
-    return [_(COPULAS[copula])] if view.name == PORTFOLIO and copula is not None else []
+    return [_(COPULAS[copula])] if view.name == PORTFOLIO and copula in COPULAS else []
 
 
 def _direction(report: RiskReport, view: RiskView) -> list[str]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from coupled_arena.core.choices import Copula, Correction, Covariance, Cutoff, PValues, Weighting
 from coupled_arena.core.language import N_
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff
-from coupled_arena.stats.ranking.strata import Weighting
-from coupled_arena.stats.risk.corrections import Correction
-from coupled_arena.stats.risk.dominance_tests import PValues
-from coupled_arena.stats.risk.portfolio import Copula
 
 WEIGHTINGS = {
     Weighting.STRATIFIED: N_("stratified weighting"),

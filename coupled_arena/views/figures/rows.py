@@ -13,10 +13,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
+from coupled_arena.core.choices import BoardSource, Scope
 from coupled_arena.core.language import _
-from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.views.figures.caption import board_method, caption
 from coupled_arena.views.figures.row_labels import (
     FigureRow,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit
+from coupled_arena.core.choices import Truth
 from coupled_arena.core.language import N_, _
 
 

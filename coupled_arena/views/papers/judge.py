@@ -19,6 +19,7 @@ from coupled_arena.analysis.papers.judged_answers import (
 from coupled_arena.analysis.papers.shared import pooled_notes
 from coupled_arena.analysis.papers.source import PaperSource
 from coupled_arena.analysis.rewordings import pooled_words
+from coupled_arena.core.choices import Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.made_up import (
@@ -27,7 +28,6 @@ from coupled_arena.stats.judges.made_up import (
     erring_judge,
     strictly_better,
 )
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.figures.judges import ranking_figure, worth_figure

@@ -10,10 +10,11 @@ from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import Audit, audit, read_audit
 from coupled_arena.analysis.coupling.read import read_protocol_scores
 from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
-from coupled_arena.analysis.leaderboard.read import BoardSource, read_estimates
+from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.analysis.risk.read import read_stored_scores
 from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_report
+from coupled_arena.core.choices import BoardSource, Copula
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
@@ -241,7 +242,7 @@ def _with_savings(found: MetricReport, store: Store, wanted: ReportSettings) -> 
 
 
 def _with_risk(found: MetricReport, store: Store, wanted: ReportSettings) -> MetricReport:
-    settings = RiskSettings(alpha=wanted.alpha, copula=None, seed=SEED)
+    settings = RiskSettings(alpha=wanted.alpha, copula=Copula.NONE, seed=SEED)
     try:
         # A report may be read by those who vote on rounds that are still blind.
         table = read_stored_scores(store, wanted.selection(), [found.metric], revealed_only=True)

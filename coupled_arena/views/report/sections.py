@@ -9,8 +9,8 @@ from functools import partial
 from markupsafe import Markup
 
 from coupled_arena.analysis.audit.result import Audit
-from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.views.figures.audit import (

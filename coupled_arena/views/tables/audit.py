@@ -10,11 +10,16 @@ from typing import Any
 
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
+from coupled_arena.core.choices import Control
 from coupled_arena.core.language import N_
-from coupled_arena.core.style import Control
 from coupled_arena.stats.judges.differences import Difference
 from coupled_arena.views.tables.judge_quality import quality_answer, quality_text
-from coupled_arena.views.tables.judge_style import judge_style_answer, judge_style_text
+from coupled_arena.views.tables.judge_style import (
+    judge_style_answer,
+    judge_style_models,
+    judge_style_text,
+    judge_style_traits,
+)
 from coupled_arena.views.tables.soft import audit_soft
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
@@ -239,6 +244,20 @@ def plan_answer(plan: VotePlan) -> dict[str, Any]:
     """Return a plan as JSON values."""
     (row,) = plan_table(plan).records()
     return {**row, "words": list(plan_words(plan))}
+
+
+def audit_tables(found: Audit) -> dict[str, Table[Any]]:
+    """Return the tables of an audit by name."""
+    tables: dict[str, Table[Any]] = {
+        "models": audit_models(found),
+        "differences": audit_differences(found),
+    }
+    if found.style:
+        tables["style_traits"] = judge_style_traits(found.style)
+        tables["style_models"] = judge_style_models(found.style)
+    if found.soft:
+        tables["soft"] = audit_soft(found)
+    return tables
 
 
 def audit_answer(audit: Audit) -> dict[str, Any]:

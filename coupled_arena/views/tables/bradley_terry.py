@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of

@@ -9,8 +9,9 @@ from typing import Any
 from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.pairs import HeadToHead
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
+from coupled_arena.analysis.leaderboard.read import BoardEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry
 from coupled_arena.stats.ranking.fragility import Fragility

@@ -30,7 +30,7 @@ def risk_answer(report: RiskReport) -> dict[str, Any]:
         "alpha": settings.alpha,
         "p_values": settings.p_values.value,
         "correction": settings.correction.value,
-        "portfolio": settings.copula.value if settings.copula else "none",
+        "portfolio": settings.copula.value,
         "weights": list(report.weights),
         "seed": settings.seed,
     }

@@ -7,11 +7,10 @@ from statistics import median
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.audit.read import Truth
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.analysis.rewordings import pooled_words
+from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.judge_use import use_words

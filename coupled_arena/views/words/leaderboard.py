@@ -9,15 +9,14 @@ import numpy as np
 from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.pairs import MissingVotes
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, BoardSource
+from coupled_arena.analysis.leaderboard.read import BoardEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.rewordings import pooled_words
+from coupled_arena.core.choices import BoardSource, Scope, TieScore
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
-from coupled_arena.stats.ranking.rank_sets import Scope
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
-from coupled_arena.stats.tie_scores import TieScore
 from coupled_arena.views.markup import bold, joined, listed, paragraph
 from coupled_arena.views.words.fragility import fragility_words
 from coupled_arena.views.words.judge_use import use_words

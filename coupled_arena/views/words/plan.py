@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.rewordings import pooled_words
+from coupled_arena.core.choices import Cutoff
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.stats.ranking.rank_sets import Cutoff
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.words.names import level, verdicts_counted, votes_counted
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from statistics import fmean
 
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.read import BoardSource
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Place
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.stats.ranking.estimates import Covariance
-from coupled_arena.stats.ranking.rank_sets import Cutoff, Scope
 from coupled_arena.views.words.leaderboard import nothing_counted
 from coupled_arena.views.words.names import MOST, level, named, rounded
 

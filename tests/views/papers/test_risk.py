@@ -18,10 +18,11 @@ from coupled_arena.analysis.papers.risk_rankings import (
 from coupled_arena.analysis.papers.risk_scores import JudgedScores, read_judged_scores
 from coupled_arena.analysis.papers.risk_stability import stabilities
 from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
+from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.stats.risk.dominance import one_against_all, violation_ratios
 from coupled_arena.stats.risk.mean_risk import Risk, mean_risk
-from coupled_arena.stats.risk.portfolio import Copula, portfolio
+from coupled_arena.stats.risk.portfolio import portfolio
 from coupled_arena.views.papers.item import beside_published
 from coupled_arena.views.papers.registry import item_of, paper_of
 from coupled_arena.views.papers.risk import published

@@ -24,9 +24,9 @@ from coupled_arena.analysis.papers.risk_scores import (
 from coupled_arena.analysis.papers.source import PaperSource
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.choices import Copula
 from coupled_arena.stats.counts import IntArray
 from coupled_arena.stats.risk.mean_risk import Risk
-from coupled_arena.stats.risk.portfolio import Copula
 from coupled_arena.views.figures.lines import Axes, Line, line_figure
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.theme import LIGHT, Head
@@ -166,7 +166,7 @@ def scenario_rankings(source: PaperSource) -> Made:
 def metric_rankings(source: PaperSource) -> Made:
     """Return the ranks by each metric: mean less deviation beside what fears bad outcomes."""
     scores = read_judged_scores(source).scores
-    settings = replace(settings_of(source, scores), copula=None)
+    settings = replace(settings_of(source, scores), copula=Copula.NONE)
     report = risk_report(scores, settings, track=source.track)
     rows: list[_Row] = []
     taus: list[_Row] = []

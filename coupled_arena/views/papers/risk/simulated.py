@@ -5,10 +5,11 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.papers.source import PaperSource
+from coupled_arena.core.choices import PValues
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.stats.risk.consistency import consistencies
 from coupled_arena.stats.risk.dominance import Order
-from coupled_arena.stats.risk.dominance_tests import DominancePlan, PValues
+from coupled_arena.stats.risk.dominance_tests import DominancePlan
 from coupled_arena.stats.risk.power import Law, SizePower, law_ratios, powers
 from coupled_arena.views.figures.lines import Axes, Line, line_figure
 from coupled_arena.views.figures.theme import Head

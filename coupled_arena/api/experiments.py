@@ -1,0 +1,403 @@
+"""How many more votes a question takes; the statistics tried out on votes and on a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_doc import Doc
+from annotated_types import Ge
+
+from coupled_arena.api import options
+from coupled_arena.api.checks import check_store, only_judge, selection_of
+from coupled_arena.api.declared import analysis, refuse
+from coupled_arena.api.results import Result
+from coupled_arena.api.stores import ArenaStore
+from coupled_arena.core import choices
+from coupled_arena.core.choices import Covariance, Cutoff, Design, Pairing, Ties, Weighting
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.stats.progress import Track
+
+if TYPE_CHECKING:
+    from coupled_arena.analysis.audit.plan import VotePlan
+    from coupled_arena.stats.counts import JudgedCounts
+    from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan
+    from coupled_arena.stats.simulation.noisy_judges import NoisyJudges
+    from coupled_arena.stats.simulation.resampling import Resampling
+    from coupled_arena.stats.simulation.truths import SimulatedTruth
+    from coupled_arena.stats.simulation.watching import Watch
+    from coupled_arena.store.database import Store
+    from coupled_arena.store.queries.comparisons import Selection
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn what the statistics refuse into an error that a person can mend."""
+    try:
+        yield
+    except ValueError as error:
+        raise ArenaError(str(error)) from error
+
+
+@analysis
+def plan(
+    store: ArenaStore,
+    model: str,
+    *,
+    against: Annotated[str | None, Doc("Separate it from this model.")] = None,
+    width: Annotated[float, Doc("Width of the interval, from end to end.")] = 0.05,
+    lead: Annotated[
+        float | None, Doc("True difference of the two; by default as it is estimated now.")
+    ] = None,
+    power: Annotated[float, Doc("Probability that the leaderboard separates the two.")] = 0.8,
+    verdicts_per_vote: Annotated[float, Doc("Verdicts on other comparisons, for each vote.")] = 10,
+    price: Annotated[float | None, Doc("Of one verdict.")] = None,
+    cutoff: Annotated[
+        choices.Cutoff | str,
+        Doc("Of a board looked at once, or (any-time) watched until it tells; chi2 has no plan."),
+    ] = "max-t",
+    judge: options.Judge = None,
+    ties: options.Ties = "loss",
+    mode: options.Mode = "all",
+    alpha: options.Alpha = 0.05,
+    category: options.Category = None,
+    language: options.Language = None,
+) -> Result[VotePlan]:
+    """Say how many more votes a win-rate takes, or a place apart from another model's.
+
+    With `against` the two are separated on the leaderboard, which compares all its models at once.
+
+    Parameters
+    ----------
+    store : ArenaStore
+    model : str
+        Whose win-rate.
+
+    Returns
+    -------
+    Result
+        Table: "plan", of one row.
+
+    Raises
+    ------
+    ArenaError
+        The store does not know a name, or has too few votes to plan by.
+    """
+    from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_interval, plan_separation
+    from coupled_arena.analysis.audit.read import read_audit_estimates
+    from coupled_arena.analysis.leaderboard.read import read_estimates
+    from coupled_arena.views.tables.audit import plan_answer, plan_table
+    from coupled_arena.views.words.plan import plan_words
+
+    if against is not None and ties == Ties.DROP:
+        raise ArenaError("The leaderboard keeps ties: leave out `ties` drop with `against`.")
+    if cutoff not in PLANNED:
+        raise ArenaError(f"`cutoff` of a plan is one of {', '.join(PLANNED)}, not {cutoff}.")
+    goal = PlanGoal(
+        *(model, against, width, power, lead, alpha),
+        cutoff=Cutoff(cutoff),
+        verdicts_per_vote=verdicts_per_vote,
+        price=price,
+    )
+    with check_store(store).reading() as opened:
+        selection = selection_of(opened, mode, None, None, category, language)
+        selection = replace(selection, judge=judge or only_judge(opened))
+        made = (
+            plan_interval(read_audit_estimates(opened, selection, Ties(ties)), goal)
+            if against is None
+            else plan_separation(read_estimates(opened, selection), goal)
+        )
+    answer = plan_answer(made)
+    told = ("model", "against", "judge", "alpha")
+    settings = dict(zip(told, (model, against, made.judge, alpha), strict=True))
+    return Result(
+        "More votes",
+        made,
+        settings,
+        {"plan": plan_table(made)},
+        answer,
+        lambda: "\n".join(plan_words(made)),
+    )
+
+
+@analysis
+def resample(
+    store: ArenaStore,
+    *,
+    human: Annotated[
+        Sequence[int] | None, Doc("Comparisons that keep their vote; by default a fifth.")
+    ] = None,
+    total: Annotated[
+        int | None,
+        Ge(1),
+        Doc("Comparisons of each random subset; by default four fifths of those there."),
+    ] = None,
+    repeats: options.Repeats = 200,
+    balanced: Annotated[bool, Doc("As many in every pair.")] = False,
+    judge: Annotated[str | None, Doc("Whose verdicts; needed where there are several.")] = None,
+    alpha: Annotated[Sequence[float], Doc("Error levels.")] = (0.05,),
+    covariance: options.Covariance = "corrected",
+    weighting: options.Weighting = "stratified",
+    cutoff: options.Cutoff = "max-t",
+    models: options.Models = None,
+    mode: options.Mode = "all",
+    category: options.Category = None,
+    language: options.Language = None,
+    seed: options.Seed = 0,
+    progress: options.Progress = iter,
+) -> Result[Resampling]:
+    """Rank random subsets of the stored votes, with few votes and a judge against many votes.
+
+    Parameters
+    ----------
+    store : ArenaStore
+    progress : callable
+        Is given the numbers of the repeats and passes them on: a bar, or an early end.
+
+    Returns
+    -------
+    Result
+        Tables: "rankings" and "rank_sets".
+
+    Raises
+    ------
+    ArenaError
+        The store does not know a name, or has too few comparisons.
+    """
+    from coupled_arena.stats.simulation import resampling
+    from coupled_arena.stats.simulation.subsets import fitting_sizes
+    from coupled_arena.views.tables import experiments as tables
+
+    with check_store(store).reading() as opened:
+        selection = selection_of(opened, mode, None, models, category, language)
+        name, counts, warnings = _judged(opened, replace(selection, judge=judge))
+    with _one_line():
+        sizes = fitting_sizes(counts, balanced=balanced, total=total)
+        made = resampling.ResamplingPlan(
+            total=sizes.total,
+            human=(sizes.human,) if human is None else tuple(human),
+            repeats=repeats,
+            alphas=tuple(alpha),
+            balanced=balanced,
+            weighting=Weighting(weighting),
+            covariance=Covariance(covariance),
+            cutoff=Cutoff(cutoff),
+            seed=seed,
+        )
+        result = resampling.resample(counts, made, progress)
+    result = replace(result, warnings=(*warnings, *result.warnings))
+    answer = tables.resampling_answer(result, name)
+    settings = {"judge": name, "human": made.human, "total": made.total, "repeats": repeats}
+    return Result(
+        "Random subsets",
+        result,
+        settings,
+        {"rankings": tables.rankings(result), "rank_sets": tables.rank_sets(result)},
+        answer,
+        lambda: tables.resampling_text(result, answer),
+    )
+
+
+def _judged(store: Store, selection: Selection) -> tuple[str, JudgedCounts, tuple[str, ...]]:
+    """Return the judge's name, the comparisons with votes and its verdicts, and what warns."""
+    from coupled_arena.analysis.leaderboard.read import read_estimates
+    from coupled_arena.analysis.rewordings import pooled_words
+
+    judge = selection.judge or only_judge(store)
+    read = read_estimates(store, replace(selection, judge=judge))
+    counts = read.judged if selection.models else read.judged.with_both
+    return judge, counts, tuple(pooled_words(read.reworded))
+
+
+@analysis
+def simulate(
+    *,
+    models: Annotated[int, Ge(2), Doc("Number of models.")] = 5,
+    ties: Annotated[float, Doc("Probability of a tie.")] = 0.2,
+    spread: Annotated[float, Doc("Log-odds between best and worst; 0: all are equal.")] = 1.0,
+    human: Annotated[Sequence[int], Doc("Comparisons with a vote and a verdict.")] = (500,),
+    judge_only: Annotated[int, Doc("Comparisons with a verdict alone.")] = 5000,
+    judge_quality: Annotated[float, Doc("Probability that the verdict repeats the vote.")] = 0.5,
+    more_judges: Annotated[
+        Sequence[float] | None, Doc("That of further judges, taken together with it.")
+    ] = None,
+    judge_noise: Annotated[
+        Sequence[float] | None,
+        Doc("The ranking paper's truths: judges whose win rates are off by up to so much."),
+    ] = None,
+    toward_first: Annotated[
+        float, Doc("Probability that the verdict goes to whom is shown first.")
+    ] = 0.0,
+    toward_last: Annotated[
+        float, Doc("Probability that it goes to the weakest model, if there.")
+    ] = 0.0,
+    design: Annotated[
+        choices.Design | str,
+        Doc(
+            "Who meets whom; clustered: rankings that share prompts; voters: several votes on each "
+            "battle."
+        ),
+    ] = "balanced",
+    prompt_effect: Annotated[
+        float, Doc("Clustered, voters: spread of what a prompt adds, in log-odds.")
+    ] = 1.0,
+    voters: Annotated[int, Doc("Voters: how many on each battle.")] = 10,
+    repeats: options.Repeats = 200,
+    alpha: options.Alpha = 0.05,
+    covariance: options.Covariance = "corrected",
+    weighting: options.Weighting = "stratified",
+    cutoff: Annotated[choices.Cutoff | str | None, Doc("One of them; by default all.")] = None,
+    watch: Annotated[
+        int | None, Ge(1), Doc("Look after so many votes each: right at all looks together?")
+    ] = None,
+    pairing: Annotated[
+        choices.Pairing | str,
+        Doc(
+            "With `watch`: whose turn it is; first: more often those whose votes are to settle "
+            "which model is best; places: any model's place."
+        ),
+    ] = "uniform",
+    seed: options.Seed = 0,
+    progress: options.Progress = iter,
+) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
+    """Draw votes from a known truth, and count how often rank-sets and intervals contain it.
+
+    Parameters
+    ----------
+    progress : callable
+        Is given the numbers of the repeats and passes them on: a bar, or an early end.
+
+    Returns
+    -------
+    Result
+        Tables: "coverage" and "intervals", with `watch` "watched", with `judge_noise` "noisy".
+
+    Raises
+    ------
+    ArenaError
+        An option is out of range, or does not go with another one.
+    """
+    if pairing != Pairing.UNIFORM and not watch:
+        raise ArenaError(f"`pairing` {pairing} chooses after each look: name `watch`, too.")
+    if not human:
+        raise ArenaError("`human` needs a number of comparisons, or several.")
+    how = _Repeated(
+        tuple(human),
+        repeats,
+        alpha,
+        Covariance(covariance),
+        Weighting(weighting),
+        Cutoff(cutoff) if cutoff else None,
+        seed,
+        progress,
+    )
+    if judge_noise:
+        other = {"ties": ties, "spread": spread, "judge_quality": judge_quality, "watch": watch}
+        other |= {"more_judges": more_judges, "toward_first": toward_first}
+        other |= {"toward_last": toward_last, "design": design}
+        where = "with `judge_noise`, which draws its own truths"
+        refuse(simulate, other, where, "other simulations")
+        return how.noisy(models, judge_only, tuple(judge_noise))
+    from coupled_arena.stats.simulation import truths
+
+    def drawn(n: int) -> truths.SimulatedTruth:
+        return truths.SimulatedTruth(
+            strengths=truths.evenly(models, spread),
+            human=n,
+            judge_only=judge_only,
+            ties=ties,
+            judge_quality=judge_quality,
+            more_judges=tuple(more_judges or ()),
+            toward_first=toward_first,
+            toward_last=toward_last,
+            design=Design(design),
+            prompt_effect=prompt_effect,
+            voters=voters,
+        )
+
+    return how.watched(drawn, watch, Pairing(pairing)) if watch else how.covered(drawn)
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """What is drawn how often, and how it is ranked."""
+
+    sizes: tuple[int, ...]
+    repeats: int
+    alpha: float
+    covariance: Covariance
+    weighting: Weighting
+    cutoff: Cutoff | None
+    seed: int
+    progress: Track
+
+    def covered(
+        self, drawn: Callable[[int], SimulatedTruth]
+    ) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
+        from coupled_arena.stats.simulation import coverage
+        from coupled_arena.views.tables import experiments as tables
+        from coupled_arena.views.tables.simulations import simulations_answer, simulations_text
+
+        with _one_line():
+            plans = [self._plan(drawn(n)) for n in self.sizes]
+        found = tuple(coverage.simulate(plan, self.progress) for plan in plans)
+        frames = {"coverage": tables.coverage(found[0]), "intervals": tables.intervals(found[0])}
+        answer = simulations_answer(found)
+        return self._result(found, frames, answer, lambda: simulations_text(found))
+
+    def watched(
+        self, drawn: Callable[[int], SimulatedTruth], every: int, pairing: Pairing
+    ) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
+        from coupled_arena.stats.simulation import watching
+        from coupled_arena.views.tables.experiments import watched, watched_answer
+
+        if len(self.sizes) != 1:
+            raise ArenaError("`watch` looks at votes as they come: give one number to `human`.")
+        with _one_line():
+            plan = watching.WatchPlan(self._plan(drawn(self.sizes[0])), every, pairing)
+        seen = watching.watch(plan, self.progress)
+        frames = {"watched": watched(seen)}
+        return self._result(seen, frames, watched_answer(seen), lambda: watched(seen).text())
+
+    def noisy(
+        self, models: int, judge_only: int, noise: tuple[float, ...]
+    ) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
+        from coupled_arena.stats.simulation import noisy_judges
+        from coupled_arena.views.tables.ranking_paper import noisy, noisy_answer
+
+        with _one_line():
+            plan = noisy_judges.NoisyPlan(
+                models=models,
+                sizes=tuple((n, judge_only) for n in self.sizes),
+                noise=noise,
+                repeats=self.repeats,
+                alpha=self.alpha,
+                weighting=self.weighting,
+                covariance=self.covariance,
+                cutoff=self.cutoff or Cutoff.MAX_T,
+                seed=self.seed,
+            )
+        tried = noisy_judges.try_noisy_judges(plan, self.progress)
+        frames = {"noisy": noisy(tried)}
+        return self._result(tried, frames, noisy_answer(tried), lambda: noisy(tried).text())
+
+    def _result(
+        self, found: Any, frames: dict[str, Any], answer: dict[str, Any], text: Callable[[], str]
+    ) -> Result[Any]:
+        settings = {"human": self.sizes, "repeats": self.repeats, "alpha": self.alpha}
+        return Result("Simulation", found, settings, frames, answer, text)
+
+    def _plan(self, truth: SimulatedTruth) -> SimulationPlan:
+        from coupled_arena.stats.simulation.coverage import SimulationPlan
+
+        return SimulationPlan(
+            truth=truth,
+            repeats=self.repeats,
+            alpha=self.alpha,
+            cutoffs=(self.cutoff,) if self.cutoff else tuple(Cutoff),
+            weighting=self.weighting,
+            covariance=self.covariance,
+            seed=self.seed,
+        )

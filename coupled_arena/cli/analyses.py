@@ -1,0 +1,81 @@
+"""The commands of the analyses: each is a function of the Python API, and where its data are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from coupled_arena.api import analyses, experiments, rankings, risks
+from coupled_arena.api.results import Result
+from coupled_arena.cli.derived import Files, Output, command
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.files import reason
+
+
+def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> None:
+    from coupled_arena.analysis.coupling.files import write_score_table
+
+    if asked["by_sampling"]:
+        raise ArenaError("--out is for one sampling: leave it out with --by-sampling.")
+    table = analyses.score_table(scores, asked)
+    write_score_table(table, path)
+    typer.echo(f"{path} holds {2 * table.coupled[..., 0].size:,} rows.", err=True)
+
+
+def _draw_plots(result: Result[Any], folder: Path) -> dict[str, Any]:
+    from coupled_arena.views.figures.experiment_pages import write_figures
+
+    try:
+        return {"plots": [str(path) for path in write_figures(result.analysis, folder)]}
+    except OSError as error:
+        raise ArenaError(f"{folder} cannot be written: {reason(error)}.") from error
+
+
+leaderboard = command(
+    rankings.leaderboard,
+    files=Files(
+        "scores",
+        "In place of votes, [scores](leaderboard.md#by-scores): a table or logs as `risk` takes "
+        "them, NAME=LOG each; may be given several times. Whoever scores higher on a prompt wins "
+        "it.",
+        many=True,
+    ),
+)
+agreement = command(analyses.agreement)
+audit = command(
+    analyses.audit,
+    files=Files(
+        "table",
+        "Grades from elsewhere: model, prompt, truth, judge. Or a log of another tool, or a folder "
+        "of them, with `--metrics`.",
+    ),
+)
+plan = command(experiments.plan, counting=False)
+coupling = command(
+    analyses.coupling,
+    counting=False,
+    files=Files(
+        "scores",
+        "CSV, JSON or Parquet with a column Noise, a column of scores for each model, and maybe a "
+        "column Subject. By default the store.",
+    ),
+    output=Output(
+        "out", "Write the scores as such a CSV file, and nothing else.", _write_scores, instead=True
+    ),
+)
+risk = command(
+    risks.risk,
+    counting=False,
+    files=Files(
+        "scores",
+        "A table, CSV, JSON or Parquet: columns model, prompt, metric, score; or model, prompt, "
+        "and one for each metric. Or logs of other tools, files or folders; NAME=LOG names the "
+        "model of one. Without any, the stored replies.",
+        many=True,
+        argument=True,
+    ),
+)
+resample = command(experiments.resample, output=Output("plots", "Folder for figures.", _draw_plots))
+simulate = command(experiments.simulate, store=False)

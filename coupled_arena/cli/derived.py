@@ -1,0 +1,228 @@
+"""Commands made of the functions of the Python API: the same options, defaults and sentences.
+
+A command adds where the data are (`--db`, `--config`, files in their place) and how the answer is
+printed (`--json`); everything else is the function's own. Its errors name options as commands do.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coupled_arena.api.checks import listed
+from coupled_arena.api.declared import Option, options
+from coupled_arena.api.results import Result
+from coupled_arena.api.stores import ArenaStore
+from coupled_arena.cli.repeats import Bar, numbers
+from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, show
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.settings import load_settings
+
+_LISTS = {str: "A,B[,C...]", int: "N[,N...]", float: "X[,X...]"}
+_IN_BACKTICKS = re.compile(r"`([a-z][a-z_]*)`")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that a command takes in place of a store.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter: an option, or an argument.
+    help : str
+    many : bool
+        Whether it takes several, and hands on a list.
+    argument : bool
+    """
+
+    name: str
+    help: str
+    many: bool = False
+    argument: bool = False
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of the command."""
+        kind = list[Path] if self.many else Path
+        made = typer.Argument(metavar=self.name.upper(), help=self.help)
+        made = made if self.argument else typer.Option(help=self.help)
+        return _parameter(self.name, Annotated[kind | None, made], None)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A further option of a command, and what it does.
+
+    Attributes
+    ----------
+    name, help : str
+        Of an option that takes a path.
+    write : callable
+        Is given the result and the path; returns what the answer gains.
+    instead : bool
+        Whether that is done in place of all else: `write` is given data and options.
+    """
+
+    name: str
+    help: str
+    write: Callable[..., dict[str, Any]]
+    instead: bool = False
+
+
+def command(
+    function: Callable[..., Result[Any]],
+    *,
+    store: bool = True,
+    counting: bool = True,
+    files: Files | None = None,
+    output: Output | None = None,
+) -> Callable[..., None]:
+    """Return the command of a function of the Python API.
+
+    Parameters
+    ----------
+    store : bool
+        Whether its first parameter is a store.
+    counting : bool
+        Whether it can count votes that do not count by default.
+    files : Files, optional
+        What may stand in place of the store.
+    output : Output, optional
+        What it can write besides.
+    """
+    taken = options(function)
+    arguments = _arguments(function) if store else {}
+    tracked = "progress" in inspect.signature(function).parameters
+
+    def run(**given: Any) -> None:
+        bar = Bar()
+        path = given.pop(output.name) if output else None
+        with _as_options(taken):
+            data = [_opened(given, files)] if store else []
+            data += [given[name] for name in arguments]
+            asked = {each.name: _read(each, given[each.name]) for each in taken}
+            if output and output.instead and path:
+                output.write(*data, asked, path)
+                return
+            result = function(*data, **asked, **({"progress": bar} if tracked else {}))
+            more = output.write(result, path) if output and path else {}
+        show({**result.answer, **more}, given["as_json"], result.text)
+        bar.finish()
+
+    parameters = [
+        _parameter(name, Annotated[str, typer.Argument(metavar=name.upper(), help=text)])
+        for name, text in arguments.items()
+    ]
+    parameters += [files.parameter] if files and files.argument else []
+    parameters += [_flag(each, taken) for each in taken]
+    parameters += [files.parameter] if files and not files.argument else []
+    if output:
+        kind = Annotated[Path | None, typer.Option(help=output.help)]
+        parameters.append(_parameter(output.name, kind, None))
+    if store and counting:
+        parameters += [_parameter(name, kind, "leave-out") for name, kind in _COUNTING.items()]
+    if store:
+        parameters += [_parameter("config", Config, None), _parameter("db", Db, None)]
+    parameters.append(_parameter("as_json", Json, False))
+    told, _, _ = (inspect.getdoc(inspect.unwrap(function)) or "").partition("\nParameters\n---")
+    run.__name__, run.__doc__ = function.__name__, _with_flags(told.rstrip(), taken)
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+_COUNTING = {"excluded": Excluded, "named": Named}
+
+
+def _arguments(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what a function is given beside its data, with what its docstring says of each."""
+    _first, *others = (
+        each.name
+        for each in inspect.signature(function).parameters.values()
+        if each.kind is each.POSITIONAL_OR_KEYWORD
+    )
+    told = inspect.getdoc(inspect.unwrap(function)) or ""
+    entries = dict(re.findall(r"^(\w+) : .*\n    (.*)$", told, re.MULTILINE))
+    return {name: entries[name] for name in others}
+
+
+def _opened(given: dict[str, Any], files: Files | None) -> Any:
+    """Return the store, or the files in its place; take the options that say where it is."""
+    where = {name: given.pop(name, None) for name in ("config", "db", *_COUNTING)}
+    chosen = given.pop(files.name) if files else None
+    counting = {name: where[name] or "leave-out" for name in _COUNTING}
+    if not chosen:
+        settings = load_settings(where["config"], db=where["db"])
+        return ArenaStore(settings.db, **counting)
+    for name, value in where.items():
+        if value not in (None, "leave-out"):
+            listed_files = " ".join(map(str, chosen if isinstance(chosen, list) else [chosen]))
+            raise ArenaError(f"--{name} is for a store: leave it out with {listed_files}.")
+    return chosen
+
+
+@contextmanager
+def _as_options(taken: Sequence[Option]) -> Iterator[None]:
+    """Let errors and warnings of the Python API name its options as a command line does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        except ArenaError as error:
+            error.args = (_with_flags(str(error), taken),)
+            raise
+        finally:
+            for each in caught:
+                typer.echo(f"Warning: {_with_flags(str(each.message), taken)}", err=True)
+
+
+def _with_flags(text: str, taken: Sequence[Option]) -> str:
+    names = {option.name for option in taken}
+    return _IN_BACKTICKS.sub(lambda at: _dashed(at[1]) if at[1] in names else at[0], text)
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _read(option: Option, value: Any) -> Any:
+    """Return what a command was given as the function takes it."""
+    if not option.many or value is None or option.alone:
+        return value
+    if option.kind is str:
+        return tuple(dict.fromkeys(listed(value))) or None
+    return numbers(value, option.kind)
+
+
+def _flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
+    """Return the option of a command that stands for one of the function."""
+    text, default, kind = _with_flags(option.plain_text, taken), option.default, option.kind
+    if kind is bool:
+        no = f"/{_dashed(option.opposite)}" if option.opposite else ""
+        made = typer.Option(f"{_dashed(option.name)}{no}", help=text)
+    elif option.many:
+        made, kind = typer.Option(help=text, metavar=_LISTS[kind]), str
+        default = ",".join(map(str, default)) if default else None
+    else:
+        made = typer.Option(help=text, min=option.least)
+        default = kind(default) if option.choices and default is not None else default
+    return _parameter(
+        option.name, Annotated[kind | None if default is None else kind, made], default
+    )
+
+
+def _parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )

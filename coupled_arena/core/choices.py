@@ -1,0 +1,211 @@
+"""The choices that analyses offer: each a list of values, once, with the words of the page.
+
+Python, command line, page and documents take them from here. Nothing heavy is imported: a command
+knows its options before it loads what computes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from coupled_arena.core.language import N_
+from coupled_arena.core.records import Mode
+
+
+class Choice(StrEnum):
+    """One value of an option.
+
+    Attributes
+    ----------
+    label : str
+        What a page offers it as, marked for translation; empty where no page offers it.
+    """
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        """Make a member of its value, and of the words for it."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.label = label
+        return member
+
+
+class Battles(Choice):
+    """Which battles count."""
+
+    ALL = "all", N_("All battles")
+    COUPLED = "coupled", N_("Coupled")
+    INDEPENDENT = "independent", N_("Independent")
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode of the battles; None for all."""
+        return None if self is Battles.ALL else Mode(self.value)
+
+
+class Uncounted(Choice):
+    """What becomes of votes that do not count by default."""
+
+    LEAVE_OUT = "leave-out"
+    INCLUDE = "include"
+
+
+class BoardSource(Choice):
+    """Whose word a board takes."""
+
+    HUMAN = "human", N_("People")
+    JUDGE = "judge", N_("Judge")
+    PPR = "ppr", N_("Both together")  # prediction-powered: many verdicts, corrected by few votes
+
+
+class Weighting(Choice):
+    """What the mean over opponents weighs."""
+
+    STRATIFIED = "stratified", N_("Stratified: each opponent the same")
+    POSITION = "position", N_("Position: each order of answers the same")
+    # Another quantity where pairs are unbalanced.
+    COUNT = "count", N_("Count: each comparison the same")
+
+
+class Covariance(Choice):
+    """Which covariance: the one that holds, or the one of the paper."""
+
+    CORRECTED = "corrected", N_("Corrected")
+    PUBLISHED = "published", N_("As published: intervals too narrow")
+
+
+class Cutoff(Choice):
+    """How the cut-off c accounts for comparing all pairs at once."""
+
+    # The quantile of the largest standardised difference under N(0, covariance).
+    MAX_T = "max-t", N_("Max-t: right at one look, and narrower")
+    STEP_DOWN = "step-down", N_("Step-down: as max-t, narrower still")  # among unseparated pairs
+    ANY_TIME = "any-time", N_("Any time: right however often one looks")
+    BONFERRONI = "bonferroni", N_("Bonferroni")  # normal quantile at 1 - alpha / (k (k - 1))
+    # The paper's: square root of the quantile with k degrees.
+    CHI2 = "chi2", N_("Chi-squared, as published: very wide")
+
+
+class Scope(Choice):
+    """What rank-sets hold for with probability 1 - alpha."""
+
+    JOINT = "joint", N_("For all models together")
+    MARGINAL = "marginal", N_("For each model alone: narrower")  # chosen before one looks
+
+
+class TieScore(Choice):
+    """What a tie, or "both bad", counts for in a win rate."""
+
+    LOSS = "loss", N_("A win for neither")  # the probability to be preferred
+    # Another quantity, whose mean over models is one half.
+    HALF = "half", N_("Half a win for both: another quantity")
+
+
+class Ties(Choice):
+    """What becomes of a comparison that people or the judge call a tie."""
+
+    LOSS = "loss", N_("Ties as losses")  # it is kept: a win for neither model
+    DROP = "drop", N_("Ties left out")
+
+
+class Truth(Choice):
+    """What a judge is held against."""
+
+    VOTES = "votes", N_("People's votes")  # which of two answers people prefer
+    BENCHMARK = "benchmark", N_("A benchmark's right answers")
+
+
+class JudgeScore(Choice):
+    """What statistics take of a judge for how it scores a model."""
+
+    VERDICT = "verdict"  # 1 where it prefers the model, else 0
+    PROBABILITY = "probability"  # how likely it was to: its expected verdict
+
+
+class Flips(Choice):
+    """What a judge says that does not say the same in both orders."""
+
+    TIE = "tie"
+    ABSTAIN = "abstain"  # nothing: the votes on the battle count without it
+
+
+class Control(Choice):
+    """What is held fixed of replies, see `coupled_arena.core.style.held_traits`."""
+
+    NONE = "none", N_("Nothing")
+    LENGTH = "length", N_("Length")
+    STYLE = "style", N_("Length and Markdown")
+
+
+class Copula(Choice):
+    """How metrics become a portfolio."""
+
+    INDEPENDENT = "independent", N_("Independent copula")
+    EMPIRICAL = "empirical", N_("Empirical copula")
+    NONE = "none"  # they do not: each is ranked by itself
+
+
+class PValues(Choice):
+    """How p-values come from the bootstrap.
+
+    SWAP : as percentile, but where that is at most alpha no lower than `swap_p_values`, in the
+        first order than a quarter of it.
+    PERCENTILE : (1 + samples that contradict) / (B + 1); rejects too often on few prompts with
+        heavy tails.
+    APPROXIMATE : normal law with the bootstrap's standard deviation; rejects too often where
+        models are nearly equal.
+    PUBLISHED : as the paper prints it, to reproduce it and for nothing else.
+    """
+
+    SWAP = "swap"
+    PERCENTILE = "percentile"
+    APPROXIMATE = "approximate"
+    PUBLISHED = "published"
+
+
+class Correction(Choice):
+    """How p-values of all pairs of k models are corrected for being many.
+
+    BONFERRONI : times k², as in the paper; all wins are right with probability 1 - alpha.
+    HOLM : the same promise by Holm's steps over the k (k - 1) tests.
+    FDR : Benjamini and Yekutieli: a share alpha of the wins may be wrong.
+    NONE : each test by itself.
+    """
+
+    BONFERRONI = "bonferroni"
+    HOLM = "holm"
+    FDR = "fdr"
+    NONE = "none"
+
+
+class Distance(Choice):
+    """Distance of two rankings; ranks that are tied are their mean.
+
+    KENDALL : pairs in opposite order; a tied pair counts half.
+    SPEARMAN : sum of |difference of ranks| (the footrule).
+    PEARSON : 1 - correlation of the ranks; 1 from a ranking that ties everything.
+    """
+
+    KENDALL = "kendall"
+    SPEARMAN = "spearman"
+    PEARSON = "pearson"
+
+
+class Design(Choice):
+    """Who meets whom, and what comparisons share."""
+
+    BALANCED = "balanced"  # every ordered pair as often as every other
+    RANDOM = "random"  # a pair at random for each comparison
+    UNBALANCED = "unbalanced"  # likewise, but the strongest nine times as often as the weakest
+    CLUSTERED = "clustered"  # ten rankings of four models to a prompt, which favours some of them
+    VOTERS = "voters"  # several votes on each battle of two, whose prompt favours one of them
+
+
+class Pairing(Choice):
+    """How the models of a battle are chosen."""
+
+    UNIFORM = "uniform"  # all alike
+    FIRST = "first"  # more often those whose votes are to settle which model is best
+    PLACES = "places"  # more often those whose votes are to settle any model's place

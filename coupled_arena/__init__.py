@@ -12,6 +12,7 @@ from coupled_arena.core.version import VERSION
 
 if TYPE_CHECKING:
     from coupled_arena.api.analyses import agreement, audit, coupling
+    from coupled_arena.api.experiments import plan, resample, simulate
     from coupled_arena.api.figures import plot
     from coupled_arena.api.models import Models, generate, load
     from coupled_arena.api.rankings import leaderboard, rank
@@ -33,13 +34,17 @@ __all__ = [
     "leaderboard",
     "load",
     "open",
+    "plan",
     "plot",
     "rank",
+    "resample",
     "risk",
+    "simulate",
 ]
 
 _HOMES = {
     "api.analyses": ("agreement", "audit", "coupling"),
+    "api.experiments": ("plan", "resample", "simulate"),
     "api.figures": ("plot",),
     "api.models": ("Models", "generate", "load"),
     "api.rankings": ("leaderboard", "rank"),

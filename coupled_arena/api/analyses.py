@@ -120,22 +120,12 @@ def audit(
             wanted = replace(wanted, judge=judge)
             estimates = read_chosen(opened, wanted, choice, only_judge)
     found = audited(estimates, alpha)
-    shown = {
-        **selected(estimates.selection),
-        "truth": str(truth),
-        "metric": estimates.benchmark,
-        "key_from": key_from,
-        "ties": str(ties),
-        "majority": majority,
-        **{name: str(value) for name, value in heard.items()},
-        "own": estimates.own.models if estimates.own else None,
-        "control": str(control),
-        "alpha": alpha,
-    }
+    used = selected(estimates.selection) | {"metric": estimates.benchmark}
+    used |= {"own": estimates.own.models if estimates.own else None}
     return Result(
         f"Audit of {found.judge}",
         found,
-        shown,
+        used,
         tables.audit_tables(found),
         tables.audit_answer(found),
         lambda: tables.audit_text(found),
@@ -190,11 +180,10 @@ def agreement(
     with check_store(store).reading() as opened:
         selection = selection_of(opened, mode, None, models, category, language)
         found = read_agreement(opened, selection, alpha)
-    chosen, filters = selected(selection), ("mode", "models", "category", "language")
     return Result(
         "Agreement between annotators",
         found,
-        {name: chosen[name] for name in filters} | {"alpha": alpha},
+        {},
         {"agreement": tables.agreement_table(found)},
         tables.agreement_answer(found),
         lambda: tables.agreement_text(found),
@@ -267,21 +256,12 @@ def coupling(
         pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
     if published:
         pairs = tables.with_published_gains(pairs, _published(read.table, seed))
-    settings = {
-        "metric": found.metric,
-        "models": models,
-        "category": category,
-        **asdict(drawn),
-        "seeds": found.pairs[0].repetitions,
-        "error": error,
-        "repetitions": repetitions,
-        "alpha": alpha,
-    }
+    used = {"metric": found.metric, "seeds": found.pairs[0].repetitions}
     answer = tables.coupling_answer(found, pairs)
     return Result(
         "Savings by coupling",
         found,
-        settings,
+        used,
         {"pairs": pairs},
         answer,
         lambda: tables.coupling_text(found, pairs),
@@ -355,11 +335,10 @@ def _sweep(
 
     with store.reading() as opened:
         found = read_sweep(opened, metric, models, category, drawn, alpha=alpha)
-    settings = {"metric": found.metric, "models": models, "category": category, "alpha": alpha}
     return Result(
         "Savings by coupling, by sampling",
         found,
-        settings,
+        {"metric": found.metric},
         {"pairs": sweep_table(found)},
         sweep_answer(found),
         lambda: sweep_text(found),

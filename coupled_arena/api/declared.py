@@ -14,7 +14,7 @@ import re
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, wraps
 from numbers import Real
@@ -23,10 +23,11 @@ from typing import Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, ge
 from annotated_doc import Doc
 from annotated_types import Ge
 
+from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError
 
 P = ParamSpec("P")
-R = TypeVar("R")
+T = TypeVar("T")
 
 _DOUBTFUL = 0.5  # nobody wants intervals that are wrong more often than right
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
@@ -144,17 +145,26 @@ def without_links(text: str) -> str:
     return _LINK.sub(r"\1", text)
 
 
-def analysis(function: Callable[P, R]) -> Callable[P, R]:
-    """Check a function's options when it is called, and tell of them in its docstring."""
+def analysis(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
+    """Check a function's options when it is called, and tell of them in its docstring.
+
+    The result's settings are what it was called with, and in their place what it says was used.
+    """
     signature = inspect.signature(function)
 
     @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Result[T]:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        for option in options(function):
-            bound.arguments[option.name] = option.checked(bound.arguments[option.name])
-        return function(*bound.args, **bound.kwargs)
+        asked = {
+            option.name: option.checked(bound.arguments[option.name])
+            for option in options(function)
+        }
+        bound.arguments.update(asked)
+        found = function(*bound.args, **bound.kwargs)
+        used = {**asked, **found.settings}
+        told = {name: str(x) if isinstance(x, StrEnum) else x for name, x in used.items()}
+        return replace(found, settings=told)
 
     checked.__doc__ = _documented(function)
     return checked

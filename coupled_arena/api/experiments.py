@@ -12,7 +12,7 @@ from annotated_types import Ge
 
 from coupled_arena.api import options
 from coupled_arena.api.checks import check_store, only_judge, selection_of
-from coupled_arena.api.declared import analysis, refuse
+from coupled_arena.api.declared import Level, analysis, refuse
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
@@ -109,15 +109,12 @@ def plan(
             if against is None
             else plan_separation(read_estimates(opened, selection), goal)
         )
-    answer = plan_answer(made)
-    told = ("model", "against", "judge", "alpha")
-    settings = dict(zip(told, (model, against, made.judge, alpha), strict=True))
     return Result(
         "More votes",
         made,
-        settings,
+        {"model": model, "judge": made.judge},
         {"plan": plan_table(made)},
-        answer,
+        plan_answer(made),
         lambda: "\n".join(plan_words(made)),
     )
 
@@ -137,7 +134,7 @@ def resample(
     repeats: options.Repeats = 200,
     balanced: Annotated[bool, Doc("As many in every pair.")] = False,
     judge: Annotated[str | None, Doc("Whose verdicts; needed where there are several.")] = None,
-    alpha: Annotated[Sequence[float], Doc("Error levels.")] = (0.05,),
+    alpha: Annotated[Sequence[float], Level(), Doc("Error levels.")] = (0.05,),
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
     cutoff: options.Cutoff = "max-t",
@@ -189,11 +186,10 @@ def resample(
         result = resampling.resample(counts, made, progress)
     result = replace(result, warnings=(*warnings, *result.warnings))
     answer = tables.resampling_answer(result, name)
-    settings = {"judge": name, "human": made.human, "total": made.total, "repeats": repeats}
     return Result(
         "Random subsets",
         result,
-        settings,
+        {"judge": name, "human": made.human, "total": made.total},
         {"rankings": tables.rankings(result), "rank_sets": tables.rank_sets(result)},
         answer,
         lambda: tables.resampling_text(result, answer),
@@ -386,8 +382,7 @@ class _Repeated:
     def _result(
         self, found: Any, frames: dict[str, Any], answer: dict[str, Any], text: Callable[[], str]
     ) -> Result[Any]:
-        settings = {"human": self.sizes, "repeats": self.repeats, "alpha": self.alpha}
-        return Result("Simulation", found, settings, frames, answer, text)
+        return Result("Simulation", found, {}, frames, answer, text)
 
     def _plan(self, truth: SimulatedTruth) -> SimulationPlan:
         from coupled_arena.stats.simulation.coverage import SimulationPlan

@@ -166,4 +166,4 @@ def generate(
     settings["coupling"] = plan.samplings[0].coupling
     table = replies(battles)
     answer = {**settings, "tokens": made.tokens, "replies": table.records()}
-    return Result("Replies", battles, settings, {"replies": table}, answer)
+    return Result("Replies", battles, settings, {"replies": table}, answer, table.text)

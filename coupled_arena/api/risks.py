@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_doc import Doc
@@ -99,7 +99,6 @@ def risk(
     from coupled_arena.analysis.risk.result import RiskSettings, risk_report
     from coupled_arena.views.tables.risk import risk_text
     from coupled_arena.views.tables.risk_json import risk_answer
-    from coupled_arena.views.values import plain
 
     if isinstance(scores, ArenaStore):
         chosen, source = _of_store(scores, metrics, judge, Battles(mode or "all"), models)
@@ -123,19 +122,11 @@ def risk(
         seed=seed,
     )
     found = risk_report(table, settings)
-    made_with = {
-        "metrics": table.metrics,
-        "lower_is_better": tuple(sorted(table.lower_is_better)),
-        **source,
-        "models": table.models,
-        "portfolio": str(copula),
-        **{each.name: plain(getattr(settings, each.name)) for each in fields(settings)},
-        "paired": found.paired,
-    }
+    used = {"metrics": table.metrics, "models": table.models, **source}
+    used |= {"lower_is_better": tuple(sorted(table.lower_is_better))}
+    used |= {"portfolio": copula, "paired": found.paired}
     answer = {**risk_answer(found), **source}
-    return Result(
-        "Ranking by risk", found, made_with, _tables(found), answer, lambda: risk_text(found)
-    )
+    return Result("Ranking by risk", found, used, _tables(found), answer, lambda: risk_text(found))
 
 
 def _tables(found: RiskReport) -> dict[str, Table[Any]]:

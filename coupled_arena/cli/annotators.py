@@ -12,7 +12,11 @@ from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import Settings, load_settings
 
-annotators_app = typer.Typer(help="Give people links of their own, so that votes have a person.")
+annotators_app = typer.Typer(
+    help="List who has a link, and as whom their votes are stored; give people links, or "
+    "take them back. "
+    "[People with links](annotate.md#people-with-links)."
+)
 
 
 @annotators_app.callback(invoke_without_command=True)
@@ -41,7 +45,7 @@ def add(
         int, typer.Option(min=0, max=1000, help="Links for so many people more: 1, 2 and so on.")
     ] = 0,
     url: Annotated[
-        str | None, typer.Option(help="Where people reach the page.  [default: this machine]")
+        str | None, typer.Option(help="Where people reach the page.", show_default="this machine")
     ] = None,
     config: Config = None,
     db: Db = None,

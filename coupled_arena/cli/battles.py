@@ -13,7 +13,12 @@ from coupled_arena.core.settings import load_settings
 
 def battles(
     address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Which, as an address of the page.")
+        str,
+        typer.Argument(
+            metavar="ADDRESS",
+            help="Which, as an [address of the page](battles.md#addresses), from `?` on or "
+            "all of it. Without one: all battles.",
+        ),
     ] = "",
     limit: Annotated[
         int, typer.Option(min=1, max=1 << 31, help="How many, the newest first.")

@@ -43,6 +43,11 @@ def import_(
     """Bring in votes or verdicts from elsewhere, or what `export` wrote; again adds nothing.
 
     Files of an export keep their battles' ids, so that copies of a database meet.
+
+    [The columns that are read](data-dictionary.md#tables-of-votes-from-elsewhere) are those of
+    `ca.rank`, too. The command names the columns of the file that it does not read, and each reason
+    why rows were rejected. It ends with code 3 where some rows were rejected, and with 1 where all
+    were: a board of the rest may favour a model.
     """
     settings = load_settings(config, db=db)
     from tqdm import tqdm
@@ -80,7 +85,9 @@ def import_(
 
 def import_scores(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="CSV, JSON or Parquet.")],
-    metrics: Annotated[str | None, typer.Option(help="Metrics to take: a,b. All.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Metrics to take: `a,b`.", show_default="all")
+    ] = None,
     lower_is_better: Annotated[
         str | None, typer.Option(help="Metrics of which less is better: a,b.")
     ] = None,

@@ -23,6 +23,7 @@ from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.cli.repeats import Bar, numbers
 from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, show
+from coupled_arena.core.choices import Uncounted
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
@@ -77,6 +78,26 @@ class Output:
     write: Callable[..., dict[str, Any]]
     instead: bool = False
 
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of the command."""
+        return _parameter(self.name, Annotated[Path | None, typer.Option(help=self.help)], None)
+
+
+def _parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+_COUNTING = (
+    _parameter("excluded", Excluded, Uncounted.LEAVE_OUT),
+    _parameter("named", Named, Uncounted.LEAVE_OUT),
+)
+_PLACE = (_parameter("config", Config, None), _parameter("db", Db, None))
+
 
 def command(
     function: Callable[..., Result[Any]],
@@ -119,28 +140,20 @@ def command(
         bar.finish()
 
     parameters = [
-        _parameter(name, Annotated[str, typer.Argument(metavar=name.upper(), help=text)])
-        for name, text in arguments.items()
+        *(_argument(name, text) for name, text in arguments.items()),
+        *([files.parameter] if files and files.argument else []),
+        *(_flag(each, taken) for each in taken),
+        *([files.parameter] if files and not files.argument else []),
+        *([output.parameter] if output else []),
+        *(_COUNTING if store and counting else []),
+        *(_PLACE if store else []),
+        _parameter("as_json", Json, False),
     ]
-    parameters += [files.parameter] if files and files.argument else []
-    parameters += [_flag(each, taken) for each in taken]
-    parameters += [files.parameter] if files and not files.argument else []
-    if output:
-        kind = Annotated[Path | None, typer.Option(help=output.help)]
-        parameters.append(_parameter(output.name, kind, None))
-    if store and counting:
-        parameters += [_parameter(name, kind, "leave-out") for name, kind in _COUNTING.items()]
-    if store:
-        parameters += [_parameter("config", Config, None), _parameter("db", Db, None)]
-    parameters.append(_parameter("as_json", Json, False))
     told, _, _ = (inspect.getdoc(inspect.unwrap(function)) or "").partition("\nParameters\n---")
     run.__name__, run.__doc__ = function.__name__, _with_flags(told.rstrip(), taken)
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
-
-
-_COUNTING = {"excluded": Excluded, "named": Named}
 
 
 def _arguments(function: Callable[..., Any]) -> dict[str, str]:
@@ -157,16 +170,15 @@ def _arguments(function: Callable[..., Any]) -> dict[str, str]:
 
 def _opened(given: dict[str, Any], files: Files | None) -> Any:
     """Return the store, or the files in its place; take the options that say where it is."""
-    where = {name: given.pop(name, None) for name in ("config", "db", *_COUNTING)}
+    where = {each.name: given.pop(each.name, each.default) for each in (*_PLACE, *_COUNTING)}
     chosen = given.pop(files.name) if files else None
-    counting = {name: where[name] or "leave-out" for name in _COUNTING}
     if not chosen:
-        settings = load_settings(where["config"], db=where["db"])
-        return ArenaStore(settings.db, **counting)
-    for name, value in where.items():
-        if value not in (None, "leave-out"):
-            listed_files = " ".join(map(str, chosen if isinstance(chosen, list) else [chosen]))
-            raise ArenaError(f"--{name} is for a store: leave it out with {listed_files}.")
+        settings = load_settings(where.pop("config"), db=where.pop("db"))
+        return ArenaStore(settings.db, **where)
+    for each in (*_PLACE, *_COUNTING):
+        if where[each.name] != each.default:
+            there = " ".join(map(str, chosen if isinstance(chosen, list) else [chosen]))
+            raise ArenaError(f"--{each.name} is for a store: leave it out with {there}.")
     return chosen
 
 
@@ -203,6 +215,10 @@ def _read(option: Option, value: Any) -> Any:
     return numbers(value, option.kind)
 
 
+def _argument(name: str, text: str) -> inspect.Parameter:
+    return _parameter(name, Annotated[str, typer.Argument(metavar=name.upper(), help=text)])
+
+
 def _flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
     """Return the option of a command that stands for one of the function."""
     text, default, kind = _with_flags(option.plain_text, taken), option.default, option.kind
@@ -217,12 +233,4 @@ def _flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
         default = kind(default) if option.choices and default is not None else default
     return _parameter(
         option.name, Annotated[kind | None if default is None else kind, made], default
-    )
-
-
-def _parameter(
-    name: str, annotation: Any, default: Any = inspect.Parameter.empty
-) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def doctor(
     file: Annotated[
-        Path | None, typer.Argument(metavar="DB", help="Database file, as with --db.")
+        Path | None,
+        typer.Argument(
+            metavar="DB", help="Database file, as with --db.", show_default="that of --db"
+        ),
     ] = None,
     mend: Annotated[
         bool,
@@ -32,6 +35,8 @@ def doctor(
 
     A line a check: ok, or what is wrong, how often, and where first. Exit 1 where anything is.
     Snapshots, the annotators' file and the backup, where one is set, are looked at, too.
+    `--mend` needs the database for itself: while another process owns it, the command ends with
+    exit code 1 and changes nothing. [What it checks](hosting.md#is-a-database-whole)
     """
     if file and db:
         raise typer.BadParameter("Name the database once: as DB, or with --db.")

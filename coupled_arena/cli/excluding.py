@@ -98,7 +98,10 @@ def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> N
 
 
 def names(config: Config = None, db: Db = None, as_json: Json = False) -> None:
-    """List answers that name a model or its maker: votes on them do not count by default."""
+    """List answers that name a model or its maker: votes on them do not count by default.
+
+    [What names tell, and what to do about them](trust.md#answers-that-name-a-model).
+    """
     settings = load_settings(config, db=db)
     from coupled_arena.store.tables.naming import naming_replies
     from coupled_arena.views.tables.naming import names_answer, names_text

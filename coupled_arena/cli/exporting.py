@@ -35,24 +35,36 @@ def export(
     format: Annotated[
         Formats,
         typer.Option(
-            help="File format; arena: votes as Chatbot Arena's rows; flat, flat-csv: one table "
-            "of votes for other programs, Parquet or CSV, and its card."
+            help="File format; arena: votes as Chatbot Arena's rows; flat, flat-csv: [one "
+            "table of votes](data-dictionary.md#flat-table-of-votes) for other programs, "
+            "Parquet or CSV, and its card."
         ),
     ] = Formats.PARQUET,
     names: Annotated[
         bool, typer.Option("--names", help="Also who the annotators with links are.")
     ] = False,
     license: Annotated[
-        str | None, typer.Option(help="Licence in the flat table's card, such as cc-by-4.0.")
+        str | None,
+        typer.Option(
+            help="Licence in the flat table's card, such as `cc-by-4.0`; without it the card "
+            "says that none was given."
+        ),
     ] = None,
     to_hub: Annotated[
         str | None,
         typer.Option(
-            metavar="OWNER/NAME", help="Also publish the flat table as a data set of the hub."
+            metavar="OWNER/NAME",
+            help="Also [publish the flat table](hosting.md#votes-as-a-data-set-of-the-hub) "
+            "as a data set of the hub: `OWNER/NAME`.",
         ),
     ] = None,
     public: Annotated[
-        bool, typer.Option("--public", help="All the world may read that data set.")
+        bool,
+        typer.Option(
+            "--public",
+            help="All the world may read that data set; else it is made private, and a "
+            "public one is refused.",
+        ),
     ] = False,
     excluded: Excluded = "leave-out",
     named: Named = "leave-out",

@@ -81,7 +81,12 @@ def generate(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Let models answer prompts in bulk; interrupted, the same command goes on."""
+    """Let models answer prompts in bulk; interrupted, the same command goes on.
+
+    JSON lines have a `text` (or `prompt`), and maybe `id`, `category`, `language`, `system` and
+    `prefix` (words with which each answer begins). Sampling that is not given is that of the
+    [configuration](hosting.md#settings).
+    """
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.core.prompts import read_prompts
 
@@ -117,7 +122,11 @@ def benchmark(
     coupling: CouplingOption = None,
     at_once: AtOnce = 16,
     unsafe_sandbox: Annotated[
-        bool, typer.Option("--unsafe-sandbox", help="humaneval: run programs unlocked.")
+        bool,
+        typer.Option(
+            "--unsafe-sandbox",
+            help="`humaneval`: run programs with bounds on time and memory alone.",
+        ),
     ] = False,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
     config: Config = None,
@@ -127,9 +136,9 @@ def benchmark(
 ) -> None:
     """Let models answer a benchmark, and score each answer; interrupted, the same command goes on.
 
-    As in the paper: temperature 0.7 over the whole vocabulary, 10 seeds, both modes. pairwise takes
-    prompts, at temperature 1, and leaves the comparison to `judge`. HumanEval's programs run in
-    processes that can only compute.
+    As in the coupling paper: temperature 0.7 over the whole vocabulary, 10 seeds, both modes.
+    `pairwise` takes prompts, at temperature 1, and leaves the comparison to `judge`. HumanEval's
+    programs run in processes that can only compute. More: [coupling](coupling.md#benchmarks).
     """
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.tasks.wording import Wording

@@ -14,7 +14,8 @@ from coupled_arena.core.settings import JudgeSettings, load_settings
 
 Swaps = Literal["both", "random"]
 _Limit = Annotated[
-    int | None, typer.Option(min=1, help="Most battles to judge, or answers to grade.")
+    int | None,
+    typer.Option(min=1, help="Most battles to judge, or answers to grade.", show_default="all"),
 ]
 _Total = Annotated[
     int | None, typer.Option("--max-tokens-total", min=1, help="Stop before this many tokens.")
@@ -25,33 +26,53 @@ _Money = Annotated[
 
 
 def judge(
-    judge: Annotated[str | None, typer.Option(help="Name that the verdicts go under.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Name that the verdicts go under.", show_default="the model")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The model, as its server calls it.")] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible server, usually ending in /v1.")
+        str | None,
+        typer.Option(
+            help="OpenAI-compatible server, usually ending in /v1.", show_default="OpenAI's"
+        ),
     ] = None,
     swap: Annotated[
-        Swaps | None, typer.Option(help="Ask in both orders, or once in a random one.")
+        Swaps | None,
+        typer.Option(help="Ask in both orders, or once in a random one.", show_default="both"),
     ] = None,
     limit: _Limit = None,
-    concurrency: Annotated[int | None, typer.Option(help="Questions in flight.")] = None,
-    prompt: Annotated[Path | None, typer.Option(help="Text file on how to judge.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Questions in flight.", show_default="8")
+    ] = None,
+    prompt: Annotated[
+        Path | None, typer.Option(help="Text file on how to judge.", show_default="ours")
+    ] = None,
     both_bad: Annotated[
         bool | None, typer.Option("--both-bad", help="Allow the verdict that both are bad.")
     ] = None,
     temperature: Annotated[
-        str | None, typer.Option(help="0 by default; 'server' leaves it to the server.")
+        str | None,
+        typer.Option(
+            help="`server` leaves it to the server, for models that take none.", show_default="0"
+        ),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(help="Longest answer, thinking included.  [default: 256]")
+        int | None, typer.Option(help="Longest answer, thinking included.", show_default="256")
     ] = None,
     max_tokens_total: _Total = None,
     budget: _Money = None,
-    price_in: Annotated[float | None, typer.Option(help="Per million tokens read.")] = None,
-    price_out: Annotated[float | None, typer.Option(help="Per million tokens written.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for an answer.")] = None,
+    price_in: Annotated[
+        float | None, typer.Option(help="Per million tokens read.", show_default="0")
+    ] = None,
+    price_out: Annotated[
+        float | None, typer.Option(help="Per million tokens written.", show_default="0")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for an answer.", show_default="60")
+    ] = None,
     patience: Annotated[
-        float | None, typer.Option(help="Seconds for all attempts at a question.")
+        float | None,
+        typer.Option(help="Seconds for all attempts at a question.", show_default="180"),
     ] = None,
     grade: Annotated[
         bool, typer.Option("--grade", help="Grade a benchmark's answers, one by one: right, wrong.")

@@ -88,8 +88,12 @@ def serve(
     config: Config = None,
     preset: Preset = None,
     db: Db = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 picks a free one.", show_default="7860")
+    ] = None,
     annotate: Annotated[
         bool, typer.Option("--annotate", help="Serve stored battles; no model is loaded.")
     ] = False,
@@ -114,8 +118,8 @@ def _command() -> Any:
     """Return the tree of all commands, which takes a moment to build."""
     tree = typer.main.get_command(app)
     for command in commands(tree):
-        for option in command.params:
-            option.help = without_links(option.help or "")
+        for told in (command, *command.params):
+            told.help = without_links(told.help or "")
     return tree
 
 

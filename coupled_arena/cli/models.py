@@ -91,6 +91,10 @@ def check(
     the model it is like was not unpacked as it was packed, or is another model. Each model also
     writes two made-up texts together: "many" replies at once, or "one" where company would
     change them. A model that writes wrong text even alone is refused.
+
+    The JSON has `models`, each with `name`, `perplexity`, and for those of this process
+    `fingerprint`, `bytes_per_weight`, `layers` and `replies_at_once` (`many`, or `one`); and
+    `problems`, with which the exit code is 1.
     """
     settings = load_settings(config, preset=preset)
     catalog = settings.catalog

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 def report(
     out: Annotated[Path, typer.Option(help="Folder for report.html; created if missing.")],
-    judge: Annotated[str | None, typer.Option(help="Only this judge.  [default: all]")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only this judge.", show_default="all")] = None,
     alpha: Annotated[float, typer.Option(help="Error level, not the confidence.")] = 0.05,
-    metric: Annotated[str | None, typer.Option(help="Only these scores.  [default: all]")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Only these scores.", show_default="all")
+    ] = None,
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     mode: Annotated[
         Literal["all", "coupled", "independent"],

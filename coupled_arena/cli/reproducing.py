@@ -38,7 +38,7 @@ def reproduce(
     paper: Annotated[str | None, typer.Argument(metavar="PAPER", help="One of --list.")] = None,
     item: Annotated[
         str | None,
-        typer.Argument(metavar="ITEM", help="A figure or table: figure-2.  [default: all]"),
+        typer.Argument(metavar="ITEM", help="A figure or table: figure-2.", show_default="all"),
     ] = None,
     list_all: Annotated[
         bool, typer.Option("--list", help="Name all items, and what each needs; make nothing.")
@@ -50,8 +50,8 @@ def reproduce(
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A table of scores, or a log of another tool; NAME=LOG names its model. May be "
-            "given again."
+            help="A table of scores, or a log of another tool; `NAME=LOG` names its model. "
+            "May be given again."
         ),
     ] = None,
     votes: Annotated[
@@ -61,28 +61,36 @@ def reproduce(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A judge's verdicts on them; may be given again."),
     ] = None,
-    judge: Annotated[str | None, typer.Option(help="Only these judges: A[,B...].")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Only these judges: A[,B...].", show_default="all")
+    ] = None,
     key_from: Annotated[
         str | None,
         typer.Option(metavar="MODELS", help="Judges whose own answers to a benchmark are the key."),
     ] = None,
-    models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
-    metrics: Annotated[str | None, typer.Option(help="Only these metrics: a,b.")] = None,
+    models: Annotated[
+        str | None, typer.Option(help="Only these models: A,B[,C...].", show_default="all")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Only these metrics: a,b.", show_default="all")
+    ] = None,
     lower_is_better: Annotated[
         str | None, typer.Option(help="Metrics of which less is better: a,b.")
     ] = None,
-    category: Annotated[str | None, typer.Option(help="Only prompts of this category.")] = None,
+    category: Annotated[
+        str | None, typer.Option(help="Only prompts of this category.", show_default="all")
+    ] = None,
     seeds: Annotated[
         int, typer.Option(min=2, help="Answers to each prompt, in a table of scores.")
     ] = 10,
     sizes: Annotated[
-        str | None, typer.Option(help="Sample sizes: N[,N...].  [default: the paper's]")
+        str | None, typer.Option(help="Sample sizes: N[,N...].", show_default="the paper's")
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="How often to draw.  [default: as the paper]")
+        int | None, typer.Option(min=1, help="How often to draw.", show_default="as the paper")
     ] = None,
     alpha: Annotated[
-        str | None, typer.Option(help="Error levels: A[,A...].  [default: the paper's]")
+        str | None, typer.Option(help="Error levels: A[,A...].", show_default="the paper's")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
     again: Annotated[
@@ -96,6 +104,7 @@ def reproduce(
 
     From a store, from files, or by simulation. Of a whole paper, what these data are not enough
     for is named and left out, and what the folder has from an earlier run is kept.
+    What it makes, from what: [the papers](papers/README.md).
     """
     from coupled_arena.analysis.papers.files import fingerprint
     from coupled_arena.analysis.papers.source import PaperSettings, PaperSource

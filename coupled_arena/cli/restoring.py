@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def restore(
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="Snapshot to restore.  [default: the newest whole one]"),
+        typer.Option("--from", help="Snapshot to restore.", show_default="the newest whole one"),
     ] = None,
     config: Config = None,
     db: Db = None,

@@ -16,11 +16,20 @@ from coupled_arena.core.settings import Settings, load_settings
 
 SamplerOption = Annotated[
     Literal["gumbel", "inverse"],
-    typer.Option("--sampler", help="How noise becomes a token: Gumbel-max or inverse transform."),
+    typer.Option(
+        "--sampler",
+        help="How noise becomes a token: Gumbel-max, or inverse transform, to [compare it "
+        "with](coupling.md#another-sampler).",
+    ),
 ]
 CouplingOption = Annotated[
     Literal["auto", "token", "bytes"] | None,
-    typer.Option("--coupling", help="Whether noise is read for each token or for each byte."),
+    typer.Option(
+        "--coupling",
+        help="Whether noise is read for each token or for each byte; `auto` takes bytes [where "
+        "vocabularies differ](byte-coupling.md).",
+        show_default="auto",
+    ),
 ]
 
 
@@ -83,29 +92,41 @@ def text_of(value: str | None) -> str | None:
 
 System = Annotated[
     str | None,
-    typer.Option(metavar="TEXT|@FILE", help="System prompt; empty for none."),
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="System prompt; empty for none. A text, or @FILE.",
+        show_default="as the task needs",
+    ),
 ]
 Question = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT|@FILE",
-        help="What is asked; {problem} stands for the benchmark's own question, or stub.",
+        help="What is asked; `{problem}` stands for the benchmark's own question, or a program's "
+        "stub. A text, or @FILE.",
+        show_default="as the task needs",
     ),
 ]
 AnswerPrefix = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT|@FILE",
-        help="Words with which each answer begins, scored with it; may hold {problem}.",
+        help="Words with which each answer begins: the model goes on from there, and they "
+        "are scored "
+        "with it. May hold `{problem}`. A text, or @FILE.",
+        show_default="as the task needs",
     ),
 ]
 Temperature = Annotated[
-    str | None, typer.Option(metavar="X[,Y…]", help="0 is greedy; several: each of them.")
+    str | None,
+    typer.Option(metavar="X[,Y…]", help="0 is greedy. Several, `0.1,0.5,1`: each of them."),
 ]
-TopK = Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0: all.")]
+TopK = Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0 keeps all.")]
 TopP = Annotated[
     str | None,
-    typer.Option(metavar="X[,Y…]", help="Keep this share of probability; several: each of them."),
+    typer.Option(
+        metavar="X[,Y…]", help="Keep this share of probability. Several, `0.9,1`: each of them."
+    ),
 ]
 MaxNewTokens = Annotated[int | None, typer.Option(help="Longest reply, in tokens.")]
 AtOnce = Annotated[int, typer.Option(min=1, help="Battles decoded in one batch.")]

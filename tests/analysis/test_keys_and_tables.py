@@ -188,7 +188,7 @@ def test_key_from_in_python_and_as_a_table(answered):
         (["--key-from", "judge", "--models", "judge"], "No other model"),
         (["--key-from", "judge", "--metric", "mmlu"], "Choose scores with --metric: gsm8k"),
         (["--key-from", "judge", "--category", "none"], "none in this selection"),
-        (["--table", "x.csv"], "--db is about a store"),
+        (["--table", "x.csv"], "--db is for a store"),
     ],
 )
 def test_rubbish_gets_one_line(answered, call, options, said):
@@ -281,7 +281,7 @@ def test_tables_that_are_none(change, said):
 
 def test_what_a_table_does_not_have():
     frame = pd.DataFrame(ROWS)
-    with pytest.raises(ArenaError, match="Of a table only"):
+    with pytest.raises(ArenaError, match="`key_from` is for a store"):
         ca.audit(frame, key_from="a")
     with pytest.raises(ArenaError, match="no model 'x'; there are: a, b"):
         ca.audit(frame, models=["x"])

@@ -107,13 +107,13 @@ def test_two_metrics_of_logs_are_truth_and_judge(call, logs):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["leaderboard", "--metric", "f1"], "give --scores, too"),
+        (["leaderboard", "--metric", "f1"], "--metric is about scores"),
         (["leaderboard", "--scores", "{logs}", "--mode", "coupled"], "--mode is for a store"),
         (["leaderboard", "--scores", "{logs}", "--models", "all"], "--models is for a store"),
         (["leaderboard", "--scores", "{logs}", "--metric", "wer"], "has no metric 'wer'"),
         (["leaderboard", "--scores", "{logs}/none"], "No such file"),
-        (["audit", "--table", "{logs}"], "--metrics TRUTH,JUDGE"),
-        (["audit", "--table", "{logs}", "--metrics", "exact"], "--metrics TRUTH,JUDGE"),
+        (["audit", "--table", "{logs}"], "Give two metrics of the log in --metrics"),
+        (["audit", "--table", "{logs}", "--metrics", "exact"], "Give two metrics of the log in --metrics"),
         (["audit", "--table", "{logs}", "--metrics", "f1,grade"], "not 1 or 0"),
         (["audit", "--metrics", "exact,grade"], "--metrics is about logs"),
     ],
@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_one_line(call, logs, command, said):
 
 def test_in_python_metric_and_source_are_for_one_of_both():
     votes = pd.DataFrame({"model_a": ["a"], "model_b": ["b"], "winner": ["a"]})
-    with pytest.raises(ArenaError, match="metric is about logs"):
+    with pytest.raises(ArenaError, match="`metric` is about scores"):
         ca.rank(votes, metric="acc")
     with pytest.raises(ArenaError, match="source is about votes"):
         ca.rank([], source="human")

@@ -141,7 +141,7 @@ def test_logs_are_ranked_from_python_too(tmp_path):
         found = ca.risk(given, bootstraps=20)
         assert found.to_dict()["models"] == names
         assert found.to_dict()["mean_risk"]["mean"] == [3, 5]
-    with pytest.raises(ArenaError, match="is not there"):
+    with pytest.raises(ArenaError, match="cannot be read: No such file"):
         ca.risk(tmp_path / "absent")
 
 
@@ -236,18 +236,18 @@ def test_results_print_and_show_their_tables(results, kind):
     ("question", "complaint"),
     [
         (lambda p, r: ca.coupling(p, seeds=7), "7 repetitions do not divide"),
-        (lambda p, r: ca.coupling(p, seeds=4, metric="exact"), "leave them out"),
-        (lambda p, r: ca.coupling(p, seeds=4, models="uv"), "Give several names"),
+        (lambda p, r: ca.coupling(p, seeds=4, metric="exact"), "`metric` is for a store"),
+        (lambda p, r: ca.coupling(p, seeds=4, models="uv"), "Give several models"),
         (lambda p, r: ca.coupling(p, seeds=4, models=["u", "x"]), "has no x"),
         (lambda p, r: ca.coupling("scores.csv"), "scores is a pandas DataFrame"),
         (lambda p, r: ca.coupling(p, seeds=4, error=-1), "positive"),
-        (lambda p, r: ca.risk(r, judge="gpt"), "for the replies of a store"),
+        (lambda p, r: ca.risk(r, judge="gpt"), "`judge` is for a store"),
         (lambda p, r: ca.risk(r, lower_is_better=["quality", "odd"]), "no metric 'odd'"),
         (
             lambda p, r: ca.risk(r, lower_is_better=["quality"], higher_is_better=["quality"]),
             "choose one",
         ),
-        (lambda p, r: ca.risk(r, portfolio="gaussian"), "portfolio is one of"),
+        (lambda p, r: ca.risk(r, portfolio="gaussian"), "`portfolio` is one of"),
         (lambda p, r: ca.risk(r.drop(columns="prompt")), "prompt"),
         (lambda p, r: ca.risk(r.assign(quality=np.nan)), "empty cell on every prompt"),
     ],

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.cli import audit, coupling, generation, leaderboard, risk
+from coupled_arena.cli import analyses, generation
 
 HEAVY = ("torch", "transformers", "gradio", "pandas", "numpy", "scipy", "duckdb", "plotly", "typer")
 
@@ -55,11 +55,7 @@ def test_a_name_that_is_not_there():
 @pytest.mark.parametrize(
     ("function", "command", "own"),
     [
-        (ca.leaderboard, leaderboard.leaderboard, {"store"}),
-        (ca.rank, leaderboard.leaderboard, {"votes"}),
-        (ca.audit, audit.audit, {"store"}),
-        (ca.coupling, coupling.coupling, {"scores"}),
-        (ca.risk, risk.risk, {"scores"}),
+        (ca.rank, analyses.leaderboard, {"votes"}),
         (ca.generate, generation.generate, {"models", "prompts", "mode", "progress"}),
     ],
 )

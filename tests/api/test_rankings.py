@@ -86,7 +86,7 @@ def test_votes_on_one_prompt_say_less_than_votes_on_many(votes):
 def test_settings_travel_with_the_result(votes):
     board = ca.rank(votes, alpha=0.2, cutoff="bonferroni", weighting="count", bradley_terry=True)
     assert board.settings["alpha"] == 0.2
-    assert repr(board).startswith("<Leaderboard: source='human', mode='all', alpha=0.2")
+    assert repr(board).startswith("<Leaderboard: source='human', alpha=0.2")
     assert set(board.tables) == {"models", "pairs", "bradley_terry"}
     assert len(board.to_frame("pairs")) == 6
     assert board.to_dict()["weighting"] == "count"
@@ -173,18 +173,18 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
 @pytest.mark.parametrize(
     ("given", "settings", "complaint"),
     [
-        (None, {"alpha": 0}, "alpha is an error level between 0 and 1"),
+        (None, {"alpha": 0}, "`alpha` is an error level between 0 and 1"),
         (
             None,
             {"cutoff": "max"},
-            "cutoff is one of max-t, step-down, any-time, bonferroni, chi2, not 'max'",
+            "`cutoff` is one of max-t, step-down, any-time, bonferroni, chi2, not 'max'",
         ),
-        (None, {"sets": "alone"}, "sets is one of joint, marginal, not 'alone'"),
-        (None, {"ties": "drop"}, "ties is one of loss, half, not 'drop'"),
+        (None, {"sets": "alone"}, "`sets` is one of joint, marginal, not 'alone'"),
+        (None, {"ties": "drop"}, "`ties` is one of loss, half, not 'drop'"),
         (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
-        (None, {"source": "crowd"}, "source is one of human, judge, ppr"),
+        (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
         ("votes.csv", {}, "votes is a pandas DataFrame"),
-        (None, {"alpha": "0.1"}, "alpha is an error level between 0 and 1"),
+        (None, {"alpha": "0.1"}, "`alpha` is an error level between 0 and 1"),
         (pd.DataFrame({"model_a": ["x"]}), {}, r"no column model_b or winner; .*here: 'model_a'"),
         (pd.DataFrame({"model_a": [], "model_b": [], "winner": []}), {}, "no rows"),
     ],
@@ -236,13 +236,13 @@ def test_a_leaderboard_is_what_the_command_says(database, call):
 
 def test_a_judge_must_be_named_where_there_are_several(database):
     store = ca.open(database)
-    with pytest.raises(ArenaError, match=r"Choose a judge with judge=\.\.\.: gpt, other\."):
+    with pytest.raises(ArenaError, match=r"Choose a judge with `judge`: gpt, other\."):
         ca.leaderboard(store, source="judge")
     with pytest.raises(ArenaError, match="no judge 'nobody'"):
         ca.leaderboard(store, judge="nobody")
     with pytest.raises(ArenaError, match=r"open one with coupled_arena\.open"):
         ca.leaderboard(str(database))
-    with pytest.raises(ArenaError, match="Give several names"):
+    with pytest.raises(ArenaError, match="Give several models"):
         ca.leaderboard(store, models="a")
 
 

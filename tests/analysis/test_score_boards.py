@@ -112,8 +112,8 @@ def test_two_metrics_of_logs_are_truth_and_judge(call, logs):
         (["leaderboard", "--scores", "{logs}", "--models", "all"], "--models is for a store"),
         (["leaderboard", "--scores", "{logs}", "--metric", "wer"], "has no metric 'wer'"),
         (["leaderboard", "--scores", "{logs}/none"], "No such file"),
-        (["audit", "--table", "{logs}"], "Give two metrics of the log in --metrics"),
-        (["audit", "--table", "{logs}", "--metrics", "exact"], "Give two metrics of the log in --metrics"),
+        (["audit", "--table", "{logs}"], "Give two metrics"),
+        (["audit", "--table", "{logs}", "--metrics", "exact"], "Give two metrics"),
         (["audit", "--table", "{logs}", "--metrics", "f1,grade"], "not 1 or 0"),
         (["audit", "--metrics", "exact,grade"], "--metrics is about logs"),
     ],
@@ -128,5 +128,5 @@ def test_in_python_metric_and_source_are_for_one_of_both():
     votes = pd.DataFrame({"model_a": ["a"], "model_b": ["b"], "winner": ["a"]})
     with pytest.raises(ArenaError, match="`metric` is about scores"):
         ca.rank(votes, metric="acc")
-    with pytest.raises(ArenaError, match="source is about votes"):
+    with pytest.raises(ArenaError, match="`source` is for a store"):
         ca.rank([], source="human")

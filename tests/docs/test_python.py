@@ -94,6 +94,9 @@ def test_tables_and_figures_of_results_are_told(desk):
         "audit": ca.audit(store, judge="gpt-4"),
         "coupling": ca.coupling(scores),
         "risk": ca.risk(pd.read_csv(desk / "scores.csv"), lower_is_better=["toxicity"]),
+        "plan": ca.plan(store, "bob", judge="gpt-4"),
+        "resample": ca.resample(store, judge="gpt-4", repeats=2),
+        "simulate": ca.simulate(human=[100], repeats=2),
     }
     told = sections(TEXTS["docs/python-api.md"])["Results"]
     rows = re.findall(r"^\| `(\w+)`[^|]*\| ([^|]*) \| ([^|]*) \|$", told, re.MULTILINE)
@@ -106,6 +109,7 @@ def test_tables_and_figures_of_results_are_told(desk):
             with pytest.raises(ca.ArenaError) as refused:
                 ca.plot(results[name], "?")
             known = str(refused.value).partition("has: ")[2].rstrip(".").split(", ")
+            known = [each for each in known if each != "none"]
             assert re.findall(r"`(\w+)`", figures) == known
 
 

@@ -133,7 +133,7 @@ def test_every_heading_of_a_result_is_in_the_catalog():
         (Cutoff, methods.CUTOFF_NAMES),
         (PValues, methods.P_VALUES),
         (Correction, methods.CORRECTIONS),
-        (Copula, methods.COPULAS),
+        ({Copula.INDEPENDENT, Copula.EMPIRICAL}, methods.COPULAS),
     ],
 )
 def test_every_setting_has_its_name_in_figures(kind, names):

@@ -136,7 +136,7 @@ def test_style_is_held_fixed_where_it_is_asked_for():
         fill_styled(store, TERSE, 60, judged="gpt")
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
-        values = {**{each: each.value for each in tab._inputs}, tab._judge: "gpt", tab._mode: ""}
+        values = {**{each: each.value for each in tab._inputs}, tab._judge: "gpt"}
         plain = tab._refresh(values)
         styled = tab._refresh({**values, tab._control: "style"})
         command = read_judge_style(store, Selection(judge="gpt"), Control.STYLE)

@@ -276,7 +276,7 @@ def test_chosen_replies(store_here):
     with gr.Blocks():
         stored = StoredReplies(store_here, "rounds")
         stored.build()
-    values = dict.fromkeys(stored.inputs)
+    values = {**dict.fromkeys(stored.inputs), stored._mode: "all"}
     offered = stored._offer({**values, stored._models: ["left", "gone"]})
     assert offered[stored._models].choices == [("left", "left"), ("right", "right")]
     assert offered[stored._models].value == ["left"]

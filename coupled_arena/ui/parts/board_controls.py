@@ -9,6 +9,7 @@ import gradio as gr
 
 from coupled_arena.analysis.leaderboard.read import Method
 from coupled_arena.core.choices import (
+    Battles,
     BoardSource,
     Control,
     Covariance,
@@ -17,55 +18,22 @@ from coupled_arena.core.choices import (
     TieScore,
     Weighting,
 )
-from coupled_arena.core.language import N_, _
-from coupled_arena.core.records import Mode
+from coupled_arena.core.language import _
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
-from coupled_arena.ui.parts.choices import CONTROLS
 from coupled_arena.ui.parts.controls import (
-    MODES,
     alpha_slider,
     dropdown,
     error_level,
-    translated,
+    offered,
     with_any,
 )
 from coupled_arena.ui.parts.opening import how
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.words.methods import BOARD
-
-_SOURCES = [
-    (N_("People"), BoardSource.HUMAN.value),
-    (N_("Judge"), BoardSource.JUDGE.value),
-    (N_("Both together"), BoardSource.PPR.value),
-]
-_WEIGHTINGS = [
-    (N_("Stratified: each opponent the same"), Weighting.STRATIFIED.value),
-    (N_("Count: each comparison the same"), Weighting.COUNT.value),
-    (N_("Position: each order of answers the same"), Weighting.POSITION.value),
-]
-_COVARIANCES = [
-    (N_("Corrected"), Covariance.CORRECTED.value),
-    (N_("As published: intervals too narrow"), Covariance.PUBLISHED.value),
-]
-_CUTOFFS = [
-    (N_("Any time: right however often one looks"), Cutoff.ANY_TIME.value),
-    (N_("Max-t: right at one look, and narrower"), Cutoff.MAX_T.value),
-    (N_("Step-down: as max-t, narrower still"), Cutoff.STEP_DOWN.value),
-    (N_("Bonferroni"), Cutoff.BONFERRONI.value),
-    (N_("Chi-squared, as published: very wide"), Cutoff.CHI2.value),
-]
-_SCOPES = [
-    (N_("For all models together"), Scope.JOINT.value),
-    (N_("For each model alone: narrower"), Scope.MARGINAL.value),
-]
-_TIES = [
-    (N_("A win for neither"), TieScore.LOSS.value),
-    (N_("Half a win for both: another quantity"), TieScore.HALF.value),
-]
 
 
 @dataclass(frozen=True)
@@ -99,8 +67,8 @@ class BoardControls:
         self.dark = gr.Checkbox(visible=False)
         with gr.Row():
             self.mode = gr.Radio(
-                translated(MODES),
-                value="",
+                offered(Battles),
+                value=Battles.ALL.value,
                 label=_("Battles"),
                 scale=2,
                 min_width=280,
@@ -108,7 +76,7 @@ class BoardControls:
             )
             with gr.Row(visible=False, scale=3) as self.judged:
                 self.source = gr.Radio(
-                    translated(_SOURCES),
+                    offered(BoardSource),
                     value=BoardSource.HUMAN.value,
                     label=_("Whose word"),
                     scale=3,
@@ -130,7 +98,7 @@ class BoardControls:
                     elem_id="board-more-judges",
                 )
         self.control = gr.Radio(
-            translated(CONTROLS),
+            offered(Control),
             value=Control.NONE.value,
             label=_("Style held fixed"),
             info=_("Adds scores that the length of replies, or their Markdown too, cannot move."),
@@ -142,14 +110,14 @@ class BoardControls:
     def _build_method(self) -> None:
         self.alpha = alpha_slider("board-alpha")
         with gr.Row():
-            self.weighting = dropdown(translated(_WEIGHTINGS), _("Weighting"), "board-weighting")
-            self.covariance = dropdown(
-                translated(_COVARIANCES), _("Covariance"), "board-covariance"
+            self.weighting = dropdown(offered(Weighting), _("Weighting"), "board-weighting")
+            self.covariance = dropdown(offered(Covariance), _("Covariance"), "board-covariance")
+            self.cutoff = dropdown(
+                offered(Cutoff), _("Cut-off of rank-sets"), "board-cutoff", Cutoff.ANY_TIME
             )
-            self.cutoff = dropdown(translated(_CUTOFFS), _("Cut-off of rank-sets"), "board-cutoff")
         with gr.Row():
-            self.sets = dropdown(translated(_SCOPES), _("Rank-sets hold"), "board-sets")
-            self.ties = dropdown(translated(_TIES), _("A tie is"), "board-ties")
+            self.sets = dropdown(offered(Scope), _("Rank-sets hold"), "board-sets")
+            self.ties = dropdown(offered(TieScore), _("A tie is"), "board-ties")
         with gr.Row():
             self.category = dropdown([(_("Any category"), "")], _("Category"), "board-category")
             self.language = dropdown([(_("Any language"), "")], _("Language"), "board-language")
@@ -196,14 +164,14 @@ class BoardControls:
     def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
         """Return what the visitor chose; whose votes are "mine" only the request says."""
         source = BoardSource(values[self.source])
-        mode, judge = values[self.mode], values[self.judge]
+        judge = values[self.judge]
         more = values[self.more_judges] if source is BoardSource.PPR else []
         return BoardChoice(
             source=source,
             selection=Selection(
                 judge=judge if source is not BoardSource.HUMAN else None,
                 more_judges=tuple(other for other in more or [] if other != judge),
-                mode=Mode(mode) if mode else None,
+                mode=Battles(values[self.mode]).mode,
                 category=values[self.category] or None,
                 language=values[self.language] or None,
                 voter=visitor(request) if values[self.mine] else None,

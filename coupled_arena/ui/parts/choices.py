@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from coupled_arena.core.choices import Control, Copula, Ties, Truth
 from coupled_arena.core.language import N_
 
-TRUTHS = [
-    (N_("People's votes"), Truth.VOTES.value),
-    (N_("A benchmark's right answers"), Truth.BENCHMARK.value),
-]
-TIES = [(N_("Ties as losses"), Ties.LOSS.value), (N_("Ties left out"), Ties.DROP.value)]
 INTERVAL = (N_("An interval of its win rate"), "")
 PLANNER = N_(
     "## How many more votes\n"
@@ -17,16 +11,7 @@ PLANNER = N_(
     "with a given probability at their present distance, if more votes and verdicts are like those "
     "there are. The leaderboard keeps ties, whatever is chosen above."
 )
-CONTROLS = [
-    (N_("Nothing"), Control.NONE.value),
-    (N_("Length"), Control.LENGTH.value),
-    (N_("Length and Markdown"), Control.STYLE.value),
-]
 PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
-COPULAS = [
-    (N_("Independent copula"), Copula.INDEPENDENT.value),
-    (N_("Empirical copula"), Copula.EMPIRICAL.value),
-]
 REPLIES_HERE = N_(
     "The replies here, with their length, repetition and refusals, and whatever scores and "
     "verdicts they have. Rounds that nobody has voted on yet are left out, so that they stay blind."

@@ -6,14 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.core.language import N_, _
-from coupled_arena.core.records import Mode
+from coupled_arena.core.choices import Choice
+from coupled_arena.core.language import _
 
-MODES = [
-    (N_("All battles"), ""),
-    (N_("Coupled"), Mode.COUPLED.value),
-    (N_("Independent"), Mode.INDEPENDENT.value),
-]
 IS_DARK = "() => document.body.classList.contains('dark')"
 """Script that says which background figures have."""
 
@@ -23,6 +18,11 @@ _LOWEST_ALPHA, _HIGHEST_ALPHA = 0.01, 0.4
 def translated(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Return choices of (label, value) with their labels in the language in force."""
     return [(_(label), value) for label, value in choices]
+
+
+def offered(kind: type[Choice]) -> list[tuple[str, str]]:
+    """Return the values of an option that a page offers, with their labels."""
+    return [(_(each.label), each.value) for each in kind if each.label]
 
 
 def alpha_slider(elem_id: str, **options: Any) -> gr.Slider:
@@ -44,10 +44,17 @@ def error_level(value: float) -> float:
     return min(max(float(value), _LOWEST_ALPHA), _HIGHEST_ALPHA)
 
 
-def dropdown(choices: list[tuple[str, str]], label: str, elem_id: str) -> gr.Dropdown:
-    """Return a choice of (label, value), the first one chosen."""
+def dropdown(
+    choices: list[tuple[str, str]], label: str, elem_id: str, chosen: str | None = None
+) -> gr.Dropdown:
+    """Return a choice of (label, value); without `chosen` the first one is chosen."""
     return gr.Dropdown(
-        choices, value=choices[0][1], label=label, elem_id=elem_id, min_width=220, filterable=False
+        choices,
+        value=choices[0][1] if chosen is None else chosen,
+        label=label,
+        elem_id=elem_id,
+        min_width=220,
+        filterable=False,
     )
 
 

@@ -9,8 +9,7 @@ import gradio as gr
 from coupled_arena.analysis.style.judge import JudgeStyle
 from coupled_arena.core.choices import Control
 from coupled_arena.core.language import _
-from coupled_arena.ui.parts.choices import CONTROLS
-from coupled_arena.ui.parts.controls import translated
+from coupled_arena.ui.parts.controls import offered
 from coupled_arena.views.markup import joined, listed
 from coupled_arena.views.tables.judge_style import judge_style_models, judge_style_traits
 from coupled_arena.views.words.judge_style import judge_style_warnings, judge_style_words
@@ -22,7 +21,7 @@ class JudgeStylePanel:
     def build_choice(self) -> gr.Radio:
         """Lay out the choice inside the current Blocks."""
         return gr.Radio(
-            translated(CONTROLS),
+            offered(Control),
             value=Control.NONE.value,
             label=_("Style held fixed"),
             info=_("Adds bias and agreement that length, or Markdown too, cannot move."),

@@ -10,13 +10,14 @@ import gradio as gr
 from coupled_arena.analysis.battles import battles_of_models
 from coupled_arena.analysis.risk.read import VERDICTS, metrics_here, read_stored_scores
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.choices import Battles
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.visibility import Hidden
-from coupled_arena.ui.parts.controls import MODES, dropdown, translated
+from coupled_arena.ui.parts.controls import dropdown, offered, translated
 from coupled_arena.ui.parts.events import QUIET
 from coupled_arena.views.addresses import model_address, replies_address
 
@@ -69,7 +70,11 @@ class StoredReplies:
             )
             self._judge = dropdown(translated([_NO_JUDGE]), _("Verdicts of"), "risk-judge")
             self._mode = gr.Radio(
-                translated(MODES), value="", label=_("Battles"), elem_id="risk-mode", min_width=280
+                offered(Battles),
+                value=Battles.ALL.value,
+                label=_("Battles"),
+                elem_id="risk-mode",
+                min_width=280,
             )
 
     def offer_when_shown(self, tabs: gr.Tabs, title: str) -> None:
@@ -107,12 +112,12 @@ class StoredReplies:
         ArenaError
             There are none, or a choice is not in the store any more.
         """
-        judge, mode = values[self._judge] or None, values[self._mode]
+        judge = values[self._judge] or None
         metrics = list(values[self._metrics] or [])
         return read_stored_scores(
             self._store,
             Selection(
-                judge, Mode(mode) if mode else None, tuple(values[self._models] or ()) or None
+                judge, Battles(values[self._mode]).mode, tuple(values[self._models] or ()) or None
             ),
             [*metrics, *([VERDICTS] if judge else [])] if metrics else None,
             revealed_only=True,
@@ -120,7 +125,7 @@ class StoredReplies:
 
     def behind(self, values: dict[Any, Any], scores: RiskScores) -> BattlesBehind:
         """Return the battles that each model of these scores has answered."""
-        mode = Mode(values[self._mode]) if values[self._mode] else None
+        mode = Battles(values[self._mode]).mode
         counts = battles_of_models(self._store, scores.models, self._hidden, mode)
         return BattlesBehind(counts, mode)
 

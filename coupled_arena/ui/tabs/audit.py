@@ -14,23 +14,21 @@ from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval,
 from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
-from coupled_arena.core.choices import Control, Ties, Truth
+from coupled_arena.core.choices import Battles, Control, Ties, Truth
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
-from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, grades
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
-from coupled_arena.ui.parts.choices import NO_VERDICTS, TIES, TRUTHS
+from coupled_arena.ui.parts.choices import NO_VERDICTS
 from coupled_arena.ui.parts.computing import telling
 from coupled_arena.ui.parts.controls import (
     IS_DARK,
-    MODES,
     alpha_slider,
     dropdown,
     error_level,
-    translated,
+    offered,
     with_any,
 )
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
@@ -124,7 +122,7 @@ class AuditTab:
     def _build_controls(self) -> None:
         with gr.Row(visible=False) as self._truths:
             self._truth = gr.Radio(
-                translated(TRUTHS),
+                offered(Truth),
                 value=Truth.VOTES.value,
                 label=_("Held against"),
                 info=_("With a benchmark as the truth, read it for people below."),
@@ -137,14 +135,18 @@ class AuditTab:
         with gr.Row():
             self._judge = gr.Dropdown([], label=_("Judge"), elem_id="audit-judge", min_width=220)
             self._ties = gr.Radio(
-                translated(TIES),
+                offered(Ties),
                 value=Ties.LOSS.value,
                 label=_("Ties"),
                 elem_id="audit-ties",
                 min_width=280,
             )
             self._mode = gr.Radio(
-                translated(MODES), value="", label=_("Battles"), elem_id="audit-mode", min_width=280
+                offered(Battles),
+                value=Battles.ALL.value,
+                label=_("Battles"),
+                elem_id="audit-mode",
+                min_width=280,
             )
         self._control = self._style.build_choice()
         with how(AUDIT_METHOD), gr.Row():
@@ -268,11 +270,10 @@ class AuditTab:
         return self._audits.get(choice.selection, choice.ties, choice.control)
 
     def _read(self, values: dict[Any, Any]) -> AuditChoice:
-        mode = values[self._mode]
         return AuditChoice(
             selection=Selection(
                 judge=values[self._judge],
-                mode=Mode(mode) if mode else None,
+                mode=Battles(values[self._mode]).mode,
                 category=values[self._category] or None,
                 language=values[self._language] or None,
             ),

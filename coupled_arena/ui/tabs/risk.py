@@ -23,9 +23,9 @@ from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
-from coupled_arena.ui.parts.choices import COPULAS, PAIRINGS, REPLIES_HERE, SCORES_FILE
+from coupled_arena.ui.parts.choices import PAIRINGS, REPLIES_HERE, SCORES_FILE
 from coupled_arena.ui.parts.computing import telling, told
-from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, translated
+from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, offered, translated
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
@@ -151,7 +151,7 @@ class RiskTab:
                 0.01, 1, 0.05, step=0.01, label=_("Share of the worst: the tail")
             )
             self._copula = gr.Radio(
-                translated(COPULAS),
+                offered(Copula),
                 value=Copula.INDEPENDENT.value,
                 label=_("Portfolio"),
                 min_width=280,

@@ -360,7 +360,7 @@ def oversized_questions(target):
 def the_leaderboard(target):
     parts = {part["id"]: part["props"] for part in target.owner.config["components"]}
     tried = {
-        "board-mode": ("", "coupled", "independent", "unknown", "x"),
+        "board-mode": ("all", "coupled", "independent", "unknown", "x"),
         "board-source": ("judge", "ppr", "x"),
         "board-mine": (True, NAMES[0]),
         "board-alpha": (0.4, -1, "x"),

@@ -17,6 +17,7 @@
   const AGAIN = say("The server was started again. The page is new, and has what you wrote.");
   const ASK = say("The server was started again and stopped your round. Its question is in the box: ask it once more.");
   const BACK = say("The connection is back. The page is new, and has what you wrote.");
+  const INSIDE = say("You are signed in again. The page is new, and has what you wrote.");
 
   const never = new Promise(() => {});
   let trying = false; // the server is away
@@ -60,7 +61,7 @@
       if (!left.has(name) && asLoaded.has(name) && asLoaded.get(name) !== stateOf(field)) now[name] = stateOf(field);
       if (field === document.activeElement) focus = name;
     }
-    const told = { why, at: Date.now(), fields: now, focus };
+    const told = { why, at: Date.now(), server: own(), fields: now, focus };
     window.dispatchEvent(new CustomEvent("arena:keep", { detail: told }));
     storage((store) => store.setItem(STORED_AS, JSON.stringify(told)));
   };
@@ -121,7 +122,7 @@
   const ask = async () => {
     try {
       const answer = await send(address(), { cache: "no-store", signal: AbortSignal.timeout(ANSWER) });
-      if (answer.status === 401) return "other"; // the page itself leads to where one signs in
+      if (answer.status === 401) return "out"; // the page itself leads to where one signs in
       if (!answer.ok) return "none";
       return String((await answer.json()).app_id) === own() ? "same" : "other";
     } catch {
@@ -146,8 +147,8 @@
           tell(LOST);
           window.dispatchEvent(new Event("arena:lost"));
           setTimeout(attempt, TRY);
-        } else if (found === "other") {
-          reload("again");
+        } else if (found !== "same") {
+          reload(found === "out" ? "out" : "again");
         } else if (broken || Date.now() - beat > ASLEEP) {
           reload("back");
         } else {
@@ -218,6 +219,7 @@
     const joins = path.endsWith("/queue/join") || path.endsWith("/run/predict");
     const hears = path.endsWith("/queue/data");
     if (!joins && !hears) return send(input, options);
+    watch(); // the first press after a sleep may come before any timer
     if (trying) await back; // a press of now is carried out once the server is there, if it is the same
     const request = new Request(input, options);
     if (joins) request.headers.set("x-arena-page", own());
@@ -235,9 +237,13 @@
 
   window.arenaKept = kept; // scripts of panels take from it what is theirs
   if (kept.why) {
-    const asks = kept.why === "again" && kept.question;
-    if (asks && !left.has("question 0")) left.set("question 0", kept.question);
-    const begin = () => tell(kept.why === "back" ? BACK : asks ? ASK : AGAIN, true);
+    const asks = kept.question && kept.why !== "back" && !left.has("question 0");
+    if (asks) left.set("question 0", kept.question);
+    const begin = () => {
+      const same = kept.server === own();
+      if (asks && same) left.delete("question 0"); // the round goes on
+      tell(same ? (kept.why === "out" ? INSIDE : BACK) : kept.question ? ASK : AGAIN, true);
+    };
     if (document.body) begin(); else window.addEventListener("DOMContentLoaded", begin);
   }
 })();

@@ -19,12 +19,15 @@ OPTIONS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
-# What Gradio says of calls and streams that are cut off because their page is left; its server
-# forgets a session whose stream was cut off, and answers the next stream of it with 404.
+# What Gradio says of calls and streams that are cut off because their page is left. Chromium cuts
+# them off as soon as the page begins to load anew, and the old page goes on until the new one is
+# there. Its server forgets a session whose stream was cut off, and answers the next stream of it
+# with 404, in words and by breaking it off.
 CUT_OFF = (
     "AbortError",
     "Unexpected error Connection errored out",
     "Unexpected error 404: Not Found",
+    "Failed to load resource: net::ERR_INCOMPLETE_CHUNKED_ENCODING",
 )
 
 METRICS_TOKEN = "a token of sixteen signs or more"

@@ -12,6 +12,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -56,11 +57,18 @@ EQUAL_MODELS = catalog_of(left=NAMES[0], right=NAMES[0])
 class Served:
     """A running app and the files it writes.
 
-    Its votes count at once, unless it is told for how many seconds they can be undone.
+    Its votes count at once, unless it is told for how many seconds they can be undone. What is
+    `changed` is called in its process before it begins: there it may be another version.
     """
 
     def __init__(
-        self, folder: Path, config: str, *options: str, undo: float = 0, port: int | None = None
+        self,
+        folder: Path,
+        config: str,
+        *options: str,
+        undo: float = 0,
+        port: int | None = None,
+        changed: Callable[[], object] | None = None,
     ) -> None:
         self.db = folder / "arena.duckdb"
         self.snapshot = snapshot_path(self.db)
@@ -79,7 +87,9 @@ class Served:
             "COUPLED_ARENA_BATTLE_UNDO_SECONDS": str(undo),
             **({} if "[limits]" in config else NO_LIMITS),
         }
-        self.process = _FORKS.Process(target=_run, args=(command, environment, self.stderr))
+        self.process = _FORKS.Process(
+            target=_run, args=(command, environment, self.stderr, changed)
+        )
         self.process.start()
 
     def wait_until_open(self) -> None:
@@ -113,7 +123,12 @@ class Served:
         self.process.join(timeout=PATIENCE)
 
 
-def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
+def _run(
+    command: list[str],
+    environment: dict[str, str],
+    stderr: Path,
+    changed: Callable[[], object] | None,
+) -> None:
     from coupled_arena.battles.judge_runs import live
     from coupled_arena.ui.parts import judge_notice
 
@@ -130,6 +145,8 @@ def _run(command: list[str], environment: dict[str, str], stderr: Path) -> None:
     # as they would for the seconds between two looks.
     snapshot_thread._SHARE = 1
     live._LOOK, judge_notice._LOOK = 0.2, 1.0
+    if changed:
+        changed()
     main(command)
 
 
@@ -142,6 +159,7 @@ def serving(folder: Path, config: str, *options: str, undo: float = 0) -> Iterat
         yield served
     finally:
         served.kill()
+        sys.stderr.write(served.stderr.read_text(errors="replace")[-20_000:])  # shown if one fails
         _LEFT.append(served.port)
 
 

@@ -33,7 +33,14 @@ _PAGE = Markup("""<!doctype html>
 body {{ max-width: 20rem; margin: 4rem auto; padding: 0 1rem; }}
 label, button {{ display: block; margin: .6rem 0; }}
 input, button {{ font: inherit; padding: .4rem; width: 100%; box-sizing: border-box; }}</style>
-</head><body><main><h1>Coupled Arena</h1>{said}{way}</main></body></html>""")
+</head><body><main><h1>Coupled Arena</h1>
+{said}<p id="kept" role="status" hidden>{kept}</p>{way}</main><script>
+try {{
+  document.getElementById("kept").hidden = !sessionStorage.getItem("coupled-arena-kept");
+}} catch {{ /* a browser may forbid it */ }}
+</script></body></html>""")
+# What `assets/connection.js` keeps is there once somebody is signed in.
+_KEPT = N_("You are not signed in any more. Sign in, and the page has what you wrote.")
 _FORM = Markup("""<form method="post" action="login">
 <label>{name} <input name="name" autocomplete="username" required autofocus></label>
 <label>{password} <input name="password" type="password" autocomplete="current-password" required>
@@ -134,6 +141,7 @@ class SignIn:
             language=language(),
             title=_("Sign in to Coupled Arena"),
             said=_SAID.format(said) if said else "",
+            kept=_(_KEPT),
             way=way,
         )
         return HTMLResponse(page, status, {"Cache-Control": "no-store"})

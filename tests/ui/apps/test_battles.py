@@ -377,7 +377,7 @@ def test_answers_that_come_in_another_order_are_told_apart(page):
     page.locator(COUNT, has_text="16 battles.").wait_for()
 
 
-@pytest.mark.slow  # its page once lost a stream on a busy machine, and why is not known
+@pytest.mark.slow
 def test_an_answer_that_came_too_late_is_shown_when_it_is_asked_for_again(page):
     """Gradio does not tell the page's script of a value that equals the last one."""
     first, second = ("?tab=battles&category=art", "?tab=battles&category=maths")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coupled_arena.core.passwords import hash_password
 from tests.patience import until
 from tests.small_models import SMALL_MODELS
 from tests.ui.apps.test_annotation import stored
@@ -18,6 +19,7 @@ snapshot_seconds = 0.2
 max_new_tokens = 6000
 {SMALL_MODELS}
 """
+PASSWORD, OTHER_PASSWORD = "correct horse", "battery staple"
 UNDO = 60.0
 NOTE = "#connection"
 OTHER = "Which way is up?"
@@ -26,17 +28,19 @@ OTHER = "Which way is up?"
 class Restarted:
     """An app that can be started again where it was."""
 
-    def __init__(self, folder, config, *options, undo=0.0):
+    def __init__(self, folder, config, *options, undo=0.0, changed=None):
         self._made = folder, config, *options
         self._undo = undo
-        self.start()
+        self.start(changed=changed)
 
-    def start(self, port=None):
-        self.app = Served(*self._made, undo=self._undo, port=port)
+    def start(self, port=None, changed=None):
+        self.app = Served(*self._made, undo=self._undo, port=port, changed=changed)
         self.app.wait_until_open()
 
-    def again(self):
-        self.start(self.app.port)
+    def again(self, changed=None, config=None):
+        folder, before, *options = self._made
+        self._made = folder, config or before, *options
+        self.start(self.app.port, changed)
 
 
 @pytest.fixture
@@ -184,3 +188,118 @@ def test_two_pages_of_one_visitor_come_back_each_with_its_own_words(restarted, p
         each.bring_to_front()
         loaded_again(each)
         until(lambda each=each, text=text: each.input_value("#question textarea") == text)
+
+
+def with_sign_in(password):
+    """Return the settings of an arena that lets Ann in, and nobody else."""
+    access = f'sign_in = "password"\nusers = {{ ann = "{hash_password(password)}" }}\n'
+    return f"{CONFIG}\n[access]\n{access}"
+
+
+def sign_in(page, password):
+    page.get_by_label("Name").fill("ann")
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#ask")
+
+
+def vote_once(page):
+    """Ask, stop, and vote; votes count at once."""
+    ask_and_stop(page)
+    press(page, "a", "")
+    page.wait_for_selector(".reveal")
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_who_has_signed_in_still_is_after_the_restart(restarted, page, end):
+    served = restarted(with_sign_in(PASSWORD), undo=0)
+    page.goto(served.app.url)
+    sign_in(page, PASSWORD)
+    vote_once(page)
+    page.fill("#question textarea", OTHER)
+    getattr(served.app, end)()
+    served.again()
+    assert "The server was started again" in loaded_again(page)
+    until(lambda: page.input_value("#question textarea") == OTHER)
+    vote_once(page)
+    served.app.stop()
+    votes = "select count(*), count(distinct voter) from votes where source = 'human'"
+    assert read(served.app.db, votes) == [(2, 1)]
+
+
+def test_who_has_to_sign_in_again_is_told_and_finds_what_was_written(restarted, page):
+    """A password that was changed ends what it has let in."""
+    served = restarted(with_sign_in(PASSWORD))
+    page.goto(served.app.url)
+    sign_in(page, PASSWORD)
+    assert page.url == f"{served.app.url}/"
+    ask(page)
+    words(page)
+    page.fill("#follow-up textarea", OTHER)
+    served.app.kill()
+    page.wait_for_selector(NOTE)
+    served.again(config=with_sign_in(OTHER_PASSWORD))
+    page.get_by_label("Name").wait_for()
+    assert "Sign in, and the page has what you wrote" in page.inner_text("#kept")
+    sign_in(page, OTHER_PASSWORD)
+    assert "ask it once more" in loaded_again(page)
+    until(lambda: page.input_value("#question textarea") == QUESTION)
+    page.click("#ask")
+    words(page)
+
+
+def test_a_sign_in_that_has_ended_takes_no_round_away(restarted, page):
+    """The server is the same: its round waits for the vote."""
+    served = restarted(with_sign_in(PASSWORD), undo=0)
+    page.goto(served.app.url)
+    sign_in(page, PASSWORD)
+    ask_and_stop(page)
+    before = page.inner_text("#round .commitment")
+    page.fill("#follow-up textarea", OTHER)
+    page.context.clear_cookies()
+    page.locator("#round .ballot button", has_text="A is better").click()
+    page.get_by_label("Name").wait_for()
+    assert page.locator("#kept").is_visible()
+    sign_in(page, PASSWORD)
+    assert "You are signed in again" in loaded_again(page)
+    page.wait_for_selector("#round .ballot")
+    assert page.inner_text("#round .commitment") == before
+    until(lambda: page.input_value("#follow-up textarea") == OTHER)
+    assert page.input_value("#question textarea") == ""
+    page.locator("#round .ballot button", has_text="A is better").click()
+    page.wait_for_selector(".reveal")
+    served.app.stop()
+    assert read(served.app.db, "select count(*) from votes where source = 'human'") == [(1,)]
+
+
+def test_who_has_never_signed_in_is_told_of_nothing_that_was_kept(restarted, page):
+    served = restarted(with_sign_in(PASSWORD))
+    page.goto(served.app.url)
+    page.get_by_label("Name").wait_for()
+    assert not page.locator("#kept").is_visible()
+
+
+def newer():
+    """Become a newer version: of the package, and of what the page is made of."""
+    from coupled_arena.core import version
+    from coupled_arena.ui.parts import identity
+
+    version.VERSION = "99.0"
+    introduced = identity._introduced
+    mark = '<head><meta name="version" content="99.0">'
+    identity._introduced = lambda *given: introduced(*given).replace("<head>", mark, 1)
+
+
+def test_a_newer_server_gives_the_page_anew_with_what_was_typed(restarted, page):
+    served = restarted(undo=0)
+    open_at(page, served.app)
+    page.fill("#question textarea", OTHER)
+    assert page.locator("meta[name=version]").count() == 0
+    served.app.stop()
+    served.again(newer)
+    assert "The page is new, and has what you wrote" in loaded_again(page)
+    assert page.locator("meta[name=version]").count() == 1
+    until(lambda: page.input_value("#question textarea") == OTHER)
+    vote_once(page)
+    served.app.stop()
+    assert read(served.app.db, "select count(*) from votes where source = 'human'") == [(1,)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from datetime import timedelta
 
 import gradio as gr
@@ -9,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from coupled_arena.ui.sessions import Sessions, keep_sessions
+from coupled_arena.ui.sessions import Heartbeats, Sessions, keep_sessions
 from tests.patience import until
 
 
@@ -59,21 +61,55 @@ def served():
         yield page, press
 
 
-def test_a_closed_page_is_forgotten_an_hour_after_its_last_use(served):
+OPEN = {"old and open", "just used", "just closed", "open again"}
+
+
+def test_a_page_is_forgotten_once_it_is_closed_and_unused_for_an_hour(served):
     page, press = served
     sessions = page.state_holder
     assert isinstance(sessions, Sessions)
-    for session in ("old", "old and open", "just closed"):
+    for session in ("old", *OPEN):
         assert [press(session), press(session)] == ["pressed 1", "pressed 2"]
-    sessions.session_data["old"].is_closed = True
-    sessions.session_data["just closed"].is_closed = True
-    for session in ("old", "old and open"):
+    for session in ("old", "just used", "just closed", "open again"):
+        sessions.session_data[session].is_closed = True
+    sessions.open["open again"] += 1
+    for session in ("old", "just used", "open again"):
+        sessions.session_data[session].closed_at -= timedelta(minutes=61)
+    for session in ("old", "old and open", "just closed", "open again"):
         sessions.time_last_used[session] -= timedelta(minutes=61)
+        values = sessions.session_data[session]._state_ttl  # they are as old
+        for key, (lives, since) in values.items():
+            values[key] = lives, since - timedelta(minutes=61)
     until(lambda: "old" not in sessions)  # Gradio looks every second
-    assert {*sessions.session_data} == {*sessions.time_last_used} == {"old and open", "just closed"}
-    assert press("old and open") == "pressed 3"
-    assert press("just closed") == "pressed 3"
+    sessions.delete_all_expired_state()
+    assert {*sessions.session_data} == {*sessions.time_last_used} == OPEN
+    assert [press(session) for session in sorted(OPEN)] == ["pressed 3"] * len(OPEN)
     assert press("old") == "pressed 1"
+
+
+def test_a_page_is_open_while_any_of_its_heartbeats_goes_on():
+    """The new one may begin before the end of the old one is noticed."""
+    open_pages, ends = Counter(), {}
+
+    async def beats(scope, _receive, _send):
+        await ends.setdefault(scope["n"], asyncio.Event()).wait()
+
+    async def two():
+        app = Heartbeats(beats, open_pages)
+        path, seen = "/gradio_api/heartbeat/a-page", []
+        tasks = [
+            asyncio.create_task(app({"type": "http", "path": path, "n": n}, None, None))
+            for n in range(2)
+        ]
+        for n in range(3):
+            await asyncio.sleep(0)
+            seen.append(dict(open_pages))
+            if n < 2:
+                ends[n].set()
+                await tasks[n]
+        return seen
+
+    assert asyncio.run(two()) == [{"a-page": 2}, {"a-page": 1}, {}]
 
 
 def test_a_page_keeps_the_settings_of_what_it_has_used(served):

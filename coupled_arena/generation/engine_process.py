@@ -37,7 +37,7 @@ from coupled_arena.generation.loading import LEFT_OUT, LOADS
 from coupled_arena.generation.relayed_turn import HOW, How, RelayedTurn
 from coupled_arena.generation.running import Line, Request, Running
 from coupled_arena.generation.step_times import StepTimes
-from coupled_arena.generation.watchdog import Watchdog, how_ended
+from coupled_arena.generation.watchdog import Movement, Watchdog, how_ended
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds
@@ -93,7 +93,7 @@ class EngineProcess:
         self.models: dict[str, StandIn] = {}
         self.away = 0
         self.left_out: dict[str, str] = {}
-        self._loading, self._fatal = "", dict[str, str]()
+        self._loading, self._fatal, self._stuck = "", dict[str, str](), dict[str, str]()
         self.room = Room(self.models, None)
         self.ended: Counter[How] = Counter(dict.fromkeys(HOW, 0))
         self.steps = StepTimes()
@@ -214,13 +214,14 @@ class EngineProcess:
     def _live(self) -> tuple[float | None, int]:
         """See a child through its life; return since when it was ready, and how many it cost."""
         here, there = _PROCESSES.Pipe()
+        self._loading = ""
         with self._gate:
             if self._closing.is_set():
                 return None, 0
             outbox = self._outbox = queue.SimpleQueue()
         load: Any = self._load
-        if self._fatal:
-            load = partial(load, fatal=dict(self._fatal))
+        if fatal := self._fatal | self._stuck:
+            load = partial(load, fatal=fatal)
         work = (there, load, self._capacity, self._late, language())
         child = _PROCESSES.Process(target=engine_child.run, args=work, name="engine", daemon=True)
         child.start()
@@ -228,7 +229,9 @@ class EngineProcess:
         there.close()
         sender = threading.Thread(target=_send, args=(here, outbox), daemon=True)
         sender.start()
-        watchdog = self._watchdog = Watchdog(lambda: self.alive, self._end_hung)
+        watchdog = self._watchdog = Watchdog(
+            lambda: self.alive, self._end_hung, Movement(child.pid).seen, self._end_still
+        )
         try:
             while True:
                 self._hear(here.recv())
@@ -287,6 +290,7 @@ class EngineProcess:
         elif isinstance(message, Refused):
             if self._first.done():
                 _log.error("%s", message.error)
+                self._stuck.clear()  # a mount may be back: too few are left without them
             else:
                 self._first.set_exception(message.error)
 
@@ -301,14 +305,23 @@ class EngineProcess:
 
     def _blame(self) -> bool:
         """Leave out the model during whose loading the first process ended, if it was one."""
-        name, self._loading = self._loading, ""
+        name = self._loading
         if not name or self._first.done():
             return False
-        self._fatal[name] = how_ended(self._process)
+        if name not in self._stuck:
+            self._fatal[name] = f"ends the process that loads it ({how_ended(self._process)})"
         return True
 
     def _end_hung(self) -> None:
         self.hung = True
+        self._process.kill()
+
+    def _end_still(self, seconds: float) -> None:
+        """End a process in which loading does not go on; the next does without that model."""
+        if self._loading:
+            self._stuck[self._loading] = (
+                f"does not load: nothing was read or computed for {seconds:.0f} s"
+            )
         self._process.kill()
 
     def _lose_all(self) -> tuple[float | None, int]:

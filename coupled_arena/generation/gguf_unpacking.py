@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import gguf
 import numpy as np
 import torch
 from gguf import GGUFEndian, GGUFReader, GGUFValueType, dequantize
@@ -36,11 +38,11 @@ from coupled_arena.generation.checkpoint_files import NO_CODE
 from coupled_arena.generation.checkpoints import Checkpoint, find_checkpoint, load_network
 from coupled_arena.generation.completeness import incomplete
 
-_CHUNK = 1 << 22  # weights that are dequantized at once
+_CHUNK = 1 << 20  # weights that are dequantized at once
 _KINDS = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
 
 
-def unpack(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
+def unpack(source: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
     """Write a GGUF model's weights and configuration into a new folder.
 
     Raises
@@ -48,11 +50,12 @@ def unpack(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
     ModelError
         The file cannot be read, or lacks weights.
     """
-    options = {"gguf_file": gguf.name}
-    checkpoint = find_checkpoint(name, str(gguf.parent), **options)
+    options = {"gguf_file": source.name}
+    checkpoint = find_checkpoint(name, str(source.parent), **options)
     try:
-        metadata, _ = read_gguf_metadata(str(gguf))
-        config = AutoConfig.from_pretrained(gguf.parent, **NO_CODE, **options)
+        metadata, _ = read_gguf_metadata(str(source))
+        with compact_metadata():
+            config = AutoConfig.from_pretrained(source.parent, **NO_CODE, **options)
         vars(config).pop("quantization_config", None)
         plain = _skeleton(config, dtype)
         architecture = metadata["general.architecture"]
@@ -106,7 +109,7 @@ def _save_each(checkpoint: Checkpoint, plain: Any, processor: Any, folder: Path)
     missing = set(wanted)
     with (folder / "model.safetensors").open("wb") as sink:
         places = _write_header(sink, wanted)
-        for tensor in _Tensors(checkpoint.path).tensors:
+        for tensor in _CompactReader(checkpoint.path).tensors:
             outline = _outline(tensor)
             made = process(outline, name=tensor.name)
             name, shape = mapping.get(made.name, ""), made.weights.shape
@@ -151,19 +154,47 @@ def _write_header(sink: BinaryIO, tensors: dict[str, Any]) -> dict[str, int]:
     return {name: 8 + len(text) + start for name, start in starts.items()}
 
 
-class _Tensors(GGUFReader):
-    """A file's tensors without its vocabulary, of which the reader keeps kilobytes a word."""
+class _CompactReader(GGUFReader):
+    """Reads a file without its words and with one array of numbers where the library has many.
+
+    Of each word, and of its score and its kind, the library's reader keeps a kilobyte.
+    """
 
     def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list, list, list]:
-        kind = GGUFValueType(raw_type)
-        if kind != GGUFValueType.ARRAY or self._get(orig_offs, np.uint32) != GGUFValueType.STRING:
+        if raw_type != GGUFValueType.ARRAY:
             return super()._get_field_parts(orig_offs, raw_type)
-        length = struct.Struct(">Q" if self.endianess == GGUFEndian.BIG else "<Q")
-        (words,) = length.unpack_from(self.data.data, orig_offs + 4)
-        end = orig_offs + 12
-        for _ in range(words):
-            end += 8 + length.unpack_from(self.data.data, end)[0]
-        return end - orig_offs, [], [], [kind]
+        kind = GGUFValueType(self._get(orig_offs, np.uint32)[0])
+        count, start = self._length(orig_offs + 4), orig_offs + 12
+        types = [GGUFValueType.ARRAY, kind]
+        if kind == GGUFValueType.STRING:
+            end = start
+            for _ in range(count):
+                end += 8 + self._length(end)
+            nothing = np.empty(0, np.uint8)  # stands for each word: how many there are is asked
+            return end - orig_offs, [nothing], [0] * count, types
+        if kind == GGUFValueType.ARRAY:
+            return super()._get_field_parts(orig_offs, raw_type)
+        numbers = np.asarray(self._get(start, self.gguf_scalar_to_np[kind], count))
+        size = start - orig_offs + numbers.nbytes
+        return size, list(numbers.reshape(-1, 1)), list(range(count)), types
+
+    def _length(self, offset: int) -> int:
+        """Return a length without an array of it, of which there would be one a word."""
+        order = ">" if self.endianess == GGUFEndian.BIG else "<"
+        return struct.unpack_from(f"{order}Q", self.data.data, offset)[0]
+
+
+@contextmanager
+def compact_metadata() -> Iterator[None]:
+    """Let the library read a file's configuration with a reader that takes little memory.
+
+    It looks its reader up in `gguf` whenever it reads; and takes no other.
+    """
+    whole, gguf.GGUFReader = gguf.GGUFReader, _CompactReader
+    try:
+        yield
+    finally:
+        gguf.GGUFReader = whole
 
 
 def _outline(tensor: Any) -> np.ndarray:

@@ -32,7 +32,7 @@ def load_enabled(
     Parameters
     ----------
     fatal : mapping of str to str, optional
-        Models that are not tried, for they ended the process that loaded them, and how.
+        Models that are not tried, and what they did to the process that loaded them.
     """
     catalog = settings.catalog
     for problem in catalog.problems:
@@ -40,8 +40,8 @@ def load_enabled(
     models: dict[str, LanguageModel] = {}
     for number, spec in enumerate(catalog.enabled, start=1):
         try:
-            if how := (fatal or {}).get(spec.name):
-                raise ModelError(f"Model {spec.name!r} ends the process that loads it ({how}).")
+            if what := (fatal or {}).get(spec.name):
+                raise ModelError(f"Model {spec.name!r} {what}.")
             models[spec.name] = load(spec, settings.cache, (number, len(catalog.enabled)))
         except ModelError as error:
             _log.warning("Left out: %s", error, extra={LEFT_OUT: spec.name})

@@ -19,9 +19,11 @@ _MARGIN = 1 << 20  # characters that a template may write of its own
 
 
 def serve() -> None:
-    """Render what arrives, until the other end is closed."""
+    """Say that all is imported, and render what arrives, until the other end is closed."""
     orders, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # answers go here alone
+    answers.write(b"ready\n")
+    answers.flush()
     for order in orders:
         answers.write(json.dumps(_rendered(*json.loads(order))).encode() + b"\n")
         answers.flush()

@@ -21,6 +21,8 @@ from typing import Any
 from coupled_arena.core.errors import PromptError
 
 _PATIENCE = 30.0  # seconds; it keeps bounds of its own, in seconds of the processor
+# Seconds for its imports, which take as long as the machine is busy and no template can prolong.
+_START_PATIENCE = 600.0
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from coupled_arena.generation.template_child import serve; serve()"
@@ -55,6 +57,7 @@ class _Renderer:
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -69,7 +72,10 @@ class _Renderer:
             try:
                 process.stdin.write(order)  # type: ignore[union-attr]
                 process.stdin.flush()  # type: ignore[union-attr]
-                answer = _line(process)
+                if not self._ready:
+                    _line(process, _START_PATIENCE)
+                    self._ready = True
+                answer = _line(process, _PATIENCE)
             except BaseException as error:
                 self._end()  # Ctrl-C, too: an answer that nobody waits for would be the next one's
                 if isinstance(error, OSError | EOFError | TimeoutError):
@@ -95,7 +101,7 @@ class _Renderer:
         return self._process
 
     def _end(self) -> None:
-        process, self._process = self._process, None
+        process, self._process, self._ready = self._process, None, False
         if process is not None:
             process.kill()
             process.wait()
@@ -105,16 +111,16 @@ class _Renderer:
 
     def _forget(self) -> None:
         """Leave the process to the one that this one was forked from."""
-        self._process, self._turn = None, threading.Lock()
+        self._process, self._ready, self._turn = None, False, threading.Lock()
 
 
-def _line(process: subprocess.Popen[bytes]) -> bytes:
-    """Return the next line of a process, which must come in time."""
+def _line(process: subprocess.Popen[bytes], patience: float) -> bytes:
+    """Return the next line of a process; each part of it must come within so many seconds."""
     assert process.stdout is not None
     number, waiting, parts = process.stdout.fileno(), poll(), b""
     waiting.register(number, POLLIN)
     while not parts.endswith(b"\n"):
-        if not waiting.poll(1000 * _PATIENCE):
+        if not waiting.poll(1000 * patience):
             raise TimeoutError
         part = os.read(number, 1 << 20)
         if not part:

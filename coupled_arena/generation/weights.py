@@ -27,7 +27,7 @@ from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.files import reason
 from coupled_arena.generation.checkpoint_files import NO_CODE, no_model
-from coupled_arena.generation.gguf_unpacking import unpack
+from coupled_arena.generation.gguf_unpacking import compact_metadata, unpack
 
 _log = logging.getLogger(__name__)
 _CHUNK = 1 << 20
@@ -164,7 +164,9 @@ def _unpack(gguf: Path, target: Path, name: str, dtype: torch.dtype) -> None:
         finished = folder / "model"
         unpack(gguf, finished, name, dtype)
         options = {"gguf_file": gguf.name}
-        AutoTokenizer.from_pretrained(gguf.parent, **NO_CODE, **options).save_pretrained(finished)
+        with compact_metadata():
+            tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **NO_CODE, **options)
+        tokenizer.save_pretrained(finished)
         try:
             finished.replace(target)
         except OSError:

@@ -67,8 +67,8 @@ def test_every_way_to_decode_keeps_to_the_room(
     assert tight.to_frame().text.tolist() == replies.to_frame().text.tolist()
     assert call(*generate)[0] == 0
     with Store.open(db) as store:
-        (stored,) = store.cursor().execute("select arithmetic from battles limit 1").fetchone()
-    assert stored["turn 0/most battles at once"] == "1"
+        stored = store.cursor().execute("select arithmetic from battles").fetchall()
+    assert [how["turn 0/most battles at once"] for (how,) in stored] == ["1"] * 4
     battle = replies.to_frame().battle[0]
     assert call("replay", battle, "--db", db)[0] == 0
     monkeypatch.setenv("COUPLED_ARENA_BATTLE_KV_TOKENS", "20")
@@ -79,7 +79,9 @@ def test_every_way_to_decode_keeps_to_the_room(
     ):
         code, _, said = call(*command)
         assert code == 1, said
-        assert "tokens of memory, and there are 20: shorten it" in said.splitlines()[-1]
+        # What others write on stderr, before it or after, is not the command's.
+        (told,) = [line for line in said.splitlines() if line.startswith("Error: ")]
+        assert "tokens of memory, and there are 20: shorten it" in told
     with pytest.raises(ArenaError, match="raise kv_tokens"):
         ca.generate(ca.Models(dict(models), load_settings()), PROMPTS, max_new_tokens=4)
 

@@ -11,11 +11,12 @@ import pytest
 
 from coupled_arena.core import bounds
 from coupled_arena.core.bounds import Bound
-from coupled_arena.core.errors import ScoreError
-from coupled_arena.core.files import LARGEST_NOTE
+from coupled_arena.core.errors import ScoreError, StoreError
+from coupled_arena.core.files import LARGEST_NOTE, LONGEST_LINE
 from coupled_arena.core.prompts import read_prompts
 from coupled_arena.core.tables import read_frame
 from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.file_rows import load
 from coupled_arena.store.transfer.importing import import_files
 
 MEMORY = 1200  # MiB that a reader may add; each bomb needs more than 2,000
@@ -142,6 +143,34 @@ def test_names_that_each_row_repeats_count_in_an_import(tmp_path, monkeypatch):
     with path.open("a") as file:
         file.writelines(["," * 99 + "\n"] * 40_000)
     with Store.in_memory() as store, pytest.raises(Exception, match="unpacks to more than 1,024"):
+        import_files(store, [path])
+
+
+MISFITS = {
+    "too many cells": b"[]," * 60_000,
+    "too many lines": b"1,2,3,4,5\n" * 600_000,
+    "too many in quotes": b',"\n"' * 60_000,
+    "no UTF-8": b"\xff,1\n" * 600_000,
+}
+
+
+@pytest.mark.parametrize("kind", MISFITS)
+def test_cells_that_do_not_fit_are_counted_before_the_file_is_read(kind, tmp_path):
+    """DuckDB keeps the text of a line for each of its cells that does not fit."""
+    path = tmp_path / "misfits.csv"
+    path.write_bytes(b"model,prompt,nice\n" + MISFITS[kind])
+    with Store.in_memory() as store, store.cursor() as cursor:
+        with pytest.raises(StoreError, match=r"line \d+: up to here [\d,]+ cells are missing"):
+            load(cursor, path)
+        tables = cursor.execute("select table_name from duckdb_tables()").fetchall()
+    assert ("unread",) not in tables
+
+
+def test_a_quotation_mark_that_stays_open_hides_no_rows(tmp_path):
+    path = tmp_path / "open.csv"
+    rows = b"1,a,b,model_a\n" * (LONGEST_LINE // 10)
+    path.write_bytes(b'num,model_a,model_b,winner\n1,a,b,tie\n2,a,b,"tie\n' + rows)
+    with Store.in_memory() as store, pytest.raises(StoreError, match="is a quotation mark open"):
         import_files(store, [path])
 
 

@@ -121,7 +121,9 @@ def db(tmp_path_factory):
             asked = [solution for page in pending.pages() for solution in page]
             pending.add([one.answered("bob", bool(rng.random() < 0.6), "") for one in asked])
         with store.cursor() as cursor:
-            ((vote, voter),) = cursor.execute("select vote, voter from votes limit 1").fetchall()
+            ((vote, voter),) = cursor.execute(
+                "select vote, voter from votes order by seq limit 1"
+            ).fetchall()
         why = Rationale("r", vote, (Criterion.STYLE,), "so")
         store.write(lambda cursor: rationales.give(cursor, why, voter))
         decision = exclusions.Decision("mistaken", "keeper", EARLIEST)

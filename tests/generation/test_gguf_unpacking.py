@@ -35,8 +35,11 @@ MATRICES = {
 }
 
 
-def write(path, kind, layers=LAYERS, without=(), words=WORDS):
-    """Write a Llama of random blocks: heads of which two share keys, rotated as GGUF has them."""
+def write(path, kind, layers=LAYERS, without=(), words=WORDS, spelled=False):
+    """Write a Llama of random blocks: heads of which two share keys, rotated as GGUF has them.
+
+    A file that spells its words names their number nowhere else.
+    """
     random = np.random.default_rng(kind.value)
     size, stored = gguf.GGML_QUANT_SIZES[kind]
     writer = gguf.GGUFWriter(path, "llama")
@@ -47,7 +50,13 @@ def write(path, kind, layers=LAYERS, without=(), words=WORDS):
     writer.add_head_count(4)
     writer.add_head_count_kv(2)
     writer.add_context_length(64)
-    writer.add_vocab_size(words)
+    if spelled:
+        writer.add_tokenizer_model("llama")
+        writer.add_token_list([f"word{number}" for number in range(words)])
+        writer.add_token_scores([-float(number) for number in range(words)])
+        writer.add_token_types([gguf.TokenType.NORMAL] * words)
+    else:
+        writer.add_vocab_size(words)
     writer.add_layer_norm_rms_eps(1e-5)
 
     def matrix(name, rows, columns):
@@ -134,17 +143,32 @@ for number, path in enumerate((small, large)):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the peak")
+@pytest.mark.parametrize("words", [130_000, 400_000])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_small_model_with_many_words_takes_no_more_than_half_again(dtype, tmp_path):
-    """As Gemma's 270M: most weights are the embedding."""
+def test_a_small_model_with_many_words_takes_no_more_than_half_again(dtype, words, tmp_path):
+    """As Gemma's 270M: most weights are the embedding, and each word is spelled."""
     kind = gguf.GGMLQuantizationType.Q8_0
-    small = write(tmp_path / "small.gguf", kind)
-    large = write(tmp_path / "large.gguf", kind, words=400_000)
+    small = write(tmp_path / "small.gguf", kind, spelled=True)
+    large = write(tmp_path / "large.gguf", kind, words=words, spelled=True)
     command = [sys.executable, "-c", PEAKS, small, large, tmp_path, dtype]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     before, peak = map(int, told.split())
     made = (tmp_path / "1" / "model.safetensors").stat().st_size
     assert peak - before <= 1.5 * made
+
+
+def test_the_library_reads_the_same_configuration_without_the_words(tmp_path):
+    """The words tell how many there are, and numbers that are a list stay what they are."""
+    path = write(tmp_path / "random.gguf", gguf.GGMLQuantizationType.Q8_0, spelled=True)
+    whole = load_gguf_checkpoint(str(path))
+    reader = gguf.GGUFReader
+    with gguf_unpacking.compact_metadata():
+        compact = load_gguf_checkpoint(str(path))
+    assert gguf.GGUFReader is reader
+    assert compact["config"] == whole["config"]
+    assert compact["config"]["vocab_size"] == WORDS
+    assert compact["tokenizer"]["scores"] == whole["tokenizer"]["scores"]
+    assert set(compact["tokenizer"]["tokens"]) == {""}
 
 
 @pytest.mark.parametrize("chunk", [1000, 1 << 22])

@@ -267,3 +267,25 @@ def test_a_panic_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(loading, "_load_here", load_here)
     with pytest.raises(ModelError, match=r"^Model 'a' does not load \(Panic: in Rust\)\.$"):
         load(ModelSpec(name="a", folder=tmp_path), tmp_path)
+
+
+def test_a_slow_start_is_no_fault_of_a_template(monkeypatch):
+    """What the process imports takes long on a busy machine; the template's bound begins after."""
+    waited = []
+    line = templates._line
+
+    def noted(process, patience):
+        waited.append(patience)
+        return line(process, patience)
+
+    monkeypatch.setattr(templates, "_line", noted)
+    renderer = templates._Renderer()
+    order = json.dumps(["{{ messages[0].content }}", [{"role": "user", "content": "Hi"}], {}])
+    try:
+        for _ in range(2):
+            assert renderer.ask(order.encode() + b"\n") == (True, "Hi")
+    finally:
+        renderer.close()
+    start, *renderings = waited
+    assert start == templates._START_PATIENCE
+    assert set(renderings) == {templates._PATIENCE}

@@ -506,6 +506,23 @@ def test_wrong_records_of_csv_keep_their_line(store, tmp_path):
     }
 
 
+def test_a_record_of_many_cells_too_many_is_one_rejected_line(store, tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_bytes(
+        b"num,model_a,model_b,winner\n1,x,y,model_a\n2,x,y,model_a,so,many,more,cells\n"
+        b'3,x,y,what\n\xff,\xff,y,tie\n5,x\n"six\n",x,y,tie,"and\n",more\n7,x,y,model_b\n'
+    )
+    done = import_files(store, [path])
+    assert told(done) == (7, 2, 2, 0, 0, 5)
+    assert reasons(done) == {
+        3: "expected number of columns: 4 found: 8",
+        4: "unknown winner 'what'",
+        5: "not valid UTF-8",
+        6: "expected number of columns: 4 found: 2",
+        7: "expected number of columns: 4 found: 6",
+    }
+
+
 def test_a_wrong_half_rejects_the_pair(store, lines):
     path = lines(pair("model_1", "model_3"), pair(None, "tie"), pair("tie", "tie", model_2=""))
     done = import_files(store, [path], judge="j")

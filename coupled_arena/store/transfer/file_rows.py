@@ -7,15 +7,16 @@ read keeps its number and gets a reason.
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import duckdb
 
 from coupled_arena.core.bounds import STORED, check_parquet, check_text, opened
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, ending, reason
+from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, ending, is_text, reason
 from coupled_arena.core.formulas import ESCAPED
 from coupled_arena.core.tables import exact_path
 from coupled_arena.store.files import quoted
@@ -23,6 +24,10 @@ from coupled_arena.store.files import quoted
 Cursor = duckdb.DuckDBPyConnection
 
 _HEAD = 1 << 16
+# DuckDB keeps a record's text once for each cell that is too many or no UTF-8: a line of 90,000
+# cells took 50 s and 3 GB. A table that a person has mistaken for another has far fewer.
+_MOST_MISFITS = 1_000_000
+_MOST_KEPT = 1 << 30  # characters
 # The beginning of a JSON object; one within a CSV has single quotes (Python's) or doubled ones.
 _OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
 
@@ -82,6 +87,8 @@ where trim(row, E' \t\r') <> ''
 """
 
 # DuckDB numbers the records it could read; each unread one before a record moves it on by one.
+# An unread record has an error for each cell that is wrong, missing or too many. The number of its
+# cells stands in the last error where they are too many, and in the first where some are missing.
 _NUMBER = (
     """
     create or replace temp table gaps as
@@ -90,11 +97,12 @@ _NUMBER = (
         select
             any_value(line) as line,
             any_value(len(csv_line) - len(replace(csv_line, chr(10), ''))) as breaks,
-            any_value(
-                if(error_type = 'INVALID ENCODING', 'not valid UTF-8', lower(error_message))
+            max_by(
+                if(error_type = 'INVALID ENCODING', 'not valid UTF-8', lower(error_message)),
+                coalesce(if(error_type = 'TOO MANY COLUMNS', 1, -1) * column_idx, 0)
             ) as reason
         from unread
-        group by byte_position
+        group by line_byte_position
     )
     """,
     """
@@ -147,7 +155,7 @@ def load(
         cursor.execute(_LOAD.format(rows=rows))
         if by_line:
             _number(cursor)
-    except (*UNREADABLE, duckdb.Error) as error:
+    except (*UNREADABLE, csv.Error, duckdb.Error) as error:
         raise StoreError(f"{path} cannot be read: {reason(error).removesuffix('.')}.") from error
 
 
@@ -203,7 +211,9 @@ def _source(
     if first >= _HEAD:
         raise StoreError(f"{path}, line 1: the names of its columns take more than 64 KB.")
     check_text(path, bound, header=first)
-    named = ", ".join(f"{quoted(name)}: 'varchar'" for name in _header(lines[0]))
+    names = _header(lines[0])
+    _check_records(path, len(names))
+    named = ", ".join(f"{quoted(name)}: 'varchar'" for name in names)
     options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
     cells = _CELLS if ours else "*"
     return _TABLE.format(path=file_name, cells=cells, columns=named, options=options), True
@@ -216,6 +226,54 @@ def _header(line: str) -> list[str]:
         taken = not name or name.lower() in names
         names[f"column{place}" if taken else name.lower()] = f"column{place}" if taken else name
     return list(names.values())
+
+
+def _check_records(path: Path, columns: int) -> None:
+    """Refuse a CSV file with more cells that do not fit than DuckDB can tell of.
+
+    Raises
+    ------
+    StoreError
+    """
+    misfits = kept = 0
+    for line, cells, size in _records(path):
+        wrong = max(len(cells) - columns, len(cells) < columns)
+        if size and not _is_utf_8("".join(cells)):
+            wrong += sum(not _is_utf_8(cell) for cell in cells)
+        misfits += wrong
+        kept += wrong * size
+        if misfits > _MOST_MISFITS or kept > _MOST_KEPT:
+            raise StoreError(
+                f"{path}, line {line}: up to here {misfits:,} cells are missing, too many for the "
+                f"{columns} columns of the first line, or not UTF-8: correct the file."
+            )
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str], int]]:
+    """Yield the records of a CSV file: the line each begins with, its cells, its characters."""
+    size = 0
+
+    def lines(stream: io.TextIOWrapper) -> Iterator[str]:
+        nonlocal size
+        while line := stream.readline(LONGEST_LINE):
+            size += len(line)
+            if size > LONGEST_LINE:
+                raise ValueError(
+                    f"a row of it is longer than {LONGEST_LINE >> 20} MB: is a quotation mark open?"
+                )
+            yield line
+
+    csv.field_size_limit(LONGEST_LINE)
+    text = io.TextIOWrapper(opened(path), "utf-8-sig", errors="surrogateescape", newline="")
+    with text as stream:
+        records, line = csv.reader(lines(stream)), 1
+        for cells in records:
+            yield line, cells, size
+            line, size = records.line_num + 1, 0
+
+
+def _is_utf_8(text: str) -> bool:
+    return text.isascii() or is_text(text)
 
 
 def _number(cursor: Cursor) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from coupled_arena.battles.arena import Arena
 from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError, SettingsError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import engine_child, loading, watchdog
+from coupled_arena.generation import engine_child, engine_process, loading, watchdog
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.loading import load_enabled
@@ -198,6 +199,63 @@ def test_a_model_that_ends_the_process_is_left_out(start, settings):
     assert list(engine.models) == [RED, GREEN]
     assert engine.left_out == {BLUE: f"Model '{BLUE}' ends the process that loads it (signal 11)."}
     assert done(engine.submit(request(1, RED, GREEN, most=9))).error is None
+
+
+def load_still(settings, marker, when, fatal=None):
+    """Load models of which one is never read to its end, as from a mount that is gone."""
+    load_here = loading._load_here
+
+    def still(spec, cache):
+        if spec.name == BLUE and when.exists():
+            marker.write_text(str(os.getpid()))
+            threading.Event().wait()
+        return load_here(spec, cache)
+
+    loading._load_here = still
+    return load_enabled(settings, fatal)
+
+
+@pytest.fixture
+def still(monkeypatch, tmp_path):
+    """Have processes move at every look, but the one that says that it does not."""
+    monkeypatch.setattr(watchdog, "_LOOK", 0.01)
+    monkeypatch.setattr(watchdog, "_MOST_SILENT", math.inf)
+    marker = tmp_path / "pid"
+
+    class Movement:
+        def __init__(self, pid):
+            self.pid = str(pid)
+
+        def seen(self):
+            return not marker.exists() or marker.read_text() != self.pid
+
+    monkeypatch.setattr(engine_process, "Movement", Movement)
+    return marker
+
+
+SAID = f"Model '{BLUE}' does not load: nothing was read or computed for 1 s."
+
+
+def test_a_model_of_which_nothing_is_read_is_left_out(start, settings, still, caplog):
+    with closing(start(partial(load_still, settings, still, when=still.parent))) as engine:
+        assert list(engine.models) == [RED, GREEN]
+        assert engine.left_out == {BLUE: SAID}
+        (line,) = (line for line in caplog.messages if line.startswith("Left out: "))
+        assert line == f"Left out: {SAID}"
+        assert done(engine.submit(request(1, RED, GREEN, most=9))).error is None
+
+
+def test_a_model_of_which_nothing_is_read_any_more_costs_itself(start, settings, still):
+    gone = still.with_name("gone")
+    with closing(start(partial(load_still, settings, still, when=gone))) as engine:
+        assert list(engine.models) == [RED, GREEN, BLUE]
+        gone.touch()
+        engine._process.kill()
+        until(lambda: engine.left_out == {BLUE: SAID})
+        until(lambda: engine.alive)
+        assert done(engine.submit(request(1, RED, GREEN, most=9))).error is None
+        refused = done(engine.submit(request(1, RED, BLUE, most=9))).error
+        assert str(refused) == f"{BLUE} could not be loaded again."
 
 
 def load_restless(settings):

@@ -1,10 +1,17 @@
-"""Every column of every result, for the data dictionary of the documentation."""
+"""The tables of the data dictionary that say what columns say of themselves.
+
+    python -m tests.dictionary
+
+Headings, what stands below them, and all other chapters are written by hand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.views.papers import item as papers
 from coupled_arena.views.tables import (
     agreement,
@@ -34,6 +41,7 @@ from coupled_arena.views.tables import (
     voters,
 )
 from coupled_arena.views.tables.table import Column
+from tests.installed import REPOSITORY
 
 RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "leaderboard": leaderboard.STANDINGS,
@@ -100,3 +108,54 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "flat table of votes": flat.FLAT,
     "replies of `generate` in Python": replies.REPLIES,
 }
+
+PAGE = REPOSITORY / "docs" / "data-dictionary.md"
+_TABLE = re.compile(r"^\|.*\|\n(?:^\|.*\|\n)+", re.MULTILINE)
+
+
+def page() -> str:
+    """Return the page with these tables as they are now."""
+    before, chapter, after = _chapter(PAGE.read_text(encoding="utf-8"), "Columns of results")
+    sections = re.split(r"^(?=### )", chapter, flags=re.MULTILINE)
+    told = {_heading(each): each for each in sections[1:]}
+    made = "".join(_with_table(told.get(name), name, each) for name, each in RESULTS.items())
+    before, votes, between = _chapter(
+        before + sections[0] + made + after, "Tables of votes from elsewhere"
+    )
+    return before + _TABLE.sub(lambda _: vote_columns(), votes, count=1) + between
+
+
+def columns(found: Iterable[Column[Any]]) -> str:
+    """Return a table of columns."""
+    rows = (f"| `{each.name}` | {each.kind.__name__} | {each.meaning} |" for each in found)
+    return "\n".join(("| column | type | meaning |", "|---|---|---|", *rows)) + "\n"
+
+
+def vote_columns() -> str:
+    """Return the table of the columns of votes that are read."""
+    rows = (
+        f"| {', '.join(f'`{name}`' for name in each.names)} | {each.meaning} | "
+        f"{'yes' if each.ranked else 'no'} |"
+        for each in VOTE_COLUMNS
+    )
+    return "\n".join(("| columns | meaning | `ca.rank` |", "|---|---|---|", *rows)) + "\n"
+
+
+def _chapter(text: str, name: str) -> tuple[str, str, str]:
+    before, heading, rest = text.partition(f"\n## {name}\n")
+    chapter, following, after = rest.partition("\n## ")
+    return before + heading, chapter, following + after
+
+
+def _heading(section: str) -> str:
+    return section.partition("\n")[0].removeprefix("### ")
+
+
+def _with_table(section: str | None, name: str, found: Iterable[Column[Any]]) -> str:
+    if section is None:
+        return f"### {name}\n\n{columns(found)}\n"
+    return _TABLE.sub(lambda _: columns(found), section, count=1)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

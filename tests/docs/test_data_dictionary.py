@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 
 import duckdb
@@ -21,7 +20,6 @@ from coupled_arena.battles.replay import Replay
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Probabilities, Verdict
-from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
@@ -48,13 +46,13 @@ from coupled_arena.views.tables import (
 from coupled_arena.views.tables import judges as judge_tables
 from coupled_arena.views.tables.parting import parting_answer
 from coupled_arena.views.tables.table import Column
+from tests import dictionary
 from tests.analysis.test_grading import fill
 from tests.batches import at_once
-from tests.dictionary import RESULTS
+from tests.dictionary import PAGE, RESULTS
 from tests.store import whole
 from tests.store.conftest import make_vote
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-dictionary.md"
 MADE_FOR_THE_PROGRAM = {
     "battle_pairs",
     "comparison_rows",
@@ -76,17 +74,9 @@ def documented(chapter, last="type"):
     }
 
 
-def test_the_page_lists_the_columns_of_votes():
-    _, text = PAGE.read_text(encoding="utf-8").split("## Tables of votes from elsewhere\n")
-    found = re.findall(r"^\| (`.*`) \| (.*) \| (yes|no) \|$", text.split("\n## ")[0], re.MULTILINE)
-    assert found == [
-        (
-            ", ".join(f"`{name}`" for name in each.names),
-            each.meaning,
-            "yes" if each.ranked else "no",
-        )
-        for each in VOTE_COLUMNS
-    ]
+def test_the_page_is_what_columns_say_of_themselves():
+    told = "docs/data-dictionary.md is not what columns say: run python -m tests.dictionary"
+    assert PAGE.read_text(encoding="utf-8") == dictionary.page(), told
 
 
 LIKELY = Probabilities(0.5, 0.25, 0.25)
@@ -167,15 +157,6 @@ def test_export_files(db, tmp_path, format):
     for path in files:
         columns = duckdb.sql(f"select * from '{path}'").columns
         assert [name for name, _ in page[f"{path.stem} file"]] == columns, path.name
-
-
-def test_columns_of_results():
-    """Word for word what the columns say of themselves, which is the one place to change it."""
-    page = documented("Columns of results", "meaning")
-    assert page.keys() == RESULTS.keys()
-    for part, columns in RESULTS.items():
-        wanted = [(column.name, column.kind.__name__, column.meaning) for column in columns]
-        assert page[part] == wanted, part
 
 
 def test_no_list_of_columns_is_forgotten():

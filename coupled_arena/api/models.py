@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from coupled_arena.api.checks import check_texts
 from coupled_arena.api.results import Result
+from coupled_arena.core.choices import Coupling, Modes, RunSampler
 from coupled_arena.core.errors import ArenaError, PromptError
-from coupled_arena.core.records import Battle, Mode, Prompt
+from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.core.settings import Settings, coupling_of, load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.generation.language_model import LanguageModel
-
-_MODES = {
-    "coupled": (Mode.COUPLED,),
-    "independent": (Mode.INDEPENDENT,),
-    "both": (Mode.COUPLED, Mode.INDEPENDENT),
-}
 
 
 class Models(Mapping[str, "LanguageModel"]):
@@ -74,15 +69,15 @@ def generate(
     models: Models,
     prompts: str | Sequence[str],
     *,
-    mode: Literal["coupled", "independent", "both"] = "coupled",
+    mode: Modes | str = Modes.COUPLED,
     seeds: int = 1,
     seed: int = 0,
     temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
     max_new_tokens: int | None = None,
-    sampler: Literal["gumbel", "inverse"] = "gumbel",
-    coupling: Literal["auto", "token", "bytes"] | None = None,
+    sampler: RunSampler | str = RunSampler.GUMBEL,
+    coupling: Coupling | str | None = None,
     at_once: int = 16,
     progress: bool = False,
 ) -> Result[tuple[Battle, ...]]:
@@ -128,8 +123,8 @@ def generate(
     asked = check_texts((prompts,) if isinstance(prompts, str) else prompts, "prompts")
     if len(models) < 2:
         raise ArenaError("Coupled generation takes two models or more: load another one.")
-    if mode not in _MODES:
-        raise ArenaError(f"mode is one of {', '.join(_MODES)}, not {mode!r}.")
+    if mode not in set(Modes):
+        raise ArenaError(f"mode is one of {', '.join(Modes)}, not {mode!r}.")
     if seeds < 1 or at_once < 1 or seed < 0:
         raise ArenaError("seeds and at_once are 1 or more, and seed is 0 or more.")
     if not asked:
@@ -152,7 +147,7 @@ def generate(
     plan = BatchPlan(
         prompts=tuple(Prompt(text) for text in asked),
         models=tuple(models),
-        modes=_MODES[mode],
+        modes=Modes(mode).each,
         repetitions=seeds,
         seed=seed,
         samplings=(replace(sampling.sampling(), coupling=drawn),),

@@ -118,7 +118,8 @@ def leaderboard(
         return _of_files(store, metric, settings)
     if metric is not None:
         raise ArenaError("`metric` is about scores: leave it out with a store.")
-    with check_store(store).reading() as opened:
+    store = check_store(store)
+    with store.reading() as opened:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(opened)
         heard = judge_score, flips

@@ -14,7 +14,7 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import reason
 
 
-def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> None:
+def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> dict[str, Any]:
     from coupled_arena.analysis.coupling.files import write_score_table
 
     if asked["by_sampling"]:
@@ -22,6 +22,7 @@ def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> None:
     table = analyses.score_table(scores, asked)
     write_score_table(table, path)
     typer.echo(f"{path} holds {2 * table.coupled[..., 0].size:,} rows.", err=True)
+    return {}
 
 
 def _draw_plots(result: Result[Any], folder: Path) -> dict[str, Any]:

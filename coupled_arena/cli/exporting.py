@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, reading, show
+from coupled_arena.core.choices import ExportFormat, Uncounted
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.visibility import Hidden
-    from coupled_arena.store.transfer.flat import FlatFormat
     from coupled_arena.store.transfer.hub import HubDataset
-
-
-class Formats(StrEnum):
-    """Choices of ``--format``."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    CSV = "csv"
-    ARENA = "arena"
-    FLAT = "flat"
-    FLAT_CSV = "flat-csv"
 
 
 def export(
     out: Annotated[Path, typer.Option(help="Folder to write to.")],
     format: Annotated[
-        Formats,
+        ExportFormat,
         typer.Option(
             help="File format; arena: votes as Chatbot Arena's rows; flat, flat-csv: [one "
             "table of votes](data-dictionary.md#flat-table-of-votes) for other programs, "
             "Parquet or CSV, and its card."
         ),
-    ] = Formats.PARQUET,
+    ] = ExportFormat.PARQUET,
     names: Annotated[
         bool, typer.Option("--names", help="Also who the annotators with links are.")
     ] = False,
@@ -66,8 +54,8 @@ def export(
             "public one is refused.",
         ),
     ] = False,
-    excluded: Excluded = "leave-out",
-    named: Named = "leave-out",
+    excluded: Excluded = Uncounted.LEAVE_OUT,
+    named: Named = Uncounted.LEAVE_OUT,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -77,8 +65,8 @@ def export(
     Or the flat table: one row for each pair of models that a vote compares.
     """
     settings = load_settings(config, db=db)
-    flat = _flat(format)
-    if flat is None and (license is not None or to_hub is not None or public):
+    flat = format in (ExportFormat.FLAT, ExportFormat.FLAT_CSV)
+    if not flat and (license is not None or to_hub is not None or public):
         raise ArenaError("--license, --to-hub and --public are for --format flat and flat-csv.")
     if public and to_hub is None:
         raise ArenaError("--public says who may read the data set: name it with --to-hub.")
@@ -89,9 +77,9 @@ def export(
 
     with reading(settings, excluded, named) as store:
         if flat:
-            files = _with_card(store, out, flat, license, "rounds" if dataset else "nothing")
+            files = _with_card(store, out, format, license, "rounds" if dataset else "nothing")
         else:
-            files = exports.export(store, out, format.value)
+            files = exports.export(store, out, format)
     if names:
         from coupled_arena.store.annotators import annotators_path, write_names
 
@@ -101,11 +89,6 @@ def export(
         published = dataset.publish(out, [path.name for path in files], "Votes of a Coupled Arena")
         answer |= {"dataset": published.url, "private": published.private}
     show(answer, as_json, lambda: "\n".join(_lines(answer)))
-
-
-def _flat(format: Formats) -> FlatFormat | None:
-    """Return the format if it is one of the flat table's."""
-    return format.value if format.value == "flat" or format.value == "flat-csv" else None
 
 
 def _dataset(name: str | None, public: bool) -> HubDataset | None:
@@ -118,7 +101,7 @@ def _dataset(name: str | None, public: bool) -> HubDataset | None:
 
 
 def _with_card(
-    store: Store, out: Path, format: FlatFormat, license: str | None, hidden: Hidden
+    store: Store, out: Path, format: ExportFormat, license: str | None, hidden: Hidden
 ) -> list[Path]:
     """Write the flat table and its card."""
     from coupled_arena.store.transfer import flat_rows

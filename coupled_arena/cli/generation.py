@@ -27,6 +27,7 @@ from coupled_arena.cli.run_options import (
     text_of,
 )
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
+from coupled_arena.core.choices import Modes, RunSampler
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.records import Drawn
 from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
@@ -34,17 +35,9 @@ from coupled_arena.core.settings import Settings, coupling_of, load_settings, re
 if TYPE_CHECKING:
     from coupled_arena.battles.batch import BatchPlan, Generated
     from coupled_arena.battles.benchmark import Marker, Scored
-    from coupled_arena.core.records import Mode, Prompt, Sampling
+    from coupled_arena.core.records import Prompt, Sampling
     from coupled_arena.store.database import Store
     from coupled_arena.tasks.wording import Wording
-
-
-class Modes(StrEnum):
-    """Choices of ``--mode``."""
-
-    COUPLED = "coupled"
-    INDEPENDENT = "independent"
-    BOTH = "both"
 
 
 class Tasks(StrEnum):
@@ -72,7 +65,7 @@ def generate(
     top_k: TopK = None,
     top_p: TopP = None,
     max_new_tokens: MaxNewTokens = None,
-    sampler: SamplerOption = "gumbel",
+    sampler: SamplerOption = RunSampler.GUMBEL,
     coupling: CouplingOption = None,
     at_once: AtOnce = 16,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
@@ -118,7 +111,7 @@ def benchmark(
     top_k: TopK = None,
     top_p: TopP = None,
     max_new_tokens: MaxNewTokens = None,
-    sampler: SamplerOption = "gumbel",
+    sampler: SamplerOption = RunSampler.GUMBEL,
     coupling: CouplingOption = None,
     at_once: AtOnce = 16,
     unsafe_sandbox: Annotated[
@@ -247,17 +240,11 @@ def _plan(
     return BatchPlan(
         prompts=prompts,
         models=_names(models, settings),
-        modes=_modes(mode),
+        modes=mode.each,
         repetitions=seeds,
         seed=seed,
         samplings=samplings,
     )
-
-
-def _modes(mode: Modes) -> tuple[Mode, ...]:
-    from coupled_arena.core.records import Mode
-
-    return (Mode.COUPLED, Mode.INDEPENDENT) if mode is Modes.BOTH else (Mode(mode.value),)
 
 
 def _names(text: str, settings: Settings) -> tuple[str, ...]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Swap
 from coupled_arena.core.settings import JudgeSettings, load_settings
 
-Swaps = Literal["both", "random"]
 _Limit = Annotated[
     int | None,
     typer.Option(min=1, help="Most battles to judge, or answers to grade.", show_default="all"),
@@ -37,7 +37,7 @@ def judge(
         ),
     ] = None,
     swap: Annotated[
-        Swaps | None,
+        Swap | None,
         typer.Option(help="Ask in both orders, or once in a random one.", show_default="both"),
     ] = None,
     limit: _Limit = None,

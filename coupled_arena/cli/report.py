@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coupled_arena.api.checks import listed
 from coupled_arena.cli.shared import Config, Db, Json, check_level, reading, show
+from coupled_arena.core.choices import Battles
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
@@ -26,9 +27,9 @@ def report(
     ] = None,
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     mode: Annotated[
-        Literal["all", "coupled", "independent"],
+        Battles,
         typer.Option(help="Which battles votes and verdicts count of."),
-    ] = "all",
+    ] = Battles.ALL,
     tell_seeds: Annotated[
         bool,
         typer.Option(
@@ -44,7 +45,6 @@ def report(
     check_level(alpha)
     if out.suffix.lower() in {".html", ".htm"}:
         raise ArenaError("--out is a folder: report.html is written into it.")
-    from coupled_arena.core.records import Mode
     from coupled_arena.views.report.collect import ReportSettings, collect
     from coupled_arena.views.report.page import folder_for, page, write
 
@@ -52,7 +52,7 @@ def report(
         judge=judge,
         metric=metric,
         models=listed(models) if models else None,
-        mode=None if mode == "all" else Mode(mode),
+        mode=mode.mode,
         alpha=alpha,
         hidden="rounds" if tell_seeds else None,
     )

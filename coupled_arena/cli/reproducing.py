@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -163,7 +163,7 @@ class _Data:
     def there(self) -> bool:
         return self.votes is not None or self.settings.db.exists()
 
-    def open(self) -> Store:
+    def open(self) -> AbstractContextManager[Store]:
         from coupled_arena.analysis.papers.files import store_of_files
 
         return store_of_files(self.votes, self.verdicts) if self.votes else reading(self.settings)

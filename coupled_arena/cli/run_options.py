@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from coupled_arena.core.choices import Coupling, RunSampler
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import whole
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import Settings, load_settings
 
 SamplerOption = Annotated[
-    Literal["gumbel", "inverse"],
+    RunSampler,
     typer.Option(
         "--sampler",
         help="How noise becomes a token: Gumbel-max, or inverse transform, to [compare it "
@@ -23,7 +24,7 @@ SamplerOption = Annotated[
     ),
 ]
 CouplingOption = Annotated[
-    Literal["auto", "token", "bytes"] | None,
+    Coupling | None,
     typer.Option(
         "--coupling",
         help="Whether noise is read for each token or for each byte; `auto` takes bytes [where "

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, check_level, reading, show
+from coupled_arena.core.choices import Uncounted
 from coupled_arena.core.settings import load_settings
 
 
@@ -21,8 +22,8 @@ def voters(
             min=0, max=100, help="How much more often than others an honest one may say the same."
         ),
     ] = 0.25,
-    excluded: Excluded = "leave-out",
-    named: Named = "leave-out",
+    excluded: Excluded = Uncounted.LEAVE_OUT,
+    named: Named = Uncounted.LEAVE_OUT,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,

@@ -45,6 +45,45 @@ class Battles(Choice):
         return None if self is Battles.ALL else Mode(self.value)
 
 
+class Modes(Choice):
+    """How models draw their noise, in a run."""
+
+    COUPLED = "coupled"
+    INDEPENDENT = "independent"
+    BOTH = "both"
+
+    @property
+    def each(self) -> tuple[Mode, ...]:
+        """The modes of the battles that are made."""
+        return (Mode.COUPLED, Mode.INDEPENDENT) if self is Modes.BOTH else (Mode(self.value),)
+
+
+class RunSampler(Choice):
+    """How noise becomes a token, in a run; see `coupled_arena.core.records.Sampler`."""
+
+    GUMBEL = "gumbel"
+    INVERSE = "inverse"
+
+
+class Coupling(Choice):
+    """What noise is read for."""
+
+    AUTO = "auto"  # for bytes where the models of a battle have other vocabularies
+    TOKEN = "token"
+    BYTES = "bytes"
+
+
+class ExportFormat(Choice):
+    """How tables become files."""
+
+    PARQUET = "parquet", N_("Parquet")
+    JSONL = "jsonl", N_("JSON lines")
+    CSV = "csv", N_("CSV")
+    ARENA = "arena", N_("Chatbot Arena rows")
+    FLAT = "flat", N_("Flat table, Parquet")
+    FLAT_CSV = "flat-csv", N_("Flat table, CSV")
+
+
 class Uncounted(Choice):
     """What becomes of votes that do not count by default."""
 

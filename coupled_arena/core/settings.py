@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
+from coupled_arena.core.choices import Coupling, Pairing
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import is_text
@@ -66,7 +67,7 @@ class SamplingSettings(Checked):
     top_k: int = Field(default=0, ge=0)
     top_p: float = Field(default=0.95, gt=0, le=1)
     max_new_tokens: int = Field(default=256, ge=1, le=32_768)
-    coupling: Literal["auto", "token", "bytes"] = "auto"
+    coupling: Coupling = Coupling.AUTO
 
     def sampling(self) -> Sampling:
         """Return the settings as the value that travels with a battle."""
@@ -113,7 +114,7 @@ class BattleSettings(Checked):
     kv_tokens: int | None = Field(default=None, ge=1)
     step_seconds: float = Field(default=600, ge=1)
     undo_seconds: float = Field(default=5, ge=0, le=60)
-    pairing: Literal["uniform", "first", "places"] = "uniform"
+    pairing: Pairing = Pairing.UNIFORM
 
 
 class JudgeSettings(Checked):

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from datetime import datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 from fastapi import FastAPI
@@ -84,7 +84,8 @@ class Sessions(StateHolder):
         super().delete_all_expired_state()
         before = datetime.now() - _AFTER_CLOSING  # noqa: DTZ005 (Gradio's times are local)
         with self.lock:
-            for session_id, session in list(self.session_data.items()):
+            own = cast("dict[str, _Session]", self.session_data)  # made by `__getitem__` alone
+            for session_id, session in list(own.items()):
                 if session.closed_at is None or session_id in self.open:
                     continue
                 if max(self.time_last_used[session_id], session.closed_at) < before:

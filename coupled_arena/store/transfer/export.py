@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Literal
 
 import duckdb
 
+from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
 from coupled_arena.core.formulas import FORMULA
@@ -16,8 +16,6 @@ from coupled_arena.store.files import quoted
 from coupled_arena.store.queries.visibility import VISIBLE, Hidden
 from coupled_arena.store.tables.times import shown
 from coupled_arena.store.transfer import arena_rows, flat
-
-ExportFormat = Literal["parquet", "jsonl", "csv", "arena", "flat", "flat-csv"]
 
 # Every query reads only battles that may be seen. Seeds are hex, since JavaScript, and all that
 # reads JSON as JavaScript does, has no 64-bit integers. `seq` counts what is written: numbers of
@@ -136,15 +134,15 @@ _NESTED = {
     "rationales": ["criteria"],
 }
 _OPTIONS = {
-    "parquet": "format parquet",
-    "jsonl": "format json",
-    "csv": "format csv, header",
-    "arena": "format json",
+    ExportFormat.PARQUET: "format parquet",
+    ExportFormat.JSONL: "format json",
+    ExportFormat.CSV: "format csv, header",
+    ExportFormat.ARENA: "format json",
 }
 
 
 def export(
-    store: Store, out: Path, format: ExportFormat, *, hidden: Hidden = "nothing"
+    store: Store, out: Path, format: ExportFormat | str, *, hidden: Hidden = "nothing"
 ) -> list[Path]:
     """Write the store's tables as files of one moment, or votes as one file.
 
@@ -153,7 +151,7 @@ def export(
     store : Store
     out : Path
         Folder; created if missing. Files of the same names are replaced, each at once.
-    format : {"parquet", "jsonl", "csv", "arena", "flat", "flat-csv"}
+    format : ExportFormat, or its value
         Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv, where a text that
         begins like a formula has an apostrophe before it, which an import takes away. ``arena``
         are rows as of Chatbot Arena, one for each pair that a current vote compares. All of
@@ -177,6 +175,7 @@ def export(
     StoreError
         The folder cannot be made or written.
     """
+    format = ExportFormat(format)
     targets = [out / name for name in _names(format)]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -197,7 +196,7 @@ def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRe
     It is as in ``parquet``, but for times that Python cannot hold: those are the nearest it can.
     """
     times = ", ".join(f"{shown(column)} as {column}" for column in _TIMES.get(table, []))
-    rows = _select(table, "parquet", hidden="nothing")
+    rows = _select(table, ExportFormat.PARQUET, hidden="nothing")
     return cursor.sql(f"select * replace ({times}) from ({rows})" if times else rows)
 
 
@@ -210,21 +209,21 @@ def rows_of(table: str, battles: str = "true") -> str:
     battles : str
         SQL: of which battles.
     """
-    return _rows(table, "parquet", battles)
+    return _rows(table, ExportFormat.PARQUET, battles)
 
 
 def _tables(format: ExportFormat) -> dict[str, str]:
-    if format == "flat" or format == "flat-csv":
+    if format in flat.FILES:
         return {}  # its own file, see `flat`
-    return {"arena": arena_rows.ROWS} if format == "arena" else _QUERIES
+    return {"arena": arena_rows.ROWS} if format is ExportFormat.ARENA else _QUERIES
 
 
 def _file_name(table: str, format: ExportFormat) -> str:
-    return f"{table}.{'jsonl' if format == 'arena' else format}"
+    return f"{table}.{'jsonl' if format is ExportFormat.ARENA else format}"
 
 
 def _names(format: ExportFormat) -> list[str]:
-    if format == "flat" or format == "flat-csv":
+    if format in flat.FILES:
         return [flat.FILES[format]]
     return [_file_name(table, format) for table in _tables(format)]
 
@@ -233,12 +232,12 @@ def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hi
     with store.cursor() as cursor:
         cursor.execute(arena_rows.CONVERSATION)
         cursor.execute("begin")  # one transaction, so that the files agree
-        if format == "flat" or format == "flat-csv":
+        if format in flat.FILES:
             flat.write(cursor, folder, format, hidden=hidden)
         for table in _tables(format):
             target = quoted(str(folder / _file_name(table, format)))
             query = _select(table, format, hidden=hidden)
-            if format == "csv":
+            if format is ExportFormat.CSV:
                 query = f"{_without_formulas(cursor, query)} order by {_ORDER[table]}"
             cursor.execute(f"copy ({query}) to {target} ({_OPTIONS[format]})")
         cursor.execute("commit")
@@ -261,8 +260,10 @@ def _select(table: str, format: ExportFormat, *, hidden: Hidden) -> str:
 
 
 def _rows(table: str, format: ExportFormat, battles: str) -> str:
-    replaced = [] if format == "parquet" else [_iso(column) for column in _TIMES.get(table, [])]
-    if format == "csv":
+    replaced = (
+        [] if format is ExportFormat.PARQUET else [_iso(column) for column in _TIMES.get(table, [])]
+    )
+    if format is ExportFormat.CSV:
         replaced += [f"to_json({column}) as {column}" for column in _NESTED.get(table, [])]
     return f"""
         with visible as (

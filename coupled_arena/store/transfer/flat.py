@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import duckdb
 
+from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.formulas import FORMULA
 from coupled_arena.core.records import Mode, Origin, Source
@@ -20,8 +21,7 @@ from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.transfer import flat_rows
 
 Cursor = duckdb.DuckDBPyConnection
-FlatFormat = Literal["flat", "flat-csv"]
-FILES: dict[FlatFormat, str] = {"flat": "flat.parquet", "flat-csv": "flat.csv"}
+FILES = {ExportFormat.FLAT: "flat.parquet", ExportFormat.FLAT_CSV: "flat.csv"}
 
 _WINNERS = ("model_a", "model_b", "tie", "both_bad")
 
@@ -81,7 +81,7 @@ def refuse(path: Path, columns: Collection[str]) -> None:
         )
 
 
-def write(cursor: Cursor, folder: Path, format: FlatFormat, *, hidden: Hidden) -> None:
+def write(cursor: Cursor, folder: Path, format: ExportFormat, *, hidden: Hidden) -> None:
     """Write the flat table to its file in a folder, page by page.
 
     In CSV times are ISO 8601 text, and a text that begins like a formula has an apostrophe before
@@ -90,7 +90,7 @@ def write(cursor: Cursor, folder: Path, format: FlatFormat, *, hidden: Hidden) -
     csv, parquet = _untyped("pyarrow.csv"), _untyped("pyarrow.parquet")
     schema, pages = tables(cursor, hidden=hidden)
     with (folder / FILES[format]).open("wb") as file:  # pyarrow leaves its own open on a full disk
-        if format == "flat":
+        if format is ExportFormat.FLAT:
             with parquet.ParquetWriter(file, schema, compression="zstd") as rows:
                 for page in pages:
                     rows.write_table(page)

@@ -10,13 +10,14 @@ import gradio as gr
 from gradio.processing_utils import save_file_to_cache
 from gradio.utils import get_upload_folder
 
+from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.export import ExportFormat, Hidden, export
+from coupled_arena.store.transfer.export import Hidden, export
 from coupled_arena.store.transfer.snapshots import snapshot_needs
-from coupled_arena.ui.parts.controls import translated
+from coupled_arena.ui.parts.controls import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.opening import said
 
@@ -40,14 +41,6 @@ _IMPORT = N_(
     "The command `coupled-arena import FILE` brings votes in. It reads these columns, and names "
     "the others. It ends with code 3 where rows were rejected, and with 1 where all were."
 )
-_FORMATS: list[tuple[str, ExportFormat]] = [
-    (N_("Parquet"), "parquet"),
-    (N_("JSON lines"), "jsonl"),
-    (N_("CSV"), "csv"),
-    (N_("Chatbot Arena rows"), "arena"),
-    (N_("Flat table, Parquet"), "flat"),
-    (N_("Flat table, CSV"), "flat-csv"),
-]
 
 
 class DataTab:
@@ -70,7 +63,11 @@ class DataTab:
         gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
         with gr.Row(equal_height=True):
             choice = gr.Radio(
-                translated(_FORMATS), value="parquet", label=_("Format"), info=_(_FLAT), scale=3
+                offered(ExportFormat),
+                value=ExportFormat.PARQUET.value,
+                label=_("Format"),
+                info=_(_FLAT),
+                scale=3,
             )
             make = gr.Button(_("Make files"), variant="primary", scale=1, elem_id="make-files")
         files = gr.File(
@@ -84,7 +81,7 @@ class DataTab:
             gr.Markdown(f"{_(_IMPORT)}\n\n{_columns()}")
         make.click(self._export, choice, files, **QUIET)
 
-    def _export(self, choice: ExportFormat) -> gr.File:
+    def _export(self, choice: str) -> gr.File:
         kept = get_upload_folder()
         with user_errors(), TemporaryDirectory(prefix="arena-export-") as folder:
             self._check_room(Path(folder))

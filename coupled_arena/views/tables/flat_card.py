@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
 from coupled_arena.core.version import VERSION
-from coupled_arena.store.transfer.flat import FILES, FlatFormat
+from coupled_arena.store.transfer.flat import FILES
 from coupled_arena.store.transfer.flat_rows import FlatCounts
 from coupled_arena.views.tables.flat import columns_of
 
@@ -72,7 +73,7 @@ def write_card(out: Path, text: str) -> Path:
 
 
 def card(
-    held: FlatCounts, format: FlatFormat, fingerprint: str, *, license: str | None, complete: bool
+    held: FlatCounts, format: ExportFormat, fingerprint: str, *, license: str | None, complete: bool
 ) -> str:
     """Return the card's text.
 
@@ -80,7 +81,7 @@ def card(
     ----------
     held : FlatCounts
         What is in the table.
-    format : {"flat", "flat-csv"}
+    format : ExportFormat
     fingerprint : str
         Of the store that it is from.
     license : str, optional
@@ -176,11 +177,11 @@ def _columns(judges: Iterable[str]) -> list[str]:
     ]
 
 
-def _notes(format: FlatFormat, complete: bool) -> list[str]:
+def _notes(format: ExportFormat, complete: bool) -> list[str]:
     notes: list[str] = []
     if not complete:
         notes.append("Rounds whose names nobody has been shown yet are left out.")
-    if format == "flat-csv":
+    if format is ExportFormat.FLAT_CSV:
         notes.append(
             "In CSV a text that begins with =, +, -, @, a tab or a line break has an apostrophe "
             "before it, so that no spreadsheet takes it for a formula."

@@ -25,11 +25,11 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.analysis.papers.source import PaperSource
+    from coupled_arena.papers.item import Item, Paper
+    from coupled_arena.papers.making import Place
+    from coupled_arena.papers.source import PaperSource
     from coupled_arena.stats.progress import Track
     from coupled_arena.store.database import Store
-    from coupled_arena.views.papers.item import Item, Paper
-    from coupled_arena.views.papers.making import Place
 
 Number = TypeVar("Number", int, float)
 
@@ -97,11 +97,11 @@ def reproduce(
     From a store, from files, or by simulation. Of a whole paper, what these data are not enough
     for is named and left out, and what the folder has from an earlier run is kept.
     """
-    from coupled_arena.analysis.papers.files import fingerprint
-    from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
-    from coupled_arena.views.papers import registry
-    from coupled_arena.views.papers.item import listing, listing_answer
-    from coupled_arena.views.papers.making import Place
+    from coupled_arena.papers import registry
+    from coupled_arena.papers.item import listing, listing_answer
+    from coupled_arena.papers.making import Place
+    from coupled_arena.papers.source import PaperSettings, PaperSource
+    from coupled_arena.papers.source_files import fingerprint
 
     if list_all:
         papers = (registry.paper_of(paper),) if paper else registry.PAPERS
@@ -155,13 +155,13 @@ class _Data:
         return self.votes is not None or self.settings.db.exists()
 
     def open(self) -> Store:
-        from coupled_arena.analysis.papers.files import store_of_files
+        from coupled_arena.papers.source_files import store_of_files
 
         return store_of_files(self.votes, self.verdicts) if self.votes else reading(self.settings)
 
 
 def _whole(paper: Paper, source: PaperSource, place: Place, *, as_json: bool) -> None:
-    from coupled_arena.views.papers.making import make_paper
+    from coupled_arena.papers.making import make_paper
 
     # With --json the answer alone goes to stdout.
     answer = make_paper(paper, source, place, lambda text: typer.echo(text, err=as_json), _bar)
@@ -170,7 +170,7 @@ def _whole(paper: Paper, source: PaperSource, place: Place, *, as_json: bool) ->
 
 
 def _single(paper: Paper, item: Item, source: PaperSource, place: Place, *, as_json: bool) -> None:
-    from coupled_arena.views.papers.making import make_item
+    from coupled_arena.papers.making import make_item
 
     written = make_item(paper, (item,), replace(source, track=_bar(item.name)), place)
     show(written.answer, as_json, lambda: written.text)

@@ -12,8 +12,12 @@ from coupled_arena.cli.repeats import Bar, Repeats, Seed, numbers, one_line
 from coupled_arena.cli.shared import Covariances, Cutoffs, Json, Weightings, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.views.tables.experiments import watched, watched_answer
-from coupled_arena.views.tables.ranking_paper import noisy, noisy_answer
-from coupled_arena.views.tables.simulations import simulations_answer, simulations_text
+from coupled_arena.views.tables.simulations import (
+    noisy,
+    noisy_answer,
+    simulations_answer,
+    simulations_text,
+)
 
 if TYPE_CHECKING:
     from coupled_arena.stats.simulation.coverage import SimulationPlan

@@ -9,15 +9,15 @@ import pytest
 
 from coupled_arena.analysis.audit.graded import graded_estimates
 from coupled_arena.analysis.audit.result import audit
-from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
-from coupled_arena.stats.judges.made_up import (
+from coupled_arena.papers.judge.made_up import (
     better_models,
     drawn_answers,
     erring_judge,
     ranks,
     strictly_better,
 )
+from coupled_arena.stats.judges.agreement import Agreement
+from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
 from coupled_arena.stats.judges.model_counts import Ties
 from coupled_arena.stats.judges.soft import soft_means
 from coupled_arena.store.queries.comparisons import Selection

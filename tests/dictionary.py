@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from coupled_arena.papers import item as papers
-from coupled_arena.papers.coupled_generation import pair_tables, rate_tables
-from coupled_arena.papers.judge import tables as judge_tables
+from coupled_arena.papers.coupled_generation import pairs, rates
+from coupled_arena.papers.judge import figures as judges
 from coupled_arena.papers.ranking import tables as ranking_tables
+from coupled_arena.papers.risk import stability
 from coupled_arena.papers.risk import tables as risk_tables
 from coupled_arena.views.tables import (
     agreement,
@@ -61,13 +62,13 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "coupling: pairs": coupling.PAIRS,
     "coupling: prompts of a pair": coupling.PROMPTS,
     "coupling: error curves of a pair": coupling.CURVES,
-    "reproduce coupled-generation: pairs of models": pair_tables.PANELS,
-    "reproduce coupled-generation: gains": pair_tables.GAINS,
-    "reproduce coupled-generation: curves": pair_tables.PROTOCOL_CURVES,
-    "reproduce coupled-generation: spreads": pair_tables.SPREADS,
-    "reproduce coupled-generation: ranks": rate_tables.PROTOCOL_PLACES,
-    "reproduce coupled-generation: win rates": rate_tables.PROTOCOL_PAIRS,
-    "reproduce coupled-generation: ties": rate_tables.PROTOCOL_TIES,
+    "reproduce coupled-generation: pairs of models": pairs.PANELS,
+    "reproduce coupled-generation: gains": pairs.GAINS,
+    "reproduce coupled-generation: curves": pairs.PROTOCOL_CURVES,
+    "reproduce coupled-generation: spreads": pairs.SPREADS,
+    "reproduce coupled-generation: ranks": rates.PROTOCOL_PLACES,
+    "reproduce coupled-generation: win rates": rates.PROTOCOL_PAIRS,
+    "reproduce coupled-generation: ties": rates.PROTOCOL_TIES,
     "coupling: samplings side by side": sweep.SWEEP,
     "risk: models": risk.MODELS,
     "risk: pairs": risk.PAIRS,
@@ -75,7 +76,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "risk: curves": risk.CURVES,
     "reproduce risk: rankings": risk_tables.RANKINGS,
     "reproduce risk: agreement": risk_tables.AGREEMENTS,
-    "reproduce risk: stability": risk_tables.STABILITY,
+    "reproduce risk: stability": stability.STABILITY,
     "reproduce risk: power": risk_tables.POWER,
     "reproduce risk: consistency": risk_tables.CONSISTENCY,
     "reproduce risk: violation ratios": risk_tables.RATIOS,
@@ -95,8 +96,8 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce: compared pairs": ranking_tables.PAIR_SIZES,
     "reproduce: compared models": ranking_tables.COMPARED,
     "reproduce: noisy judges": simulations.NOISY,
-    "reproduce: worth of judges": judge_tables.WORTHS,
-    "reproduce: ranks by judges": judge_tables.RANKED,
+    "reproduce: worth of judges": judges.WORTHS,
+    "reproduce: ranks by judges": judges.RANKED,
     "flat table of votes": flat.FLAT,
     "replies of `generate` in Python": replies.REPLIES,
 }

@@ -100,8 +100,7 @@ def reproduce(
     from coupled_arena.papers import registry
     from coupled_arena.papers.item import listing, listing_answer
     from coupled_arena.papers.making import Place
-    from coupled_arena.papers.source import PaperSettings, PaperSource
-    from coupled_arena.papers.source_files import fingerprint
+    from coupled_arena.papers.source import PaperSettings, PaperSource, fingerprint
 
     if list_all:
         papers = (registry.paper_of(paper),) if paper else registry.PAPERS
@@ -155,7 +154,7 @@ class _Data:
         return self.votes is not None or self.settings.db.exists()
 
     def open(self) -> Store:
-        from coupled_arena.papers.source_files import store_of_files
+        from coupled_arena.papers.source import store_of_files
 
         return store_of_files(self.votes, self.verdicts) if self.votes else reading(self.settings)
 

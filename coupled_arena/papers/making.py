@@ -1,7 +1,8 @@
-"""Items of papers made one after the other: what is there is kept, what cannot be is named."""
+"""Items made one after the other, and written as files: pictures, CSV, and everything as JSON."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +10,140 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.papers import written as files
-from coupled_arena.papers.item import Item, Paper, beside_published
+from coupled_arena.core.files import reason
+from coupled_arena.papers.item import (
+    PUBLISHED,
+    BesidePublished,
+    Item,
+    Made,
+    Paper,
+    beside_published,
+)
 from coupled_arena.papers.source import PaperSource
-from coupled_arena.papers.written import Written
 from coupled_arena.stats.progress import Track
+from coupled_arena.views.figures.images import write_pictures
+from coupled_arena.views.tables.table import Table, table_of
+
+_LONGEST = 60  # rows of a table that people read on a terminal
+_NAME = str.maketrans(dict.fromkeys(' /\\:*?"<>|\x00', "-"))
+
+
+@dataclass(frozen=True)
+class Written:
+    """An item, made and written.
+
+    Attributes
+    ----------
+    answer : dict
+        What its JSON file holds.
+    text : str
+        The same as people read it.
+    files : tuple of Path
+    """
+
+    answer: dict[str, Any]
+    text: str
+    files: tuple[Path, ...]
+
+
+def beside(rows: Sequence[BesidePublished]) -> Table[BesidePublished]:
+    """Return what a paper states beside ours, as a table."""
+    return table_of(PUBLISHED, rows)
+
+
+def record(paper: Paper, items: Sequence[Item], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what says which item this is and from what it is made: the head of its JSON."""
+    first = items[0]
+    return {
+        "paper": paper.name,
+        "item": first.name,
+        "also": [item.name for item in items[1:]],
+        "title": first.title,
+        "needs": first.needs.value,
+        "settings": settings,
+    }
+
+
+def is_there(folder: Path, head: dict[str, Any]) -> bool:
+    """Return whether the folder has this item already, made from the same with these settings."""
+    try:
+        before = json.loads(_stem(folder, head).with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(before, dict) and all(before.get(key) == head[key] for key in head)
+
+
+def write(
+    folder: Path,
+    head: dict[str, Any],
+    made: Made,
+    stated: Sequence[BesidePublished],
+    seconds: float,
+    formats: Sequence[str],
+) -> Written:
+    """Write an item into a folder; its JSON last, so that what has one is whole.
+
+    Raises
+    ------
+    ArenaError
+        The folder cannot be written to, or no picture be drawn.
+    """
+    stem = _stem(folder, head)
+    answer = {
+        **head,
+        "tables": {name: table.records() for name, table in made.tables.items()},
+        "published": beside(stated).records(),
+        "notes": list(made.notes),
+        "seconds": round(seconds, 3),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [
+            _csv(_named(stem, name, made.tables), table) for name, table in made.tables.items()
+        ]
+        figures = {_named(stem, name, made.figures): each for name, each in made.figures.items()}
+        for figure in figures.values():
+            figure.update_layout(paper_bgcolor="white")
+        files += write_pictures(figures, formats)
+        answer["files"] = [path.name for path in files]
+        path = stem.with_suffix(".json")
+        path.write_text(json.dumps(answer, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ArenaError(f"{folder} cannot be written: {reason(error)}.") from error
+    return Written(answer, _text(answer, made, stated), (*files, path))
+
+
+def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished]) -> str:
+    parts = [f"{answer['paper']} {answer['item']}: {answer['title']} ({answer['seconds']:.1f} s)"]
+    if here := [row for row in stated if row.made is not None]:
+        parts.append(beside(here).text())
+    else:
+        parts += [
+            "\n".join([*([name] if len(made.tables) > 1 else []), _read(table)])
+            for name, table in made.tables.items()
+        ]
+    return "\n\n".join([*parts, *made.notes])
+
+
+def _read(table: Table[Any]) -> str:
+    if len(table) > _LONGEST or not any(column.heading for column in table.columns):
+        return f"{len(table):,} rows, which its CSV file has."
+    return table.text()
+
+
+def _csv(stem: Path, table: Table[Any]) -> Path:
+    path = stem.with_name(f"{stem.name}.csv")
+    table.to_csv(path)
+    return path
+
+
+def _stem(folder: Path, head: dict[str, Any]) -> Path:
+    return folder / f"{head['paper']}-{head['item']}"
+
+
+def _named(stem: Path, name: str, among: Any) -> Path:
+    """Return the stem of one of several parts; the only one needs no name of its own."""
+    return stem if len(among) == 1 else stem.with_name(f"{stem.name}-{name.translate(_NAME)}")
 
 
 @dataclass(frozen=True)
@@ -58,11 +188,11 @@ def make_item(paper: Paper, items: Sequence[Item], source: PaperSource, place: P
     seconds = time.perf_counter() - begun
     head = _head(paper, items, source, place)
     stated = beside_published(tuple(items), made)
-    return files.write(place.folder, head, made, stated, seconds, place.formats)
+    return write(place.folder, head, made, stated, seconds, place.formats)
 
 
 def _head(paper: Paper, items: Sequence[Item], source: PaperSource, place: Place) -> dict[str, Any]:
-    return files.record(paper, items, {**source.settings.to_json(), "data": place.data})
+    return record(paper, items, {**source.settings.to_json(), "data": place.data})
 
 
 def make_paper(
@@ -97,7 +227,7 @@ def make_paper(
         if items[0].make is None:
             left_out.append({"item": name, "reason": items[0].reason})
             continue
-        if not place.again and files.is_there(place.folder, _head(paper, items, source, place)):
+        if not place.again and is_there(place.folder, _head(paper, items, source, place)):
             kept.append(name)
             say(f"{paper.name} {name} is there, made from the same with the same settings.")
             continue

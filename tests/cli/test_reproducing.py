@@ -15,8 +15,7 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers import registry
 from coupled_arena.papers.item import Item, Made, Needs, Paper
 from coupled_arena.papers.making import Place, make_paper
-from coupled_arena.papers.source import PaperSettings, PaperSource
-from coupled_arena.papers.source_files import fingerprint
+from coupled_arena.papers.source import PaperSettings, PaperSource, fingerprint
 from coupled_arena.views.tables.table import Column, table_of
 
 MAGIC = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}

@@ -23,7 +23,7 @@ from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.generation.draws import Candidate
-from coupled_arena.papers.judge import tables as judge_tables
+from coupled_arena.papers.judge import figures as judge_tables
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import exclusions, judges, rationales

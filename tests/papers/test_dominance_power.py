@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import lognorm, norm
 
 from coupled_arena.papers.densities import densities
-from coupled_arena.papers.risk.consistency import consistencies
-from coupled_arena.papers.risk.power import Law, law_ratios, powers
+from coupled_arena.papers.risk.power import Law, consistencies, law_ratios, powers
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_tests import DominancePlan, PValues
 from coupled_arena.stats.risk.mean_risk import Risk

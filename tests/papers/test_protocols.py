@@ -11,16 +11,14 @@ from scipy.stats import gaussian_kde, norm
 
 from coupled_arena.analysis.coupling.files import write_score_table
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.papers.coupled_generation.pair_tables import (
-    gain_table,
-    panel_table,
-    protocol_curves,
-    spread_table,
-)
 from coupled_arena.papers.coupled_generation.pairs import (
     TOLERANCES,
     compare_protocols,
     compare_subjects,
+    gain_table,
+    panel_table,
+    protocol_curves,
+    spread_table,
 )
 from coupled_arena.papers.densities import density_of, joint_density_of
 from coupled_arena.papers.source import PaperSettings, PaperSource

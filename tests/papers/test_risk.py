@@ -13,9 +13,9 @@ from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.papers.item import beside_published
 from coupled_arena.papers.registry import item_of, paper_of
 from coupled_arena.papers.risk import published
-from coupled_arena.papers.risk.drawn_prompts import stabilities
 from coupled_arena.papers.risk.published import rank_name, tau_name
 from coupled_arena.papers.risk.scores import JudgedScores, read_judged_scores
+from coupled_arena.papers.risk.stability import stabilities
 from coupled_arena.papers.risk.ways import (
     WAYS,
     named,

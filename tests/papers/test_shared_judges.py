@@ -12,8 +12,7 @@ import pytest
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.ranking.experiments import NINE, SOME, subsets_of
 from coupled_arena.papers.shared import prompts_of, read_shared
-from coupled_arena.papers.source import PaperSettings, PaperSource
-from coupled_arena.papers.source_files import store_of_files
+from coupled_arena.papers.source import PaperSettings, PaperSource, store_of_files
 from coupled_arena.stats.simulation.shared import SharedComparisons
 
 MODELS = ("able", "baker", "carl")

@@ -9,7 +9,7 @@ import pytest
 
 from coupled_arena.analysis.audit.graded import graded_estimates
 from coupled_arena.analysis.audit.result import audit
-from coupled_arena.papers.judge.made_up import (
+from coupled_arena.papers.judge.answers import (
     better_models,
     drawn_answers,
     erring_judge,

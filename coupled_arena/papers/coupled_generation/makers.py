@@ -7,27 +7,27 @@ from collections.abc import Iterator, Sequence
 import plotly.graph_objects as go
 
 from coupled_arena.core.records import Mode
-from coupled_arena.papers.coupled_generation.pair_tables import (
-    gain_table,
-    panel_table,
-    protocol_curves,
-    spread_table,
-)
 from coupled_arena.papers.coupled_generation.pairs import (
     PairPanels,
     Protocols,
     compare_protocols,
     compare_subjects,
+    gain_table,
+    panel_table,
+    protocol_curves,
+    spread_table,
 )
 from coupled_arena.papers.coupled_generation.panels import panels_figure
 from coupled_arena.papers.coupled_generation.rate_bars import rates_figure
-from coupled_arena.papers.coupled_generation.rate_tables import (
+from coupled_arena.papers.coupled_generation.rates import (
+    PROTOCOLS,
+    ProtocolRates,
     places_table,
+    protocol_rates,
     published_half,
     rates_table,
     ties_table,
 )
-from coupled_arena.papers.coupled_generation.rates import PROTOCOLS, ProtocolRates, protocol_rates
 from coupled_arena.papers.item import Made
 from coupled_arena.papers.shared import pooled_notes
 from coupled_arena.papers.source import PaperSource

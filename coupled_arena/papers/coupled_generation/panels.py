@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.papers.coupled_generation.pair_tables import drawn_sizes, panel_table
-from coupled_arena.papers.coupled_generation.pairs import PairPanels
+from coupled_arena.papers.coupled_generation.pairs import PairPanels, drawn_sizes, panel_table
 from coupled_arena.papers.densities import density_of, joint_density_of
 from coupled_arena.stats.coupling.published import TOLERANCE
 from coupled_arena.views.figures.rows import axis_title

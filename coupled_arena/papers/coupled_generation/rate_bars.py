@@ -8,8 +8,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from coupled_arena.core.records import Mode
-from coupled_arena.papers.coupled_generation.rate_tables import rates_table
-from coupled_arena.papers.coupled_generation.rates import PROTOCOLS, PairRate, ProtocolRates
+from coupled_arena.papers.coupled_generation.rates import (
+    PROTOCOLS,
+    PairRate,
+    ProtocolRates,
+    rates_table,
+)
 from coupled_arena.stats.coupling.modes import stars
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for

@@ -16,17 +16,19 @@ from coupled_arena.papers.judge.answers import (
     ALPHA,
     JudgeRanking,
     answer_audits,
-    has_answers,
-    ranking,
-)
-from coupled_arena.papers.judge.figures import ranking_figure, worth_figure
-from coupled_arena.papers.judge.made_up import (
     better_models,
     drawn_answers,
     erring_judge,
+    has_answers,
+    ranking,
     strictly_better,
 )
-from coupled_arena.papers.judge.tables import judge_ranks, judge_worths
+from coupled_arena.papers.judge.figures import (
+    judge_ranks,
+    judge_worths,
+    ranking_figure,
+    worth_figure,
+)
 from coupled_arena.papers.shared import pooled_notes
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.judges.graded import GradedAnswers

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coupled_arena.papers.risk.segments import integrals
+from coupled_arena.papers.risk.cdfs import integrals
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.dominance import standardised
 

@@ -6,8 +6,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.item import Made
-from coupled_arena.papers.risk.consistency import consistencies
-from coupled_arena.papers.risk.power import Law, SizePower, law_ratios, powers
+from coupled_arena.papers.risk.power import Law, SizePower, consistencies, law_ratios, powers
 from coupled_arena.papers.risk.tables import CONSISTENCY, POWER
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.risk.dominance import Order

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coupled_arena.papers.risk.consistency import Consistency
-from coupled_arena.papers.risk.drawn_prompts import Stability
-from coupled_arena.papers.risk.power import SizePower
+from coupled_arena.papers.risk.power import Consistency, SizePower
 from coupled_arena.papers.risk.ways import WAYS
 from coupled_arena.stats.counts import IntArray
 from coupled_arena.views.tables.table import Column, Table, table_of
@@ -76,35 +74,6 @@ def agreements(rows: Iterable[_Row]) -> Table[_Row]:
     every = tuple(rows)
     known = {name for row in every for name in row}
     return table_of((column for column in AGREEMENTS if column.name in known), every)
-
-
-STABILITY: tuple[Column[Stability], ...] = (
-    Column("ranking", str, "A way to rank models", heading="ranking"),
-    Column("size", int, "Prompts drawn, the same for all models", heading="prompts"),
-    *(
-        Column(name, float, meaning, heading=heading, text=".3f")
-        for name, meaning, heading in (
-            (
-                "tau",
-                "Kendall's tau with the same way's ranking from all prompts, mean of the repeats",
-                "tau to\nall prompts",
-            ),
-            ("tau_deviation", "Its standard deviation over the repeats", "deviation"),
-            (
-                "judge_tau",
-                "Kendall's tau with the judge's ranking from all prompts, mean of the repeats",
-                "tau to\njudge",
-            ),
-            ("judge_deviation", "Its standard deviation over the repeats", "deviation"),
-        )
-    ),
-    Column(
-        "tied",
-        int,
-        "Repeats whose ranking ties all models: it has no tau, and is in no mean",
-        heading="tied\nrepeats",
-    ),
-)
 
 
 POWER: tuple[Column[SizePower], ...] = (

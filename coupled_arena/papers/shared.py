@@ -12,7 +12,12 @@ from coupled_arena.stats.simulation.shared import SharedComparisons
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Cursor, Selection
 from coupled_arena.store.queries.rewordings import reworded
-from coupled_arena.store.queries.shared_rows import SharedRows, shared_prompts, shared_rows
+from coupled_arena.store.queries.shared_rows import (
+    SharedRows,
+    shared_prompts,
+    shared_rows,
+    verdict_prompts,
+)
 
 
 def judges_of(source: PaperSource) -> tuple[str, ...]:
@@ -81,6 +86,14 @@ def prompts_of(source: PaperSource) -> int:
     """Return how many prompts the comparisons of `read_shared` are on."""
     with source.store.cursor() as cursor:
         return shared_prompts(cursor, _selection(source, judges_of(source)))
+
+
+def judged_prompts(source: PaperSource, judge: str | None) -> int:
+    """Return how many prompts a judge's verdicts are on; none without a judge."""
+    if judge is None:
+        return 0
+    with source.store.cursor() as cursor:
+        return verdict_prompts(cursor, _selection(source, (judge,)), judge)
 
 
 def pooled_notes(source: PaperSource) -> tuple[str, ...]:

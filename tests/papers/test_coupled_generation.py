@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.coupling.files import write_score_table
-from coupled_arena.papers.coupled_generation import COUPLED_GENERATION
+from coupled_arena.papers.coupled_generation import COUPLED_GENERATION, published
 from coupled_arena.papers.coupled_generation import makers as protocol_makers
 from coupled_arena.papers.item import beside_published
 from coupled_arena.papers.making import Place, make_paper
@@ -99,7 +99,8 @@ def test_win_rates_are_drawn_with_intervals_and_stars():
     stars = [note.text for note in figure.layout.annotations if "*" in note.text]
     assert len(stars) == sum(row["p_value"] < 0.05 for row in rates.values())
     rank = made.tables["ranks"].records()[0]
-    assert made.values[f"{order[0]}, coupled: mean win rate"] == rank["coupled_published_rate"]
+    assert rank["coupled_published_rate"] > 0
+    assert not made.values  # nothing that the paper says is of these models
 
 
 def test_a_whole_paper_is_made_from_what_is_there(tmp_path):
@@ -125,13 +126,13 @@ def test_a_whole_paper_is_made_from_what_is_there(tmp_path):
 @pytest.mark.slow
 def test_the_papers_own_data_are_known_by_models_and_prompts(tmp_path):
     """Numbers of the paper stand beside those of such data, and of no others."""
-    qwen = [f"Qwen-{n}" for n in range(8)]
+    qwen = list(published.FAMILIES["Qwen"].spellings)
     stated = (item_of(COUPLED_GENERATION, "figure-24"),)
     path = scores_file(tmp_path / "qwen.csv", qwen, prompts=164)
     (row,) = beside_published(stated, stated[0].make(source(path)))
     assert row.published == 0.32
     assert 0 <= row.made <= 1
-    for models, prompts in ((qwen, 163), (qwen[1:], 164), ([*qwen[1:], "Ann"], 164)):
+    for models, prompts in ((qwen, 163), (qwen[1:], 164), ([*qwen[1:], "Qwen-Ann"], 164)):
         path = scores_file(tmp_path / "other.csv", models, prompts=prompts)
         (row,) = beside_published(stated, stated[0].make(source(path)))
         assert row.made is None

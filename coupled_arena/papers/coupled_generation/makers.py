@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import plotly.graph_objects as go
 
-from coupled_arena.core.records import Mode
 from coupled_arena.papers.coupled_generation.pairs import (
     PairPanels,
     Protocols,
@@ -18,6 +17,15 @@ from coupled_arena.papers.coupled_generation.pairs import (
     spread_table,
 )
 from coupled_arena.papers.coupled_generation.panels import panels_figure
+from coupled_arena.papers.coupled_generation.published import (
+    SHARE,
+    benchmark_of,
+    family_of,
+    judged_as_in_the_paper,
+    more_ties,
+    named_place,
+    paper_names,
+)
 from coupled_arena.papers.coupled_generation.rate_bars import rates_figure
 from coupled_arena.papers.coupled_generation.rates import (
     PROTOCOLS,
@@ -29,16 +37,12 @@ from coupled_arena.papers.coupled_generation.rates import (
     ties_table,
 )
 from coupled_arena.papers.item import Made
-from coupled_arena.papers.shared import pooled_notes
+from coupled_arena.papers.shared import judged_prompts, pooled_notes
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.coupling.published import TOLERANCE
 from coupled_arena.views.tables.table import BETWEEN
 
 _ROWS = 4  # of panels in a figure, as in the paper
-_FAMILIES = {"Llama": 6, "Qwen": 8, "Mistral": 5}
-"""How many models the paper has of each, whose names all say it."""
-_BENCHMARKS = {1319: "GSM8K", 164: "HumanEval", 100: "college computer science"}
-"""By their numbers of questions, which is all that a table of scores tells of them."""
 _WIDE = 0.05  # the tolerance of the paper's curves on MMLU
 _BIASED = (
     "The gain is the paper's: a maximum over noisy curves, about a tenth where nothing is saved. "
@@ -82,7 +86,7 @@ def win_rates(source: PaperSource) -> Made:
             "ties": ties_table(found),
         },
         figures={"win-rates": rates_figure(found)},
-        values=_places(found),
+        values=_places(found, judged_prompts(source, found.judge)),
         notes=(
             *pooled_notes(source),
             "Ranks, intervals and stars allow for prompts that several comparisons share; the "
@@ -120,58 +124,38 @@ def _what(found: Protocols) -> str:
 
 
 def _stated(found: Protocols) -> dict[str, float]:
-    """Return what the paper states of its own data, where these are as large as they were."""
+    """Return what the paper states of its own models and questions; of others nothing."""
     table = found.scores.table
-    k, benchmark = len(table.models), _BENCHMARKS.get(len(table.coupled))
-    family = next(
-        (
-            word
-            for word, size in _FAMILIES.items()
-            if size == k and all(word in model for model in table.models)
-        ),
-        None,
-    )
-    if benchmark is None or family is None:
+    names = paper_names(table.models)
+    benchmark = benchmark_of(len(table.coupled), found.scores.category)
+    if benchmark is None or not names:
         return {}
     gains = [panel.gains[TOLERANCE].gain for panel in found.panels]
     wide = [panel.gains[_WIDE] for panel in found.panels]
-    known = f"{benchmark}, {family}"
+    known = f"{benchmark}, {family_of(table.models)}"
     values = {
-        f"{known}: share of pairs that need 10% fewer samples or better": sum(
-            gain >= 0.1 for gain in gains
-        )
-        / len(gains),
+        f"{known}: {SHARE}": sum(gain >= 0.1 for gain in gains) / len(gains),
         f"{known}: largest reduction": max(gain.gain for gain in wide),
     }
     for panel, gain in zip(found.panels, wide, strict=True):
-        names = BETWEEN.join(sorted((panel.pair.model_a, panel.pair.model_b)))
-        values[f"{known}, {names}: reduction"] = gain.gain
+        pair = (names[panel.pair.model_a], names[panel.pair.model_b])
+        values[f"{known}, {BETWEEN.join(sorted(pair))}: reduction"] = gain.gain
         if gain.error is not None:
-            values[f"{known}, {names}: at an error of"] = gain.error
+            values[f"{known}, {BETWEEN.join(sorted(pair))}: at an error of"] = gain.error
     return values
 
 
-def _places(found: ProtocolRates) -> dict[str, float]:
+def _places(found: ProtocolRates, questions: int) -> dict[str, float]:
+    names = paper_names([row.model for row in found.places])
+    if not names or not judged_as_in_the_paper(found.judge, questions):
+        return {}
     values: dict[str, float] = {}
     for row in found.places:
         for mode in PROTOCOLS:
             place = row.published[mode]
             if place is not None:
                 values |= named_place(
-                    row.model, mode, place.rank_low, place.win_rate, published_half(place)
+                    names[row.model], mode, place.rank_low, place.win_rate, published_half(place)
                 )
-    return values | {more_ties(tie.model_a, tie.model_b): tie.change for tie in found.ties}
-
-
-def named_place(model: str, mode: Mode, rank: int, rate: float, half: float) -> dict[str, float]:
-    """Return a rank, a mean win-rate and half its interval by the names that they have here."""
-    return {
-        f"{model}, {mode}: rank": float(rank),
-        f"{model}, {mode}: mean win rate": rate,
-        f"{model}, {mode}: half its interval": half,
-    }
-
-
-def more_ties(model: str, other: str) -> str:
-    """Return the name of the change of ties between two models."""
-    return f"{BETWEEN.join(sorted((model, other)))}: more ties under coupling"
+    ties = {more_ties(names[tie.model_a], names[tie.model_b]): tie.change for tie in found.ties}
+    return values | ties

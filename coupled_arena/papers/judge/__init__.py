@@ -29,6 +29,7 @@ from coupled_arena.papers.judge.figures import (
     ranking_figure,
     worth_figure,
 )
+from coupled_arena.papers.known import KnownNames, same
 from coupled_arena.papers.shared import pooled_notes
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.judges.graded import GradedAnswers
@@ -45,6 +46,18 @@ _PROMPTS = 14_042  # MMLU's test set
 _ACCURACY = 0.84  # of the paper's judge GPT-4
 _ERRING = 0.60
 _DRAWN = tuple(0.68 + _STEP * place for place in range(_TOP))  # accuracies of models that are drawn
+_MT_BENCH = KnownNames(
+    {
+        "alpaca-13b": (),
+        "claude-v1": (),
+        "gpt-3.5-turbo": (),
+        "gpt-4": (),
+        "llama-13b": (),
+        "vicuna-13b-v1.2": ("vicuna-13b",),
+    }
+)
+_GPT_4 = ("gpt-4", "gpt-4-0613", "gpt-4-1106-preview")
+_LLAMA = ("LLama3-70B", "llama-3-70b", "Meta-Llama-3-70B", "Meta-Llama-3-70B-Instruct")
 _SIMULATED = (
     "Simulated: there are no answers to a benchmark here. With --scores, or a store that "
     "`benchmark` filled, it is made from those."
@@ -65,7 +78,8 @@ def better_models_ranked(source: PaperSource) -> Made:
         steps = [_STEP * place for place in range(1, _BETTER + 2)]
         prompts = source.settings.sizes[0] if source.settings.sizes else _PROMPTS
         answers = strictly_better(_ACCURACY, steps, prompts, rng)
-        return _ranked([ranking("judge", answers)], "Strictly better models", [_SIMULATED])
+        found = ranking("judge", answers)
+        return _ranked([found], "Strictly better models", [_SIMULATED], found)
     rankings: list[JudgeRanking] = []
     audits = answer_audits(source)
     for each in audits:
@@ -81,14 +95,16 @@ def better_models_ranked(source: PaperSource) -> Made:
         steps = [max(_STEP, 1 / n) * place for place in range(1, _BETTER + 1)]
         better = better_models(answers, best, steps, rng)
         rankings.append(ranking(each.judge, better))
-    return _ranked(rankings, "Strictly better models", _pooled(audits))
+    stated = _as_stated(audits, rankings, _GPT_4)
+    return _ranked(rankings, "Strictly better models", _pooled(audits), stated)
 
 
 def best_models_ranked(source: PaperSource) -> Made:
     """Return how a judge ranks the best models (figure 1b)."""
     audits = answer_audits(source)
     rankings = [ranking(each.judge, _answers_of(each), _TOP) for each in audits]
-    return _ranked(rankings, "The best models", _pooled(audits))
+    stated = _as_stated(audits, rankings, _LLAMA)
+    return _ranked(rankings, "The best models", _pooled(audits), stated)
 
 
 def erring_judge_ranked(source: PaperSource) -> Made:
@@ -99,8 +115,9 @@ def erring_judge_ranked(source: PaperSource) -> Made:
         answers = _answers_of(first)
         best = answers.models.index(first.models[0].model)
         told = f"Of these models, what {first.judge} says of them does not matter."
-        notes = [*_pooled([first]), told]
+        notes, stated = [*_pooled([first]), told], _on_mmlu(first)
     else:
+        stated = True
         prompts = source.settings.sizes[0] if source.settings.sizes else _PROMPTS
         answers, notes = drawn_answers(_DRAWN, prompts, rng), [_SIMULATED]
         best = len(_DRAWN) - 1
@@ -118,14 +135,16 @@ def erring_judge_ranked(source: PaperSource) -> Made:
             panel: ranking_figure(each, f"Ranks with random errors: {panel}")
             for panel, each in panels.items()
         },
-        values=_rank_values(panels["best models"]),
+        values=_rank_values(panels["best models"]) if stated else {},
         notes=(*notes, *(_correlation(panel, each) for panel, each in panels.items())),
     )
 
 
 def answers_worth(source: PaperSource) -> Made:
     """Return what one checked answer is worth with each judge, by model (figure 2)."""
-    return _worth(answer_audits(source), "Worth of one checked answer, at most")
+    audits = answer_audits(source)
+    stated = all(map(_on_mmlu, audits))
+    return _worth(audits, "Worth of one checked answer, at most", stated=stated)
 
 
 def soft_answers_worth(source: PaperSource) -> Made:
@@ -136,9 +155,13 @@ def soft_answers_worth(source: PaperSource) -> Made:
             "No judge told probabilities: take a server that does, a table with a column "
             "probability, or, with --key-from, several answers of the judge to each prompt."
         )
-    made = _worth(audits, "Worth of one checked answer, by verdict and by probability", soft=True)
-    best = [each.soft[0].tau_max for each in audits]
-    values = {**made.values, BEST_ABOVE: sum(worth > 2 for worth in best)}
+    title, stated = (
+        "Worth of one checked answer, by verdict and by probability",
+        all(map(_on_mmlu, audits)),
+    )
+    made = _worth(audits, title, soft=True, stated=stated)
+    above = sum(each.soft[0].tau_max > 2 for each in audits)
+    values = {**made.values, BEST_ABOVE: above} if stated else {}
     return Made(made.tables, made.figures, values, made.notes)
 
 
@@ -160,14 +183,23 @@ def votes_worth(source: PaperSource) -> Made:
         wanted = Selection(judge=judges[place], models=chosen.models, category=chosen.category)
         with majority_store(source.store, wanted) as (merged, selection):
             audits.append(audit(read_audit_estimates(merged, selection, Ties.DROP), alpha))
-    made = _worth(audits, "Worth of one vote, at most")
+    stated = len(judges) == 1 and same(judges[0], *_GPT_4)
+    stated = stated and bool(_MT_BENCH.all_of(row.model for row in audits[0].models))
+    made = _worth(audits, "Worth of one vote, at most", what="vote", stated=stated)
     both = sum(row.both + row.neither for row in audits[0].models)
     n = sum(row.n for row in audits[0].models)
-    agreed = {AGREES: both / n} if n else {}
+    agreed = {AGREES: both / n} if n and stated else {}
     return Made(made.tables, made.figures, {**made.values, **agreed}, pooled_notes(source))
 
 
-def _worth(audits: Sequence[Audit], title: str, *, soft: bool = False) -> Made:
+def _worth(
+    audits: Sequence[Audit],
+    title: str,
+    *,
+    soft: bool = False,
+    what: str = "checked answer",
+    stated: bool,
+) -> Made:
     table = judge_worths(audits, soft=soft)
     if not table.rows:
         raise ArenaError("Nothing has both the truth and a verdict: there is nothing to draw.")
@@ -178,8 +210,25 @@ def _worth(audits: Sequence[Audit], title: str, *, soft: bool = False) -> Made:
         ABOVE: len(above),
         ABOVE_AT_FRONTIER: sum(row.at_frontier for row in above),
     }
-    figure = worth_figure(table, title, level)
-    return Made({"judges": table}, {"judges": figure}, values, _pooled(audits))
+    figure = worth_figure(table, title, level, what)
+    return Made({"judges": table}, {"judges": figure}, values if stated else {}, _pooled(audits))
+
+
+def _on_mmlu(each: Audit) -> bool:
+    """Tell whether a judge graded answers to as many prompts as the paper's benchmark has."""
+    return len(np.unique(_answers_of(each).prompt)) == _PROMPTS
+
+
+def _as_stated(
+    audits: Sequence[Audit], rankings: Sequence[JudgeRanking], judge: tuple[str, ...]
+) -> JudgeRanking | None:
+    """Return the ranking by the paper's judge on its benchmark, if it is there."""
+    of_paper = (
+        found
+        for each, found in zip(audits, rankings, strict=True)
+        if same(found.judge, *judge) and _on_mmlu(each)
+    )
+    return next(of_paper, None)
 
 
 def _pooled(audits: Sequence[Audit]) -> tuple[str, ...]:
@@ -194,11 +243,19 @@ def _answers_of(each: Audit) -> GradedAnswers:
     return answers
 
 
-def _ranked(rankings: Sequence[JudgeRanking], title: str, notes: Sequence[str]) -> Made:
+def _ranked(
+    rankings: Sequence[JudgeRanking],
+    title: str,
+    notes: Sequence[str],
+    stated: JudgeRanking | None,
+) -> Made:
     figures = {each.judge: ranking_figure(each, title) for each in rankings}
     told = [_correlation(each.judge, each) for each in rankings]
     return Made(
-        {"ranks": judge_ranks(rankings)}, figures, _rank_values(rankings[0]), (*notes, *told)
+        {"ranks": judge_ranks(rankings)},
+        figures,
+        _rank_values(stated) if stated else {},
+        (*notes, *told),
     )
 
 

@@ -122,8 +122,8 @@ _GAP = 6  # between names of two lines
 _PLOT = 260
 
 
-def worth_figure(table: Table[Worth], title: str, level: str) -> go.Figure:
-    """Draw what one label is worth with each judge at most, model by model.
+def worth_figure(table: Table[Worth], title: str, level: str, what: str) -> go.Figure:
+    """Draw what one vote or checked answer is worth with each judge at most, model by model.
 
     Parameters
     ----------
@@ -132,6 +132,8 @@ def worth_figure(table: Table[Worth], title: str, level: str) -> go.Figure:
     title : str
     level : str
         Of the intervals, such as 90%.
+    what : str
+        That of which one is worth so many: a vote, or a checked answer.
     """
     theme = theme_for(dark=False)
     known = [row for row in table.rows if _number(row[2].tau_max) is not None]
@@ -164,7 +166,7 @@ def worth_figure(table: Table[Worth], title: str, level: str) -> go.Figure:
             "automargin": True,
         },
         "yaxis": {
-            "title": {"text": "worth of one label", "standoff": 12},
+            "title": {"text": f"worth of one {what}", "standoff": 12},
             "gridcolor": theme.grid,
             "automargin": True,
             "range": [0.95, 1.05 * max([_CEILING, *(_top(row[2]) for row in known)])],

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.papers.ranking.published import is_papers_own
 from coupled_arena.papers.shared import judges_of, pooled_notes, read_shared
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.ranking.estimates import Covariance
@@ -66,10 +67,13 @@ class Experiment:
     results : mapping of str to mapping of str to Resampling
         By the names of `SETTINGS`, then by the judge's.
     notes : tuple of str
+    papers_own : bool
+        Whether models and comparisons are those of the paper.
     """
 
     results: Mapping[str, Mapping[str, Resampling]]
     notes: tuple[str, ...]
+    papers_own: bool = False
 
 
 def run_experiment(source: PaperSource, kept: Sequence[int], alphas: Sequence[float]) -> Experiment:
@@ -107,7 +111,8 @@ def run_experiment(source: PaperSource, kept: Sequence[int], alphas: Sequence[fl
     except ValueError as error:
         raise ArenaError(str(error)) from error
     warned = {text for found in results.values() for one in found.values() for text in one.warnings}
-    return Experiment(results, (*pooled_notes(source), *subsets.notes, *sorted(warned)))
+    notes = (*pooled_notes(source), *subsets.notes, *sorted(warned))
+    return Experiment(results, notes, is_papers_own(shared))
 
 
 def subsets_of(

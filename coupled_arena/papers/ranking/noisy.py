@@ -146,7 +146,7 @@ def noisy_judges(source: PaperSource) -> Made:
             for name, result in results.items()
             for measure in ("coverage", "overlap")
         },
-        values=_values(results["published"]),
+        values=_values(results["published"]) if chosen.alpha[:1] in ((), (_ALPHA,)) else {},
         notes=_NOTES,
     )
 

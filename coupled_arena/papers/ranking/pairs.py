@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.papers.item import Made
+from coupled_arena.papers.ranking.published import is_papers_own
 from coupled_arena.papers.ranking.tables import compared_models, pair_sizes
 from coupled_arena.papers.shared import judges_of, pooled_notes, prompts_of, read_shared
 from coupled_arena.papers.source import PaperSource
@@ -49,19 +50,21 @@ def pair_size_figure(votes: PairCounts, *, dark: bool = False) -> go.Figure:
 
 def compared(source: PaperSource) -> Made:
     """Return how often each pair of models has a vote, and a verdict of every judge there is."""
-    votes = read_shared(source).votes
+    shared = read_shared(source)
+    votes = shared.votes
     models, pairs = compared_models(votes), pair_sizes(votes)
     sizes = [row["comparisons"] for row in pairs.rows]
     judges = ", ".join(judges_of(source))
     told = f"Comparisons with a vote and a verdict of each of: {judges}." if judges else ""
+    values = {
+        "models": len(models),
+        "comparisons": float(sum(sizes)),
+        "comparisons of the least pair": float(min(sizes)),
+        "prompts": float(prompts_of(source)),
+    }
     return Made(
         tables={"models": models, "pairs": pairs},
         figures={"pairs": pair_size_figure(votes)},
-        values={
-            "models": len(models),
-            "comparisons": float(sum(sizes)),
-            "comparisons of the least pair": float(min(sizes)),
-            "prompts": float(prompts_of(source)),
-        },
+        values=values if is_papers_own(shared) else {},
         notes=(told or "Comparisons with a vote.", *pooled_notes(source)),
     )

@@ -9,6 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from coupled_arena.papers.known import KnownNames
+from coupled_arena.stats.simulation.shared import SharedComparisons
+
+_MODELS = KnownNames(
+    dict.fromkeys(
+        (
+            *("RWKV-4-Raven-14B", "alpaca-13b", "chatglm-6b", "claude-instant-v1", "claude-v1"),
+            *("fastchat-t5-3b", "gpt-3.5-turbo", "gpt-4", "koala-13b", "oasst-pythia-12b"),
+            *("palm-2", "vicuna-13b"),
+        ),
+        (),
+    )
+)
+_JUDGES = KnownNames(
+    {
+        "gpt-4": ("gpt-4-0125-preview", "gpt4"),
+        "claude-3": ("claude-3-opus-20240229", "claude-3-opus", "cl3"),
+        "gpt-3.5": ("gpt-3.5-turbo-0125", "gpt-3.5-turbo", "gpt3.5"),
+    }
+)
+COMPARISONS = 14_947
+"""Of the public votes of Chatbot Arena on these models, that the judges have judged, too."""
+
+
+def is_papers_own(shared: SharedComparisons) -> bool:
+    """Tell whether these are the paper's models and as many comparisons as it has of them."""
+    upper = shared.votes.comparisons.sum() // 2
+    return bool(_MODELS.all_of(shared.models)) and upper == COMPARISONS
+
+
+def judge_name(judge: str | None) -> str | None:
+    """Return the paper's name of a judge, or the one that it has here."""
+    return judge and (_JUDGES.name_of(judge) or judge)
+
+
 TOTAL, VOTES, LEVEL = 6336, 990, 0.05
 
 # alpha: size, meets the baseline, contains it

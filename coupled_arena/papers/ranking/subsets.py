@@ -82,7 +82,16 @@ def structure(source: PaperSource) -> Made:
         for how, results in found.results.items()
         for name, figure in _structure_figures(results)
     }
-    return Made(tables, figures, _structure_values(found.results[_PAPERS]), (*found.notes, _NOTE))
+    results = found.results[_PAPERS]
+    values = _structure_values(results) if found.papers_own and _as_drawn(results) else {}
+    return Made(tables, figures, values, (*found.notes, _NOTE))
+
+
+def _as_drawn(results: Results) -> bool:
+    """Tell whether as many votes were kept as in the paper's figures, at its error level."""
+    plan = next(iter(results.values())).plan
+    wanted = (published.TOTAL, (published.VOTES,), (published.LEVEL,))
+    return (plan.total, plan.human, plan.alphas) == wanted
 
 
 def _structure_figures(results: Results) -> Iterator[tuple[str, go.Figure]]:
@@ -103,7 +112,8 @@ def _structure_values(results: Results) -> dict[str, float]:
     for row in judged_positions(results).rows:
         place = row["row"]
         if place["ranking"] is Ranking.PPR:
-            name = f"{place['model']}, position {place['position']}, ppr {row['judge']}"
+            method = _method(Ranking.PPR, row["judge"])
+            name = f"{place['model']}, position {place['position']}, {method}"
             values[name] = float(place["probability"])
     return values
 
@@ -116,7 +126,7 @@ def _made(found: Experiment, draw: Callable[[Results], Iterator[tuple[str, go.Fi
             for how, results in found.results.items()
             for name, figure in draw(results)
         },
-        values=_values(found.results[_PAPERS]),
+        values=_values(found.results[_PAPERS]) if found.papers_own else {},
         notes=(*found.notes, _NOTE),
     )
 
@@ -134,6 +144,7 @@ def _values(results: Results) -> dict[str, float]:
 
 
 def _method(ranking: Ranking, judge: str | None) -> str:
+    judge = published.judge_name(judge)
     names = {
         Ranking.BASELINE: "baseline",
         Ranking.HUMAN: "human only",

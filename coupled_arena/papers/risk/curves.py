@@ -14,9 +14,14 @@ from coupled_arena.analysis.risk.result import RiskReport, RiskView, risk_report
 from coupled_arena.papers.item import Made
 from coupled_arena.papers.risk.cdfs import cdf_ratios
 from coupled_arena.papers.risk.limits import limit_deviations
-from coupled_arena.papers.risk.published import INSTRUCTIONS, tau_name
+from coupled_arena.papers.risk.published import (
+    INSTRUCTIONS,
+    instructed,
+    judged_as_in_the_paper,
+    tau_name,
+)
 from coupled_arena.papers.risk.ranking import settings_of
-from coupled_arena.papers.risk.scores import read_judged_scores
+from coupled_arena.papers.risk.scores import JudgedScores, read_judged_scores
 from coupled_arena.papers.risk.tables import RATIOS, ranking_rows, rankings
 from coupled_arena.papers.risk.ways import kendall, named
 from coupled_arena.papers.source import PaperSource
@@ -41,6 +46,14 @@ def published_taus() -> dict[str, float]:
     }
 
 
+def is_papers_own(given: JudgedScores) -> bool:
+    """Tell whether models, prompts and judge are those of figures 1 and 2."""
+    return bool(
+        instructed(given.scores.models, given.scores.size)
+        and judged_as_in_the_paper(given.judge_name)
+    )
+
+
 def quantiles_and_tails(source: PaperSource) -> Made:
     """Return the portfolio's quantiles and tail values, and rankings beside the judge's."""
     given = read_judged_scores(source)
@@ -58,9 +71,12 @@ def quantiles_and_tails(source: PaperSource) -> Made:
         found |= {f"order{order}_judge": judged.ranks[f"order{order}"] for order in Order}
         by_name = named(found)
         taus = {way: kendall(by_name[way], by_name["R-SSD @judge"]) for way in _BRIEF}
-        values = {
-            tau_name(way, "R-SSD @judge"): tau for way, tau in taus.items() if math.isfinite(tau)
-        }
+        if is_papers_own(given):
+            values = {
+                tau_name(way, "R-SSD @judge"): tau
+                for way, tau in taus.items()
+                if math.isfinite(tau)
+            }
     return Made(
         tables={
             "ranks": rankings(ranking_rows(view.models, found)),

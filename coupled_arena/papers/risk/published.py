@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-_INSTRUCTED = (
-    *("Open assistant", "koala", "alpaca", "llama 7b", "flan-t5", "stablelm", "Vicuna"),
-    *("Dolly (v2)", "Moss 6b", "ChatGLM", "mpt-7b instruct", "mpt-7b"),
+from coupled_arena.papers.known import KnownNames, folded, same
+
+INSTRUCTED = KnownNames(
+    # As in Mix-Instruct, whose test set has 5,000 prompts.
+    {
+        "Open assistant": ("oasst-sft-4-pythia-12b-epoch-3.5",),
+        "koala": ("koala-7B-HF",),
+        "alpaca": ("alpaca-native",),
+        "llama 7b": ("llama-7b-hf-baize-lora-bf16",),
+        "flan-t5": ("flan-t5-xxl",),
+        "stablelm": ("stablelm-tuned-alpha-7b",),
+        "Vicuna": ("vicuna-13b-1.1",),
+        "Dolly (v2)": ("dolly-v2-12b",),
+        "Moss 6b": ("moss-moon-003-sft",),
+        "ChatGLM": ("chatglm-6b",),
+        "mpt-7b instruct": (),
+        "mpt-7b": (),
+    }
 )
-_COMPLETING = (
-    *("Llama 2 7b", "Llama 2 13b", "Llama 2 70b"),
-    *("MosaicML MPT 30b", "Tiiuae Falcon 40b"),
+COMPLETING = KnownNames(
+    {
+        "Llama 2 7b": ("Llama-2-7b-hf",),
+        "Llama 2 13b": ("Llama-2-13b-hf",),
+        "Llama 2 70b": ("Llama-2-70b-hf",),
+        "MosaicML MPT 30b": ("mpt-30b",),
+        "Tiiuae Falcon 40b": ("falcon-40b",),
+    }
 )
+PROMPTS = 5000
+"""Of Mix-Instruct, for each of the models that follow instructions."""
+_INSTRUCTED, _COMPLETING = tuple(INSTRUCTED.spellings), tuple(COMPLETING.spellings)
 
 INSTRUCTIONS: Mapping[str, str] = {
     "RA(MWR @M)": "1 6 2 8 5 7 3 10 9 4 11 12",
@@ -63,6 +86,42 @@ _METRICS = {
         "R-SSD": "1 2 3 5 4",
     },
 }
+
+
+_KINDS = ("Gen Only", "Prompt + Gen")
+_SCENARIOS = KnownNames(dict.fromkeys((*_ALL, *_PARTS), ()))
+_METRIC_NAMES = KnownNames(dict.fromkeys(_METRICS, ()))
+_JUDGED = ("ChatGPT", "gpt-3.5-turbo")
+
+
+def instructed(models: Iterable[str], prompts: int) -> dict[str, str]:
+    """Return the paper's names of its models on Mix-Instruct, nothing for others."""
+    return INSTRUCTED.all_of(models) if prompts == PROMPTS else {}
+
+
+def judged_as_in_the_paper(judge: str | None) -> bool:
+    """Tell whether a judge is that of the paper."""
+    return same(judge, *_JUDGED)
+
+
+def scenario_names(categories: Iterable[str], together: str) -> dict[str, str]:
+    """Return the paper's names of categories of prompts; of all together where it is clear.
+
+    That is where all of them are of one kind: answers alone, or prompts with their answers.
+    """
+    found = {each: name for each in categories if (name := _SCENARIOS.name_of(each))}
+    for kind in _KINDS:
+        parts = {name for name in _PARTS if name.endswith(f"({kind})")}
+        if found and set(found.values()) == parts:
+            found[together] = f"All combined ({kind})"
+    return found
+
+
+def metric_name(metric: str) -> str | None:
+    """Return the paper's name of a metric; one that ends with it is the same."""
+    exact = _METRIC_NAMES.name_of(metric)
+    ends = (name for name in _METRICS if folded(metric).endswith(folded(name)))
+    return exact or next(ends, None)
 
 
 def tau_name(one: str, other: str) -> str:

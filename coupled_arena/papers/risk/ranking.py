@@ -13,8 +13,10 @@ import numpy as np
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.papers.item import Made
-from coupled_arena.papers.risk.published import copulas_name, rank_name, tau_name
+from coupled_arena.papers.risk import published
+from coupled_arena.papers.risk.published import copulas_name, metric_name, rank_name, tau_name
 from coupled_arena.papers.risk.scores import (
+    ALL,
     JudgedScores,
     read_judged_scores,
     read_scenarios,
@@ -71,12 +73,22 @@ def all_rankings(source: PaperSource) -> Made:
             "agreement": table,
         },
         figures={"agreement": _agreement_figure(list(by_name), table)},
-        values={
-            **_rank_values(given.scores.models, by_name),
-            **_taus(taus),
-        },
+        values=_instructed_values(given, by_name, taus),
         notes=(*given.scores.notes, _TESTED),
     )
+
+
+def _instructed_values(
+    given: JudgedScores, by_name: Mapping[str, IntArray], taus: Iterable[_Row]
+) -> dict[str, float]:
+    """Return what tables 4 and 5 state of their own models and prompts; of others nothing."""
+    models = published.instructed(given.scores.models, given.scores.size)
+    if not models:
+        return {}
+    values = {**_rank_values(models, given.scores.models, by_name), **_taus(taus)}
+    if published.judged_as_in_the_paper(given.judge_name):
+        return values
+    return {what: value for what, value in values.items() if "@judge" not in what}
 
 
 def _taus(rows: Iterable[_Row]) -> dict[str, float]:
@@ -99,10 +111,14 @@ def _short(table: Table[_Row]) -> Table[_Row]:
 
 
 def _rank_values(
-    models: tuple[str, ...], by_name: Mapping[str, IntArray], where: str = ""
+    names: Mapping[str, str],
+    models: tuple[str, ...],
+    by_name: Mapping[str, IntArray],
+    where: str = "",
 ) -> dict[str, float]:
+    """Return ranks by the paper's names of its models."""
     return {
-        rank_name(way, model, where): float(ranks[at])
+        rank_name(way, names[model], where): float(ranks[at])
         for way, ranks in by_name.items()
         for at, model in enumerate(models)
     }
@@ -137,7 +153,9 @@ def scenario_rankings(source: PaperSource) -> Made:
     taus: list[_Row] = []
     values: dict[str, float] = {}
     notes: list[str] = []
-    for scenario, given in read_scenarios(source).items():
+    scenarios = read_scenarios(source)
+    names = published.scenario_names(set(scenarios) - {ALL}, ALL)
+    for scenario, given in scenarios.items():
         found = rankings_by_tests(
             JudgedScores(given.scores), settings_of(source, given.scores), (), source.track
         )
@@ -148,7 +166,9 @@ def scenario_rankings(source: PaperSource) -> Made:
         }
         rows += ranking_rows(given.scores.models, wanted, scenario=scenario)
         by_name = named(wanted)
-        values |= _rank_values(given.scores.models, by_name, scenario)
+        models = published.COMPLETING.all_of(given.scores.models)
+        if models and scenario in names:
+            values |= _rank_values(models, given.scores.models, by_name, names[scenario])
         taus += [
             {
                 "scenario": scenario,
@@ -175,7 +195,9 @@ def metric_rankings(source: PaperSource) -> Made:
         found = {key: view.ranks[key] for key in _WAYS.values()}
         rows += ranking_rows(scores.models, found, metric=view.name)
         by_name = {way: found[key] for way, key in _WAYS.items()}
-        values |= _rank_values(scores.models, by_name, view.name)
+        models, metric = published.COMPLETING.all_of(scores.models), metric_name(view.name)
+        if models and metric:
+            values |= _rank_values(models, scores.models, by_name, metric)
         taus += [
             {
                 "metric": view.name,
@@ -219,7 +241,7 @@ def copula_rankings(source: PaperSource) -> Made:
         rows += own
         taus.append({"size": size, "ranking": one, "other": other, "kendall_tau": tau})
         figures[f"{size}-prompts"] = _slopes(own, rankings(own), size)
-        if math.isfinite(tau):
+        if math.isfinite(tau) and published.COMPLETING.all_of(scores.models):
             values[copulas_name(size)] = tau
     tables = {"ranks": rankings(rows), "agreement": agreements(taus)}
     return Made(tables, figures, values, (*scores.notes, _TESTED))

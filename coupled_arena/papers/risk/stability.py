@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.papers.item import Made
-from coupled_arena.papers.risk.curves import published_taus
+from coupled_arena.papers.risk.curves import is_papers_own, published_taus
 from coupled_arena.papers.risk.published import tau_name
 from coupled_arena.papers.risk.scores import JudgedScores, read_judged_scores
 from coupled_arena.papers.risk.ways import kendall, named, rankings_by_estimates
@@ -171,11 +171,12 @@ def stability(source: PaperSource) -> Made:
         title = "Agreement with the judge's ranking"
         figures["judge"] = _figure(found, "judge_tau", title)
         last = max(row.size for row in found)
-        values = {
-            f"{tau_name(row.ranking, 'R-SSD @judge')}, all prompts": row.judge_tau
-            for row in found
-            if row.size == last and math.isfinite(row.judge_tau)
-        }
+        if is_papers_own(given):
+            values = {
+                f"{tau_name(row.ranking, 'R-SSD @judge')}, all prompts": row.judge_tau
+                for row in found
+                if row.size == last and math.isfinite(row.judge_tau)
+            }
     return Made({"stability": table_of(STABILITY, found)}, figures, values, tuple(notes))
 
 

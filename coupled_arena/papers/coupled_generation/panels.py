@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -220,12 +221,22 @@ def _errors(panel: PairPanels, theme: Theme) -> tuple[list[dict[str, Any]], tupl
     return traces, axes
 
 
+def _beside_zero(low: int, high: int) -> list[float]:
+    """Return the range of a logarithmic axis: the first number stands apart from the other's 0."""
+    first, last = math.log10(low), math.log10(high)
+    return [first - 0.06 * (last - first or 1), last + 0.01 * (last - first or 1)]
+
+
 def _ticks(low: int, high: int) -> dict[str, Any]:
     """Return numbers in full: plotly's own between powers of ten are single digits."""
     steps = (1, 2, 5) if high < 100 * low else (1,)
     ticks = [step * 10**power for power in range(len(str(high))) for step in steps]
     there = [tick for tick in ticks if low <= tick <= high]
-    return {"tickvals": there, "ticktext": [f"{tick:,}" for tick in there]}
+    return {
+        "tickvals": there,
+        "ticktext": [f"{tick:,}" for tick in there],
+        "range": _beside_zero(low, high),
+    }
 
 
 def _notes(panel: PairPanels, top: float, theme: Theme) -> list[dict[str, Any]]:

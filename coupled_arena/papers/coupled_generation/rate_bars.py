@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -16,12 +17,22 @@ from coupled_arena.papers.coupled_generation.rates import (
 )
 from coupled_arena.stats.coupling.modes import stars
 from coupled_arena.views.figures.rows import axis_title
-from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.figures.theme import (
+    Head,
+    Theme,
+    finish,
+    key,
+    shortened,
+    theme_for,
+    wrapped,
+)
 
-_WIDTH, _PANEL, _GAP = 1080, 250, 120  # pixels: a figure, a panel, and the names under it
+_WIDTH, _PANEL, _GAP = 1080, 250, 50  # pixels: a figure, a panel, and between two beside names
 _ACROSS = 2
 _LABEL = 30  # pixels of a panel's name
-_NAME = 26  # characters of an opponent's name
+_LINES = 2  # of an opponent's name, which is never cut: more would lie on the next one's
+_LETTER, _LINE_OF_NAME = 6, 14  # pixels
+_ANGLE = -40  # degrees: a name ends under its bar, and none leaves the figure on the right
 _BAR = "\N{BLACK RECTANGLE}"
 
 
@@ -29,15 +40,16 @@ def rates_figure(found: ProtocolRates, *, dark: bool = False) -> go.Figure:
     """Draw a panel a model: how often it beats each other one, with intervals and stars."""
     theme = theme_for(dark)
     models = [place.model for place in found.places]
-    height = math.ceil(len(models) / _ACROSS) * (_PANEL + _GAP)
+    gap = _GAP + _depth(models)
+    height = math.ceil(len(models) / _ACROSS) * (_PANEL + gap)
     highest = max((_top(pair) for pair in found.pairs), default=1.0)
     traces: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"width": _WIDTH, "barmode": "group", "bargap": 0.35}
     for number, model in enumerate(models):
         row, column = divmod(number, _ACROSS)
-        top = 1 - (row * (_PANEL + _GAP) + _LABEL) / height
-        left, right = column / _ACROSS + 0.06, (column + 1) / _ACROSS - 0.01
+        top = 1 - (row * (_PANEL + gap) + _LABEL) / height
+        left, right = column / _ACROSS + 0.09, (column + 1) / _ACROSS - 0.01
         pairs = [pair for pair in found.pairs if pair.model == model]
         axes = {"xaxis": f"x{number + 1}", "yaxis": f"y{number + 1}"}
         for mode, colour in zip(PROTOCOLS, (theme.accent, theme.other), strict=True):
@@ -47,8 +59,9 @@ def rates_figure(found: ProtocolRates, *, dark: bool = False) -> go.Figure:
             "domain": [left, right],
             "anchor": axes["yaxis"],
             "tickvals": list(range(len(pairs))),
-            "ticktext": [shortened(pair.opponent, _NAME) for pair in pairs],
-            "tickangle": 25,
+            "tickmode": "array",
+            "ticktext": [_name_under(pair.opponent) for pair in pairs],
+            "tickangle": _ANGLE,
             "tickfont": {"size": 11},
         }
         layout[f"yaxis{number + 1}"] = {
@@ -62,6 +75,25 @@ def rates_figure(found: ProtocolRates, *, dark: bool = False) -> go.Figure:
         }
     layout |= {"annotations": notes, "margin": {"l": 20, "r": 20, "b": 20}}
     return finish(traces, theme, _head(found, theme), height=height, layout=layout)
+
+
+def _name_under(model: str) -> str:
+    """Return a name on as few characters a line as so many lines allow."""
+    widths = range(math.ceil(len(model) / _LINES), len(model) + 1)
+    tries = (wrapped(model, width) for width in widths)
+    return next((text for text in tries if text.count("<br>") < _LINES), wrapped(model))
+
+
+def _depth(models: Sequence[str]) -> int:
+    """Return how many pixels the names under a panel reach down."""
+    slope = math.radians(-_ANGLE)
+    names = [_name_under(model).split("<br>") for model in models]
+    depths = (
+        _LETTER * max(map(len, lines)) * math.sin(slope)
+        + _LINE_OF_NAME * len(lines) * math.cos(slope)
+        for lines in names
+    )
+    return int(max(depths, default=0))
 
 
 def _head(found: ProtocolRates, theme: Theme) -> Head:

@@ -90,8 +90,8 @@ def structure(source: PaperSource) -> Made:
 def _as_drawn(results: Results) -> bool:
     """Tell whether as many votes were kept as in the paper's figures, at its error level."""
     plan = next(iter(results.values())).plan
-    wanted = (published.TOTAL, (published.VOTES,), (published.LEVEL,))
-    return (plan.total, plan.human, plan.alphas) == wanted
+    wanted = (published.TOTAL, (published.VOTES,), published.LEVEL)
+    return (plan.total, plan.human, plan.alphas[0]) == wanted
 
 
 def _structure_figures(results: Results) -> Iterator[tuple[str, go.Figure]]:

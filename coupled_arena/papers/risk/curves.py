@@ -104,7 +104,7 @@ def _curve_figure(view: RiskView, curves: Any, title: str, axis: str) -> go.Figu
     said = "Higher is better; models in their order by second order dominance"
     head = Head("curves", title, (said,), curve_table(view))
     axes = Axes("Share of the worst replies", axis, share_x=True)
-    return line_figure(lines, axes, head)
+    return line_figure(lines, axes, head, names="list")
 
 
 def _order(view: RiskView) -> Sequence[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -247,11 +247,22 @@ def copula_rankings(source: PaperSource) -> Made:
     return Made(tables, figures, values, (*scores.notes, _TESTED))
 
 
+def _apart(ranks: Sequence[int]) -> list[float]:
+    """Return how high lines end: models that share a rank lie around it, each by itself."""
+    sharing = {rank: [at for at, each in enumerate(ranks) if each == rank] for rank in ranks}
+    found = [0.0] * len(ranks)
+    for rank, places in sharing.items():
+        step = min(0.2, 0.8 / len(places))
+        for place, at in enumerate(places):
+            found[at] = -rank - step * (place - (len(places) - 1) / 2)
+    return found
+
+
 def _slopes(rows: list[_Row], table: Table[_Row], size: int) -> Any:
-    lines = [
-        Line(row["model"], (0, 1), (-row["rank_order2_portfolio"], -row["rank_order2_copula"]))
-        for row in rows
+    ends = [
+        _apart([row[f"rank_order2_{place}"] for row in rows]) for place in ("portfolio", "copula")
     ]
+    lines = [Line(row["model"], (0, 1), pair) for row, *pair in zip(rows, *ends, strict=True)]
     head = Head(
         "copulas",
         "Ranks by both copulas",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coupled_arena.papers import item as papers
-from coupled_arena.papers.coupled_generation import pairs, rates
+from coupled_arena.papers.coupled_generation import example, pairs, rates
 from coupled_arena.papers.judge import figures as judges
 from coupled_arena.papers.ranking import tables as ranking_tables
 from coupled_arena.papers.risk import stability
@@ -69,6 +69,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce coupled-generation: ranks": rates.PROTOCOL_PLACES,
     "reproduce coupled-generation: win rates": rates.PROTOCOL_PAIRS,
     "reproduce coupled-generation: ties": rates.PROTOCOL_TIES,
+    "reproduce coupled-generation: worked example": example.WORKED_EXAMPLE,
     "coupling: samplings side by side": sweep.SWEEP,
     "risk: models": risk.MODELS,
     "risk: pairs": risk.PAIRS,

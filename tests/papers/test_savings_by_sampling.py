@@ -98,3 +98,13 @@ def test_a_table_of_scores_knows_no_sampling(tmp_path):
     source = PaperSource(PaperSettings(), Store.in_memory, (tmp_path / "scores.csv",))
     with pytest.raises(ArenaError, match="name a store"):
         item_of(COUPLED_GENERATION, "savings-by-sampling").make(source)
+
+
+def test_the_papers_temperatures_are_told_as_they_are(store):
+    """It draws benchmarks at .7 and pairwise questions at 1; its repository has more."""
+    swept(store, GRID[:2])
+    (note, *_) = made(store).notes
+    for said in ("0.7", "1 for pairwise", "0.5", "0.9", "top-p 0.9"):
+        assert said in note
+    title = item_of(COUPLED_GENERATION, "savings-by-sampling").title
+    assert "one temperature" not in title

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from coupled_arena.papers.coupled_generation.example import PUBLISHED, worked_example
 from coupled_arena.papers.coupled_generation.makers import (
     all_pairs,
     by_subject,
@@ -118,12 +119,19 @@ _TABLES = (
 )
 _SWEEP = Item(
     "savings-by-sampling",
-    "What coupling saves by temperature and top-p (ours: the paper has one temperature)",
+    "What coupling saves by temperature and top-p, with intervals (ours)",
     Needs.SAMPLINGS,
     savings_by_sampling,
+)
+_EXAMPLE = Item(
+    "worked-example",
+    "Three models on two prompts whose ranking by win-rates flips under coupling",
+    Needs.NOTHING,
+    worked_example,
+    PUBLISHED,
 )
 COUPLED_GENERATION = Paper(
     "coupled-generation",
     "Evaluation of large language models via coupled token generation",
-    (*_FIGURES, *_TABLES, _SWEEP),
+    (*_FIGURES, *_TABLES, _SWEEP, _EXAMPLE),
 )

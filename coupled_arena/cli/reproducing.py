@@ -55,7 +55,11 @@ def reproduce(
         ),
     ] = None,
     votes: Annotated[
-        Path | None, typer.Option(help="Votes of people, in any format that `import` reads.")
+        Path | None,
+        typer.Option(
+            help="Votes of people, in any format that `import` reads; or a folder of judged "
+            "comparisons of both protocols."
+        ),
     ] = None,
     verdicts: Annotated[
         list[str] | None,
@@ -154,9 +158,14 @@ class _Data:
         return self.votes is not None or self.settings.db.exists()
 
     def open(self) -> Store:
+        from coupled_arena.papers.coupled_generation.authors_files import comparisons_store
         from coupled_arena.papers.source import store_of_files
 
-        return store_of_files(self.votes, self.verdicts) if self.votes else reading(self.settings)
+        if self.votes is None:
+            return reading(self.settings)
+        if self.votes.is_dir() and not self.verdicts:
+            return comparisons_store(self.votes)
+        return store_of_files(self.votes, self.verdicts)
 
 
 def _whole(paper: Paper, source: PaperSource, place: Place, *, as_json: bool) -> None:

@@ -20,6 +20,7 @@ FLOORS = (
     {"__main__"},
     {"cli", "__init__"},
     {"ui", "api"},
+    {"papers"},
     {"views"},
     {"services"},
     {"battles"},
@@ -105,6 +106,17 @@ def test_there_is_no_circle():
 def test_only_the_command_line_starts_the_page():
     visitors = {room(path) for path in modules() if any(".ui" in name for name in imported(path))}
     assert visitors <= {"ui", "cli"}
+
+
+def test_only_its_command_imports_what_makes_the_papers():
+    """What others need of it belongs to their own floor: the room can be left out whole."""
+    visitors = {
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if room(path) != "papers"
+        and any(name.split(".")[1:2] == ["papers"] for name in imported(path))
+    }
+    assert visitors == {"cli/reproducing.py"}
 
 
 def test_results_are_shown_without_gradio():

@@ -361,7 +361,7 @@ class _Repeated:
         self, models: int, judge_only: int, noise: tuple[float, ...]
     ) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
         from coupled_arena.stats.simulation import noisy_judges
-        from coupled_arena.views.tables.ranking_paper import noisy, noisy_answer
+        from coupled_arena.views.tables.simulations import noisy, noisy_answer
 
         with _one_line():
             plan = noisy_judges.NoisyPlan(

@@ -25,11 +25,11 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.analysis.papers.source import PaperSource
+    from coupled_arena.papers.item import Item, Paper
+    from coupled_arena.papers.making import Place
+    from coupled_arena.papers.source import PaperSource
     from coupled_arena.stats.progress import Track
     from coupled_arena.store.database import Store
-    from coupled_arena.views.papers.item import Item, Paper
-    from coupled_arena.views.papers.making import Place
 
 Number = TypeVar("Number", int, float)
 
@@ -55,7 +55,11 @@ def reproduce(
         ),
     ] = None,
     votes: Annotated[
-        Path | None, typer.Option(help="Votes of people, in any format that `import` reads.")
+        Path | None,
+        typer.Option(
+            help="Votes of people, in any format that `import` reads; or a folder of judged "
+            "comparisons of both protocols."
+        ),
     ] = None,
     verdicts: Annotated[
         list[str] | None,
@@ -106,11 +110,10 @@ def reproduce(
     for is named and left out, and what the folder has from an earlier run is kept.
     What it makes, from what: [the papers](papers/README.md).
     """
-    from coupled_arena.analysis.papers.files import fingerprint
-    from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
-    from coupled_arena.views.papers import registry
-    from coupled_arena.views.papers.item import listing, listing_answer
-    from coupled_arena.views.papers.making import Place
+    from coupled_arena.papers import registry
+    from coupled_arena.papers.item import listing, listing_answer
+    from coupled_arena.papers.making import Place
+    from coupled_arena.papers.source import PaperSettings, PaperSource, fingerprint
 
     if list_all:
         papers = (registry.paper_of(paper),) if paper else registry.PAPERS
@@ -164,13 +167,18 @@ class _Data:
         return self.votes is not None or self.settings.db.exists()
 
     def open(self) -> AbstractContextManager[Store]:
-        from coupled_arena.analysis.papers.files import store_of_files
+        from coupled_arena.papers.coupled_generation.authors_files import comparisons_store
+        from coupled_arena.papers.source import store_of_files
 
-        return store_of_files(self.votes, self.verdicts) if self.votes else reading(self.settings)
+        if self.votes is None:
+            return reading(self.settings)
+        if self.votes.is_dir() and not self.verdicts:
+            return comparisons_store(self.votes)
+        return store_of_files(self.votes, self.verdicts)
 
 
 def _whole(paper: Paper, source: PaperSource, place: Place, *, as_json: bool) -> None:
-    from coupled_arena.views.papers.making import make_paper
+    from coupled_arena.papers.making import make_paper
 
     # With --json the answer alone goes to stdout.
     answer = make_paper(paper, source, place, lambda text: typer.echo(text, err=as_json), _bar)
@@ -179,7 +187,7 @@ def _whole(paper: Paper, source: PaperSource, place: Place, *, as_json: bool) ->
 
 
 def _single(paper: Paper, item: Item, source: PaperSource, place: Place, *, as_json: bool) -> None:
-    from coupled_arena.views.papers.making import make_item
+    from coupled_arena.papers.making import make_item
 
     written = make_item(paper, (item,), replace(source, track=_bar(item.name)), place)
     show(written.answer, as_json, lambda: written.text)

@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,6 +203,7 @@ def _lines(stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
 
 def _csv(path: Path, *, header: bool = True) -> _Numbered:
     columns: list[str] = []
+    numbered = False
     with _text(path) as stream:
         table = csv.reader((line for _, line in _lines(stream)), strict=True)
         begin = 1  # a field may hold line breaks
@@ -217,13 +218,17 @@ def _csv(path: Path, *, header: bool = True) -> _Numbered:
                 if len(columns) > _MOST_COLUMNS:
                     text = _("{place} names {n} columns, more than {most}.")
                     raise _LineError(here, text, n=len(columns), most=_MOST_COLUMNS)
-                if len(set(columns)) < len(columns) or not all(columns):
+                # What pandas writes first: numbers of rows, without a name.
+                numbered = not columns[0] and any(columns)
+                named = columns[numbered:]
+                if len(set(named)) < len(named) or not all(named):
                     raise _LineError(here, _("{place} must name each column, each differently."))
             elif len(cells) != len(columns):
                 text = _("{place} has {n} columns, the first line {first}.")
                 raise _LineError(here, text, n=len(cells), first=len(columns))
             else:
-                yield here, dict(zip(columns, map(as_written, cells), strict=True))
+                pairs = zip(columns, map(as_written, cells), strict=True)
+                yield here, dict(islice(pairs, numbered, None))
 
 
 def _json_lines(path: Path) -> _Numbered:

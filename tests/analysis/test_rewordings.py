@@ -13,18 +13,18 @@ from coupled_arena.analysis.audit.result import audit
 from coupled_arena.analysis.coupling.read import read_protocol_scores
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
 from coupled_arena.analysis.risk.read import read_stored_scores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Score
 from coupled_arena.core.verdicts import Matchup
+from coupled_arena.papers.coupled_generation.makers import win_rates
+from coupled_arena.papers.judge import answers_worth, votes_worth
+from coupled_arena.papers.ranking.pairs import compared
+from coupled_arena.papers.risk.distributions import metric_densities
+from coupled_arena.papers.source import PaperSettings, PaperSource
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
-from coupled_arena.views.papers.judge import answers_worth, votes_worth
-from coupled_arena.views.papers.protocol_makers import win_rates
-from coupled_arena.views.papers.ranking.pairs import compared
-from coupled_arena.views.papers.risk.distributions import metric_densities
 from coupled_arena.views.words.audit import audit_warnings
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.plan import plan_words

@@ -104,3 +104,14 @@ def test_options_out_of_range(call, table, options):
     code, _, err = call("coupling", "--scores", table, "--seeds", 2, *options)
     assert code == 1
     assert "alpha" in err
+
+
+def test_the_text_tells_how_far_proposition_1_holds(call, table):
+    code, out, _ = call("coupling", "--scores", table, "--seeds", 2, "--json")
+    (pair,) = json.loads(out)["pairs"]
+    gap = f"{pair['identity_gap']:+.4f} ± {pair['identity_gap_error']:.4f}"
+    code, out, _ = call("coupling", "--scores", table, "--seeds", 2)
+    assert code == 0
+    assert "Proposition 1: gap" in out
+    assert gap in out
+    assert "zero but for chance" in out

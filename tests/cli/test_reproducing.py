@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from kaleido.errors import ChromeNotFoundError
 
-from coupled_arena.analysis.papers.files import fingerprint
-from coupled_arena.analysis.papers.source import PaperSettings, PaperSource
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.views.papers import registry
-from coupled_arena.views.papers.item import Item, Made, Needs, Paper
-from coupled_arena.views.papers.making import Place, make_paper
+from coupled_arena.papers import registry
+from coupled_arena.papers.item import Item, Made, Needs, Paper
+from coupled_arena.papers.making import Place, make_paper
+from coupled_arena.papers.source import PaperSettings, PaperSource, fingerprint
 from coupled_arena.views.tables.table import Column, table_of
 
 MAGIC = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}

@@ -91,6 +91,7 @@ def test_a_frame_without_rows_has_its_columns(saved, content, columns):
     [
         ("a.csv", b"a,a\n1,2\n", "line 1 must name each column, each differently"),
         ("a.csv", b"\na,\n1,2\n", "line 2 must name each column"),
+        ("a.csv", b",a,a\n1,2,3\n", "line 1 must name each column"),
         ("a.csv", b'a,b\n"1\n",2\n3\n', "line 4 has 1 columns, the first line 2"),
         ("a.csv", b'a,b\n1,"2\n3,4\n', "cannot be read as a CSV file: unexpected end of data"),
         ("a.csv", b"a\n\xff\n", "cannot be read as a CSV file: 'utf-8' codec"),
@@ -119,3 +120,16 @@ def test_what_is_no_table_is_told_on_one_line(saved, tmp_path, name, content, co
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+def test_numbers_of_rows_without_a_name_are_no_column(tmp_path):
+    """As pandas writes them before the first column."""
+    (tmp_path / "a.csv").write_text(",model,score\n0,ann,1\n1,bob,\n")
+    rows = list(read_rows(tmp_path / "a.csv", ScoreError))
+    assert [row.values for row in rows] == [
+        {"model": "ann", "score": "1"},
+        {"model": "bob", "score": ""},
+    ]
+    (tmp_path / "b.csv").write_text(",model,score\n0,ann\n")
+    with pytest.raises(ScoreError, match="has 2 columns, the first line 3"):
+        list(read_rows(tmp_path / "b.csv", ScoreError))

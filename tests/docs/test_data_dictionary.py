@@ -21,6 +21,7 @@ from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
+from coupled_arena.papers.judge import figures as judge_tables
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import exclusions, judges, rationales
@@ -43,7 +44,6 @@ from coupled_arena.views.tables import (
     soft,
     style,
 )
-from coupled_arena.views.tables import judges as judge_tables
 from coupled_arena.views.tables.parting import parting_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary

@@ -12,7 +12,7 @@ from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.differences import contrast, difference, explained, joint_tuning
-from coupled_arena.stats.judges.model_counts import ModelCounts
+from coupled_arena.stats.judges.model_counts import ModelCounts, kept_pairs
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from tests.stats.judged_rows import counts_of, drawn_counts, echo_law, rows_of, scores
 
@@ -175,7 +175,7 @@ def test_a_model_without_votes_leaves_the_others_alone():
 
 def truth_of(law, ties):
     own = ModelCounts.of(JudgedCounts(tuple("abc"), (law * 1e12).astype(np.int64), NOTHING))
-    kept = own.labelled * ties.labelled
+    kept = own.labelled * kept_pairs(ties)
     return kept[:, 0].sum(1) / kept.sum((1, 2))
 
 

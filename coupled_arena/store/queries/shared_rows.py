@@ -92,6 +92,23 @@ def shared_prompts(cursor: Cursor, selection: Selection) -> int:
     return found
 
 
+def verdict_prompts(cursor: Cursor, selection: Selection, judge: str) -> int:
+    """Return how many prompts a judge's verdicts are on, whether people voted or not.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge or model.
+    """
+    where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
+    query = f"""
+        select count(distinct prompt_no) from {Judged((judge_number(cursor, judge),)).table}
+        where {where} and judge_no = {judge_number(cursor, judge)} and verdict is not null
+    """
+    ((found,),) = cursor.execute(query, values).fetchall()
+    return found
+
+
 def _shared(
     cursor: Cursor, selection: Selection, known: dict[str, int]
 ) -> tuple[Judged, str, dict[str, object]]:

@@ -125,13 +125,14 @@ def radar_figure(
             _("tails: the worst {share:.3g} %; outer is better").format(
                 share=100 * report.settings.tail_p
             ),
+            _("each axis from the worst model's value to the best one's"),
             *_names(view, shown),
         ),
         numbers=mean_risks(view),
         method=risk_method(report, view),
     )
     traces = _polygons(view, shown)
-    return finish(traces, theme, head, height=390, layout={"polar": _axes_of_risks(theme)})
+    return finish(traces, theme, head, height=390, layout={"polar": _axes_of_risks(view, theme)})
 
 
 _ANGLES = [360 / len(Risk) * at for at in range(len(Risk))]
@@ -148,6 +149,7 @@ def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
             "r": [*share[:, at].tolist(), float(share[0, at])],
             "theta": [*_ANGLES, 0],
             "mode": "lines+markers",
+            "cliponaxis": False,
             "line": line_style(place),
             "marker": {"size": 6},
             "hoverinfo": "text",
@@ -161,17 +163,24 @@ def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _axes_of_risks(theme: Theme) -> dict[str, Any]:
+def _axis_name(view: RiskView, risk: Risk) -> str:
+    """Return a risk with the values between which its axis runs."""
+    scores = view.risk_scores(risk)
+    ends = _("{low} to {high}").format(low=f"{scores.min():.2g}", high=f"{scores.max():.2g}")
+    return f"{_(_RISKS[risk])}<br>{ends}"
+
+
+def _axes_of_risks(view: RiskView, theme: Theme) -> dict[str, Any]:
     ring = {"gridcolor": theme.grid, "linecolor": theme.grid}
     return {
         "bgcolor": "rgba(0,0,0,0)",
         # plotly leaves no room for the names of the axes
         "domain": {"x": [0.16, 0.84], "y": [0.1, 0.9]},
-        "radialaxis": {**ring, "range": [0, 1.08], "showticklabels": False, "ticks": ""},
+        "radialaxis": {**ring, "range": [0, 1], "showticklabels": False, "ticks": ""},
         "angularaxis": {
             **ring,
             "tickvals": _ANGLES,
-            "ticktext": [_(name) for name in _RISKS.values()],
+            "ticktext": [_axis_name(view, risk) for risk in _RISKS],
             "rotation": 90,
             "direction": "clockwise",
         },

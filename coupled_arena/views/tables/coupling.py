@@ -24,7 +24,7 @@ _BATTLES = {
     Mode.COUPLED: N_("Battles,\ncoupled"),
     Mode.INDEPENDENT: N_("Battles,\nindependent"),
 }
-_FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance")
+_FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance", "identity_gap")
 
 
 _DIFFERENCES: tuple[Column[PairSavings], ...] = (
@@ -271,6 +271,8 @@ def coupling_text(found: Coupling, pairs: Table[PairSavings]) -> str:
     lines = [
         pairs.showing(*_FOR_TERMINALS, *more).text(),
         "Samples saved: the share that coupling makes needless for the same error.",
+        "Gap: independent variance less coupled variance, less twice the covariance; zero but for "
+        "chance.",
     ]
     if "published_gain" in more:
         lines.append("The published gain is about 10% where nothing is saved.")

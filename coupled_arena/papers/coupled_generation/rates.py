@@ -1,0 +1,437 @@
+"""Win-rates, ties and ranks under both protocols, by votes or a judge's verdicts.
+
+By default intervals and tests allow for prompts that several comparisons share, and ranks are the
+best ones that rank-sets leave possible. What [1]_ prints stands beside it: win-rates that weigh
+each comparison the same, its covariance, which is too small by about (2/k)² with k models, and the
+rank-sets that follow.
+
+References
+----------
+.. [1] N. Corvelo Benz, S. Tsirtsis, E. Straitouri, I. Chatzi, A. Artola Velasco, S. Thejaswi &
+   M. Gomez-Rodriguez, "Evaluation of large language models via coupled token generation",
+   AISTATS 2026, arXiv:2502.01754, appendix E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from coupled_arena.analysis.leaderboard.read import Method, read_estimates
+from coupled_arena.analysis.leaderboard.result import Place, leaderboard
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Weighting
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Mode
+from coupled_arena.papers.source import PaperSource
+from coupled_arena.stats.coupling.modes import ModeComparison, stars
+from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, intervals
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
+
+PROTOCOLS = (Mode.COUPLED, Mode.INDEPENDENT)
+_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED)
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often a model beat another one under one protocol.
+
+    Attributes
+    ----------
+    rate, low, high : float
+        Ties are no wins; NaN where the two were compared too seldom.
+    """
+
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PairRate:
+    """A model against another one under both protocols.
+
+    Attributes
+    ----------
+    rates : mapping of Mode to Rate
+    p_value, published_p_value : float
+        Two-sided, that both rates are the same: clustered by prompt, and the paper's pooled z.
+    """
+
+    model: str
+    opponent: str
+    rates: Mapping[Mode, Rate]
+    p_value: float
+    published_p_value: float
+
+
+@dataclass(frozen=True)
+class PairTies:
+    """The shares of ties between two models, both bad and equal replies included.
+
+    Attributes
+    ----------
+    change, low, high : float
+        Relative change under coupling, and its interval.
+    """
+
+    model_a: str
+    model_b: str
+    coupled: float
+    independent: float
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ProtocolPlace:
+    """Where a model stands under both protocols; None where it was compared too seldom.
+
+    Attributes
+    ----------
+    ours, published : mapping of Mode to Place or None
+        By default, and as the paper computes it.
+    """
+
+    model: str
+    ours: Mapping[Mode, Place | None]
+    published: Mapping[Mode, Place | None]
+
+
+@dataclass(frozen=True)
+class ProtocolRates:
+    """What coupled and independent comparisons say of the same models.
+
+    Attributes
+    ----------
+    judge : str or None
+        Whose verdicts these are; None: people's votes.
+    alpha : float
+        Error level of the intervals and rank-sets.
+    pairs : tuple of PairRate
+        Of every ordered pair.
+    ties : tuple of PairTies
+    places : tuple of ProtocolPlace
+        In the order of the coupled win-rates, best first.
+    """
+
+    judge: str | None
+    alpha: float
+    pairs: tuple[PairRate, ...]
+    ties: tuple[PairTies, ...]
+    places: tuple[ProtocolPlace, ...]
+
+
+def protocol_rates(source: PaperSource) -> ProtocolRates:
+    """Compare the protocols by the votes of a store, or by the verdicts of its judge.
+
+    Raises
+    ------
+    ArenaError
+        There are none under both protocols, or several judges and none is named.
+    """
+    chosen = source.settings
+    judge = _judge(source)
+    selection = Selection(judge=judge, models=chosen.models, category=chosen.category)
+    alpha = chosen.alpha[0] if chosen.alpha else _ALPHA
+    places = _places(source, selection, alpha)
+    names = [place.model for place in places]
+    tests = _modes(source, selection)
+    if tests is None:
+        raise ArenaError("No models were compared under both protocols.")
+    at = tests.models.index
+    pairs: list[PairRate] = []
+    ties: list[PairTies] = []
+    met = list(combinations(names, 2))
+    for number in source.track(range(len(met))):
+        two = met[number]
+        rates = _rates(source, replace(selection, models=two), alpha)
+        ties.append(_ties(source, replace(selection, models=two), two, alpha))
+        for model, opponent in (two, two[::-1]):
+            cell = at(model), at(opponent)
+            p, published = tests.pairs.p_value[cell], tests.published_p_value[cell]
+            pairs.append(PairRate(model, opponent, rates[model], float(p), float(published)))
+    return ProtocolRates(judge, alpha, tuple(pairs), tuple(ties), places)
+
+
+def _judge(source: PaperSource) -> str | None:
+    """Return whose verdicts count: the one named, or the only one where nobody voted."""
+    chosen = source.settings
+    if len(chosen.judges) > 1:
+        raise ArenaError("This is made of one judge's verdicts: name one with --judge.")
+    if chosen.judges:
+        return chosen.judges[0]
+    with source.store.cursor() as cursor:
+        counts = comparisons.count(
+            cursor, Selection(models=chosen.models, category=chosen.category)
+        )
+        known = comparisons.judges(cursor)
+    asked = counts.votes[:, 0]  # not the ties of equal replies, which nobody was asked about
+    if asked.any() or not known:
+        return None
+    if len(known) > 1:
+        raise ArenaError(f"Name one judge with --judge: {', '.join(known)}.")
+    return known[0]
+
+
+def _board(selection: Selection) -> BoardSource:
+    return BoardSource.HUMAN if selection.judge is None else BoardSource.JUDGE
+
+
+def _places(source: PaperSource, selection: Selection, alpha: float) -> tuple[ProtocolPlace, ...]:
+    found: dict[tuple[Mode, bool], dict[str, Place | None]] = {}
+    for mode in PROTOCOLS:
+        for method, cutoff in ((Method(), Cutoff.MAX_T), (_PUBLISHED, Cutoff.CHI2)):
+            estimates = read_estimates(
+                source.store, replace(selection, mode=mode), method, LIVE_DRAWS
+            )
+            if _board(selection) not in estimates.by_source:
+                raise ArenaError(
+                    f"There is no vote on {mode} battles."
+                    if selection.judge is None
+                    else f"{selection.judge} has no verdict on {mode} battles."
+                )
+            board = leaderboard(estimates, source=_board(selection), alpha=alpha, cutoff=cutoff)
+            standings = {each.model: each.place for each in board.standings}
+            found[mode, method is _PUBLISHED] = standings
+    coupled = found[Mode.COUPLED, False]
+    return tuple(
+        ProtocolPlace(
+            model,
+            {mode: found[mode, False].get(model) for mode in PROTOCOLS},
+            {mode: found[mode, True].get(model) for mode in PROTOCOLS},
+        )
+        for model in coupled
+    )
+
+
+def _modes(source: PaperSource, selection: Selection) -> ModeComparison | None:
+    by_judge = selection.judge is not None
+    return read_estimates(source.store, selection, draws=LIVE_DRAWS, modes_by_judge=by_judge).modes
+
+
+def _rates(source: PaperSource, selection: Selection, alpha: float) -> dict[str, dict[Mode, Rate]]:
+    """Return the rates of two models against each other, by model and protocol."""
+    unknown = Rate(np.nan, np.nan, np.nan)
+    found: dict[str, dict[Mode, Rate]] = {
+        model: dict.fromkeys(PROTOCOLS, unknown) for model in selection.models or ()
+    }
+    for mode in PROTOCOLS:
+        estimates = read_estimates(source.store, replace(selection, mode=mode), draws=LIVE_DRAWS)
+        estimate = estimates.by_source.get(_board(selection))
+        if estimate is None:
+            continue
+        low, high = intervals(estimate, alpha)
+        for i, model in enumerate(estimate.models):
+            rate = float(estimate.theta[i]), float(low[i]), float(high[i])
+            found[model][mode] = Rate(*rate)
+    return found
+
+
+def _ties(
+    source: PaperSource, selection: Selection, two: tuple[str, str], alpha: float
+) -> PairTies:
+    modes = _modes(source, selection)
+    if modes is None:  # the two met under one protocol alone
+        return PairTies(*two, *[np.nan] * 5)
+    low, high = modes.tie_interval(alpha)
+    cell = modes.models.index(two[0]), modes.models.index(two[1])
+    return PairTies(
+        *two,
+        coupled=float(modes.coupled_ties[cell]),
+        independent=float(modes.independent_ties[cell]),
+        change=modes.tie_change,
+        low=low,
+        high=high,
+    )
+
+
+_NORMAL = 1.96  # of the paper's 95% intervals
+
+
+def _rate(mode: Mode, end: str) -> Callable[[PairRate], float]:
+    return lambda row: getattr(row.rates[mode], end)
+
+
+def _rates_of(mode: Mode) -> Iterator[Column[PairRate]]:
+    yield Column(
+        f"{mode}",
+        float,
+        f"Win rate against the opponent in {mode} battles; ties are no wins",
+        _rate(mode, "rate"),
+        f"{mode}",
+        ".1%",
+    )
+    yield Column(
+        f"{mode}_low",
+        float,
+        "Lower bound of its interval",
+        _rate(mode, "low"),
+        LEVEL,
+        lambda row: span(row.rates[mode].low, row.rates[mode].high, ".1%"),
+    )
+    yield Column(f"{mode}_high", float, "Upper bound of its interval", _rate(mode, "high"))
+
+
+PROTOCOL_PAIRS: tuple[Column[PairRate], ...] = (
+    Column("model", str, "Name of the model", heading="model"),
+    Column("opponent", str, "Name of the other model", heading="opponent"),
+    *(column for mode in PROTOCOLS for column in _rates_of(mode)),
+    Column(
+        "p_value",
+        float,
+        "Two-sided, that both rates are the same; clustered by prompt",
+        heading="p",
+        text=lambda row: f"{row.p_value:.2g} {stars(row.p_value)}".strip(),
+    ),
+    Column(
+        "published_p_value",
+        float,
+        "By the paper's pooled z test, which ignores clusters",
+        heading="as published",
+        text=lambda row: f"{row.published_p_value:.2g} {stars(row.published_p_value)}".strip(),
+    ),
+)
+
+
+def rates_table(found: ProtocolRates) -> Table[PairRate]:
+    """Return each model's win-rate against each other one under both protocols."""
+    return table_of(PROTOCOL_PAIRS, found.pairs, alpha=found.alpha)
+
+
+PROTOCOL_TIES: tuple[Column[PairTies], ...] = (
+    Column(
+        "model_a",
+        str,
+        "Name of model a",
+        heading="pair",
+        text=lambda row: f"{row.model_a}{BETWEEN}{row.model_b}",
+    ),
+    Column("model_b", str, "Name of model b"),
+    Column(
+        "coupled",
+        float,
+        "Share of ties in coupled battles, both bad and equal replies included",
+        heading="ties, coupled",
+        text=".1%",
+    ),
+    Column(
+        "independent",
+        float,
+        "Share of ties in independent battles, likewise",
+        heading="independent",
+        text=".1%",
+    ),
+    Column(
+        "change",
+        float,
+        "Relative change of the share under coupling",
+        heading="change",
+        text="+.1%",
+    ),
+    Column(
+        "low",
+        float,
+        "Lower bound of the change",
+        heading=LEVEL,
+        text=lambda row: span(row.low, row.high, "+.1%"),
+    ),
+    Column("high", float, "Upper bound of the change; missing where nothing bounds it"),
+)
+
+
+def ties_table(found: ProtocolRates) -> Table[PairTies]:
+    """Return the shares of ties of each pair under both protocols."""
+    return table_of(PROTOCOL_TIES, found.ties, alpha=found.alpha)
+
+
+def _of(place: Place | None, name: str) -> Any:
+    return None if place is None else getattr(place, name)
+
+
+def published_half(place: Place) -> float:
+    """Return half the interval that the paper prints."""
+    return _NORMAL * place.standard_error
+
+
+def _read(place: Place | None) -> str:
+    if place is None:
+        return "\N{EN DASH}"
+    return f"{place.win_rate:.4f} ± {published_half(place):.4f}"
+
+
+def _ours_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
+    def of(name: str) -> Callable[[ProtocolPlace], Any]:
+        return lambda row: _of(row.ours[mode], name)
+
+    yield Column(
+        f"{mode}_rank",
+        int,
+        f"Best rank that {mode} battles leave possible",
+        of("rank_low"),
+        f"rank, {mode}",
+    )
+    yield Column(
+        f"{mode}_rate",
+        float,
+        f"Mean win rate over opponents in {mode} battles",
+        of("win_rate"),
+        "win rate",
+        ".4f",
+    )
+    yield Column(
+        f"{mode}_low",
+        float,
+        "Lower bound of its interval",
+        of("low"),
+        LEVEL,
+        lambda row: span(_of(row.ours[mode], "low"), _of(row.ours[mode], "high"), ".4f"),
+    )
+    yield Column(f"{mode}_high", float, "Upper bound of its interval", of("high"))
+
+
+def _published_of(mode: Mode) -> Iterator[Column[ProtocolPlace]]:
+    yield Column(
+        f"{mode}_published_rank",
+        int,
+        "The rank as the paper computes it",
+        lambda row: _of(row.published[mode], "rank_low"),
+        "as published",
+    )
+    yield Column(
+        f"{mode}_published_rate",
+        float,
+        "The win rate as the paper computes it: each comparison weighs the same",
+        lambda row: _of(row.published[mode], "win_rate"),
+        "as published",
+        lambda row: _read(row.published[mode]),
+    )
+    yield Column(
+        f"{mode}_published_half",
+        float,
+        "Half the paper's 95% interval: with k models about 2/k of what it should be",
+        lambda row: None if (place := row.published[mode]) is None else published_half(place),
+    )
+
+
+PROTOCOL_PLACES: tuple[Column[ProtocolPlace], ...] = (
+    Column("model", str, "Name of the model", heading="model"),
+    *(
+        column
+        for mode in PROTOCOLS
+        for columns in (_ours_of(mode), _published_of(mode))
+        for column in columns
+    ),
+)
+
+
+def places_table(found: ProtocolRates) -> Table[ProtocolPlace]:
+    """Return ranks and mean win-rates under both protocols side by side."""
+    return table_of(PROTOCOL_PLACES, found.places, alpha=found.alpha)

@@ -1,0 +1,174 @@
+"""What the figures and tables of the papers are made from: a store, files, or a simulation."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.stats.progress import Track
+from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.importing import Imported, import_files
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """What is chosen about a figure or table; each is made with those that concern it.
+
+    Attributes
+    ----------
+    models : tuple of str or None
+        Only these models, in this order.
+    judges : tuple of str
+        Judges whose verdicts or grades count; without any, all of the data.
+    key_from : tuple of str
+        Models whose answers to a benchmark are a judge's key.
+    metrics, lower_is_better : tuple of str
+        Metrics to look at, all of the data if none; those of which less is better.
+    category : str or None
+        Only prompts of this category, or subject.
+    seeds : int
+        Answers to each prompt under each protocol, in a table of scores.
+    sizes : tuple of int
+        Sample sizes, or numbers of votes; without any, the paper's own.
+    repeats : int or None
+        How often to draw; by default as often as the paper.
+    alpha : tuple of float
+        Error levels; without any, the paper's own.
+    seed : int
+        Of what is drawn at random.
+    """
+
+    models: tuple[str, ...] | None = None
+    judges: tuple[str, ...] = ()
+    key_from: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    lower_is_better: tuple[str, ...] = ()
+    category: str | None = None
+    seeds: int = 10
+    sizes: tuple[int, ...] = ()
+    repeats: int | None = None
+    alpha: tuple[float, ...] = ()
+    seed: int = 0
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Return the settings as JSON values."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PaperSource:
+    """Data and settings that a figure or table is made from.
+
+    Attributes
+    ----------
+    settings : PaperSettings
+    open_store : callable
+        Returns the store, opened for reading when first asked.
+    scores : tuple of Path
+        Tables of scores, or logs of other tools; without any, the scores are those of the store.
+    has_store : bool
+        Whether there is a store to open: some items are simulated without one.
+    names : tuple of str or None
+        What the model of each of the logs is called; None is what they call it.
+    track : callable
+        Shows how far a loop of repeats is.
+    """
+
+    settings: PaperSettings
+    open_store: Callable[[], Store]
+    scores: tuple[Path, ...] = ()
+    has_store: bool = True
+    names: tuple[str | None, ...] = ()
+    track: Track = iter
+
+    @property
+    def store(self) -> Store:
+        """The store; opened when first asked for.
+
+        Raises
+        ------
+        StoreError
+            It cannot be opened.
+        """
+        return self.open_store()
+
+    def one_scores_file(self) -> Path | None:
+        """Return the table of scores, or None where the store is to be read.
+
+        Raises
+        ------
+        ArenaError
+            Several were given, or a name for the model of one.
+        """
+        if any(self.names):
+            raise ArenaError(
+                "This is made from a table of scores, which names its models itself: NAME=LOG is "
+                "for logs of other tools."
+            )
+        if len(self.scores) > 1:
+            raise ArenaError(
+                f"This is made from one table of scores, not from {len(self.scores)}: "
+                "give --scores once."
+            )
+        return self.scores[0] if self.scores else None
+
+
+def store_of_files(votes: Path, verdicts: Mapping[str, Path]) -> Store:
+    """Return a store in memory that holds the votes of a file, and judges' verdicts on them.
+
+    Of rows that cannot be taken the log tells.
+
+    Parameters
+    ----------
+    votes : Path
+        In any format that `coupled_arena.store.transfer.importing.import_files` reads.
+    verdicts : mapping of str to Path
+        By the judge's name; rows meet the votes on their keys.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be read or recognised.
+    """
+    with ExitStack() as opened:
+        store = opened.enter_context(Store.in_memory())
+        _tell(import_files(store, [votes]))
+        for judge, path in verdicts.items():
+            _tell(import_files(store, [path], judge=judge))
+        opened.pop_all()  # whoever asked closes it
+    return store
+
+
+def _tell(done: Imported) -> None:
+    """Say how many rows nothing was taken from, and why of the first."""
+    for row in done.rejected[:1]:
+        left_out = f"{len(done.rejected):,} of {done.rows:,} rows are left out"
+        _log.warning("%s: %s. The first, line %d: %s.", row.file, left_out, row.line, row.reason)
+
+
+def fingerprint(paths: Iterable[Path], names: Sequence[str | None] = ()) -> str:
+    """Return a text that differs once one of these files was changed; missing ones count, too.
+
+    Of a folder the files in it count. So does what models are called.
+    """
+    told = [state for path in paths for state in _states(path.resolve())]
+    return hashlib.blake2b(repr((told, names)).encode(), digest_size=8).hexdigest()
+
+
+def _states(path: Path) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    inside = (file for file in sorted(path.rglob("*")) if file.is_file())
+    for file in inside if path.is_dir() else (path,):
+        found = file.stat() if file.exists() else None
+        yield str(file), None if found is None else (found.st_size, found.st_mtime_ns)

@@ -117,7 +117,7 @@ def test_all_but_a_judge_comes_with_it(ran):
     code, _, error = refused
     assert (code, error.strip()) == (
         1,
-        "Error: A judge needs a further package: pip install 'coupled-arena[judge]'.",
+        "Error: A judge needs more packages: pip install 'coupled-arena[judge]'.",
     )
     page = (folder / "report" / "report.html").read_text("utf-8")
     assert (REPOSITORY / "assets" / "report.css").read_text("utf-8").strip() in page

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from coupled_arena.api.checks import check_texts
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError, PromptError
+from coupled_arena.core.extras import require
 from coupled_arena.core.records import Battle, Mode, Prompt
 from coupled_arena.core.settings import Settings, coupling_of, load_settings
 
@@ -61,9 +62,12 @@ def load(*names: str, config: str | Path | None = None, preset: str | None = Non
         The catalog has no such model.
     ModelError
         Its weights cannot be had, or are not all there.
+    ArenaError
+        The extra `arena` is not installed.
     """
     if not names:
         raise ArenaError("Name the models to load; `coupled-arena models` lists them.")
+    require("arena", "A model")
     settings = load_settings(Path(config) if config else None, preset=preset)
     from coupled_arena.generation.loading import load_named
 

@@ -152,9 +152,8 @@ def _show_sweep(store: Any, choice: tuple[Any, ...], alpha: float, as_json: bool
 
 
 def _published(table: ScoreTable, seed: int) -> list[float]:
-    from tqdm import tqdm
-
     from coupled_arena.analysis.coupling.result import published_gains
+    from coupled_arena.cli.bars import tracked
 
-    gains = published_gains(table, seed, lambda repeats: tqdm(repeats, unit=" sub-samplings"))
+    gains = published_gains(table, seed, lambda repeats: tracked(repeats, "sub-samplings"))
     return gains.tolist()

@@ -28,6 +28,7 @@ from coupled_arena.cli.run_options import (
 )
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.errors import ArenaError, SettingsError
+from coupled_arena.core.extras import require
 from coupled_arena.core.records import Drawn
 from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
 
@@ -82,6 +83,7 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Let models answer prompts in bulk; interrupted, the same command goes on."""
+    require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.core.prompts import read_prompts
 
@@ -131,6 +133,7 @@ def benchmark(
     prompts, at temperature 1, and leaves the comparison to `judge`. HumanEval's programs run in
     processes that can only compute.
     """
+    require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.tasks.wording import Wording
 

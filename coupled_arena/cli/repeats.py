@@ -25,7 +25,7 @@ class Bar:
 
     def __call__(self, repeats: Iterable[int]) -> Iterator[int]:
         """Pass the repeats on until all are done, or Ctrl-C is pressed."""
-        from tqdm import tqdm
+        from coupled_arena.cli.bars import tracked
 
         def stop(*_: object) -> None:
             # What is finished is worth reporting; who cannot wait for it presses again.
@@ -34,7 +34,7 @@ class Bar:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            for repeat in tqdm(repeats, unit=" repeats", dynamic_ncols=True):
+            for repeat in tracked(repeats, "repeats"):
                 yield repeat
                 if self._stopped:
                     return

@@ -10,6 +10,7 @@ import typer
 from coupled_arena.cli.score_files import read_scores, refuse_store_options
 from coupled_arena.cli.shared import Config, Db, Json, listed, only_judge, reading, show
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.extras import command_for, is_installed
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -107,6 +108,9 @@ def risk(
     table = table.turned(_names(lower_is_better) or (), _names(higher_is_better) or ())
     # One metric has nothing to be joined with: it is ranked as it is.
     chosen = portfolio or ("independent" if len(table.metrics) > 1 else "none")
+    if not is_installed("fast"):
+        hint = f"Large tables take 10 to 70 times less time after {command_for('fast')}."
+        typer.echo(hint, err=True)
     report = risk_report(
         table,
         RiskSettings(

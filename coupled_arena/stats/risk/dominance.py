@@ -113,27 +113,38 @@ def _scaled(samples: list[FloatArray]) -> list[FloatArray]:
     return [np.ldexp(sample, -exponent) for sample in samples]
 
 
-def compare(x: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """Return the violation ratios of "x dominates y" in both orders; both are sorted."""
-    one, other, width = _pieces(len(x), len(y))
-    difference = x[one] - y[other]
+def compare(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the violation ratios of "x dominates y" in both orders.
+
+    Parameters
+    ----------
+    x, y : ndarray of float64, shapes (..., n) and (..., m)
+        Sorted.
+
+    Returns
+    -------
+    tuple of ndarray of float64, shape (...,)
+    """
+    one, other, width = _pieces(x.shape[-1], y.shape[-1])
+    difference = x[..., one] - y[..., other]
     squares = difference * difference * width
-    above, below = squares[difference > 0].sum(), squares[difference <= 0].sum()
-    right = np.cumsum(difference * width)
-    left = np.concatenate([[0.0], right[:-1]])
-    whole = width * (left * left + left * right + right * right)
+    right = np.cumsum(difference * width, axis=-1)
+    left = np.zeros_like(right)
+    left[..., 1:] = right[..., :-1]
+    areas = width * (left * left + left * right + right * right)
+    areas_below = np.where(left + right > 0, 0.0, areas)
     crosses = (np.minimum(left, right) < 0) & (np.maximum(left, right) > 0)
-    positive = left + right > 0
-    above_2, below_2 = whole[positive & ~crosses].sum(), whole[~positive & ~crosses].sum()
-    left, right, width = left[crosses], right[crosses], width[crosses]
-    top, bottom = np.maximum(left, right), -np.minimum(left, right)
-    above_2 += (width * top**3 / (top + bottom)).sum()
-    below_2 += (width * bottom**3 / (top + bottom)).sum()
-    return _share(below, above), _share(below_2, above_2)
+    v, w = np.abs(left[crosses]), np.abs(right[crosses])
+    wide = np.broadcast_to(width, left.shape)[crosses] / (v + w)
+    areas[crosses] = wide * (v**3 + w**3)
+    areas_below[crosses] = wide * np.where(left[crosses] < 0, v, w) ** 3
+    return _share(np.where(difference > 0, 0.0, squares), squares), _share(areas_below, areas)
 
 
-def _share(part: float, rest: float) -> float:
-    return float(part / (part + rest)) if part + rest > 0 else 0.5
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return the share that a part's sum has in the whole's, one half of nothing."""
+    parts, wholes = part.sum(axis=-1), whole.sum(axis=-1)
+    return np.divide(parts, wholes, out=np.full(wholes.shape, 0.5), where=wholes > 0)
 
 
 @lru_cache(maxsize=64)  # a bootstrap asks for the same sizes again and again

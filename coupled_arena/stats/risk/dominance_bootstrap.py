@@ -28,7 +28,7 @@ from coupled_arena.stats.risk.split_mix import HALF, LOW, ODD, WORD, words
 
 _CHUNK = 100  # bootstrap samples that a thread takes at a time
 _TINY = 1e-300  # keeps 0/0 at 0
-_ALL = (1 << 64) - 1
+_NUMBERS = 1 << 16  # scores that one array holds: calls cost little, memory is small
 
 
 def bootstrap_ratios(
@@ -123,38 +123,49 @@ def fill_arrays(
     """Fill ratios, shape (2, seeds, pairs), by arrays."""
     models = [slice(*ends) for ends in pairwise(starts.tolist())]
     even = len(set(np.diff(starts).tolist())) == 1
-    for b, seed in enumerate(seeds.tolist()):
+    at_once = max(1, _NUMBERS // len(scores))
+    for begin in range(0, len(seeds), at_once):
+        part = slice(begin, begin + at_once)
         quantiles: list[FloatArray] = []
-        counts = np.empty(0, np.int64)
+        counts = np.empty((0, 0), np.int64)
         for number, model in enumerate(models):
             if number == 0 or not paired:
-                own = WORD((seed + number * int(ODD)) & _ALL)
+                own = seeds[part] + np.array([number], WORD) * ODD
                 counts = _draw(own, (model.stop - model.start) // repetitions)
-            quantiles.append(np.repeat(scores[model], counts[prompts[model]]))
+            quantiles.append(_written(scores[model], counts[:, prompts[model]]))
         if even:
-            _compare_even(np.stack(quantiles), ratios[:, b])
+            _compare_even(np.stack(quantiles, axis=1), ratios[:, part])
             continue
         for pair, (x, y) in enumerate(combinations(quantiles, 2)):
-            ratios[:, b, pair] = compare(x, y)
+            ratios[0, part, pair], ratios[1, part, pair] = compare(x, y)
 
 
-def _draw(seed: np.uint64, n: int) -> IntArray:
-    """Count how often each of n prompts is among n drawn with replacement."""
-    drawn = words(np.array([seed]), (n + 1) // 2)[:, 0]
+def _draw(seeds: NDArray[np.uint64], n: int) -> IntArray:
+    """Count how often each of n prompts is among n drawn with replacement, shape (seeds, n)."""
+    drawn = words(seeds, (n + 1) // 2)
     halves = np.concatenate([drawn & LOW, drawn[: n // 2] >> HALF])
-    return np.bincount(((halves * WORD(n)) >> HALF).astype(np.int64), minlength=n)
+    prompts = ((halves * WORD(n)) >> HALF).astype(np.int64)
+    prompts += n * np.arange(len(seeds))
+    return np.bincount(prompts.ravel(), minlength=n * len(seeds)).reshape(-1, n)
+
+
+def _written(scores: FloatArray, times: IntArray) -> FloatArray:
+    """Write sorted scores as often as they were drawn in each sample, shape (seeds, n)."""
+    rows = np.broadcast_to(scores, times.shape)
+    return np.repeat(rows.ravel(), times.ravel()).reshape(times.shape)
 
 
 def _compare_even(quantiles: FloatArray, ratios: FloatArray) -> None:
-    """Compare all pairs of samples of one size, shapes (k, n) and (2, pairs)."""
-    integrals = np.pad(np.cumsum(quantiles, axis=1), ((0, 0), (1, 0)))
-    at = 0
-    for i in range(len(quantiles) - 1):
-        rows = slice(at, at + len(quantiles) - 1 - i)
-        below, total = _squares(quantiles[i + 1 :] - quantiles[i])
-        ratios[0, rows] = np.divide(below, total, out=np.full_like(total, 0.5), where=total > 0)
-        below, total = _linear_squares(integrals[i + 1 :] - integrals[i])
-        ratios[1, rows] = np.divide(below, total, out=np.full_like(total, 0.5), where=total > 0)
+    """Compare all pairs of samples of one size, shapes (seeds, k, n) and (2, seeds, pairs)."""
+    integrals = np.pad(np.cumsum(quantiles, axis=2), ((0, 0), (0, 0), (1, 0)))
+    k, at = quantiles.shape[1], 0
+    for i in range(k - 1):
+        rows = slice(at, at + k - 1 - i)
+        for order, differences in enumerate((quantiles, integrals)):
+            d = differences[:, i + 1 :] - differences[:, i, None]
+            below, total = (_linear_squares if order else _squares)(d)
+            half = np.full_like(total, 0.5)
+            ratios[order, :, rows] = np.divide(below, total, out=half, where=total > 0)
         at = rows.stop
 
 
@@ -170,20 +181,18 @@ def _linear_squares(d: FloatArray) -> tuple[FloatArray, FloatArray]:
     Between a and b of one sign the integral is (a² + ab + b²) / 3; where the sign changes, its
     positive part is v³ / 3(v + w) = (v² - v² w / (v + w)) / 3, w being how far below zero it goes.
     """
-    a, b = d[:, :-1], d[:, 1:]
+    a, b = d[..., :-1], d[..., 1:]
     total = _dot(a, a) + _dot(a, b) + _dot(b, b)
     positive = np.maximum(d, 0)
-    p, q = positive[:, :-1], positive[:, 1:]
+    p, q = positive[..., :-1], positive[..., 1:]
     v = p + q
-    w = v - a
-    w -= b
+    w = v - a - b
     squares = v * v
-    above = squares.sum(1) - _dot(p, q) - _dot(squares, w / (v + w + _TINY))
+    above = squares.sum(axis=-1) - _dot(p, q) - _dot(squares, w / (v + w + _TINY))
     # Exact where a row has one sign: rounding would leave something of the other.
-    above[d.min(1) >= 0] = total[d.min(1) >= 0]
-    above[d.max(1) <= 0] = 0.0
-    return above, total
+    above = np.where(d.min(axis=-1) >= 0, total, above)
+    return np.where(d.max(axis=-1) <= 0, 0.0, above), total
 
 
 def _dot(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.einsum("pt,pt->p", x, y)
+    return np.einsum("...t,...t->...", x, y)

@@ -6,7 +6,7 @@ It comes after a second. A script therefore reads the same on a fast and on a sl
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -59,7 +59,7 @@ class Bar:
 
 def tracked(items: Iterable[Item], text: str = "") -> Iterator[Item]:
     """Pass items on under a bar."""
-    total = len(items) if hasattr(items, "__len__") else None
+    total = len(items) if isinstance(items, Sized) else None
     with Bar(total, text) as bar:
         for item in items:
             yield item

@@ -143,8 +143,9 @@ def compare(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     """Return the share that a part's sum has in the whole's, one half of nothing."""
-    parts, wholes = part.sum(axis=-1), whole.sum(axis=-1)
-    return np.divide(parts, wholes, out=np.full(wholes.shape, 0.5), where=wholes > 0)
+    parts, wholes = np.asarray(part.sum(axis=-1)), np.asarray(whole.sum(axis=-1))
+    half = np.full_like(wholes, 0.5, dtype=np.float64)
+    return np.divide(parts, wholes, out=half, where=wholes > 0)
 
 
 @lru_cache(maxsize=64)  # a bootstrap asks for the same sizes again and again

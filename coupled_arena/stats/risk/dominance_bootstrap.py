@@ -70,7 +70,7 @@ def bootstrap_ratios(
     if draws < 1 or repetitions < 1:
         raise ValueError("There must be one bootstrap sample and one repetition at least.")
     scores, prompts, starts = _sorted(standardised(samples), repetitions, paired=paired)
-    seeds = np.random.SeedSequence(seed).generate_state(draws, np.uint64)
+    seeds = np.random.SeedSequence(seed).generate_state(draws, np.uint64).astype(np.uint64)
     k = len(samples)
     ratios = np.empty((2, draws, k * (k - 1) // 2))
 

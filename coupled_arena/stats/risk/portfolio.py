@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coupled_arena.core.extras import compiled
 from coupled_arena.core.language import _
@@ -133,14 +134,18 @@ def empirical_copula(pooled: FloatArray) -> FloatArray:
     return counts.sum(axis=0) / n
 
 
-def count_lower_arrays(lower: IntArray, order: IntArray, start: int, counts: IntArray) -> None:
+def count_lower_arrays(
+    lower: NDArray[np.int32], order: IntArray, start: int, counts: IntArray
+) -> None:
     """Add how many points of a tile, sorted by each metric, are below each point."""
     size = order.shape[1]
+    sizes: IntArray = np.arange(size + 1, dtype=np.int64).reshape(-1, 1)
     common = np.full((lower.shape[1], -(-size // 8)), 255, np.uint8)
     for values, places in zip(lower, order - start, strict=True):
         rank = np.empty(size, np.int64)
         rank[places] = np.arange(size)
-        sets = np.packbits(rank < np.arange(size + 1)[:, None], axis=1)
+        members: NDArray[np.bool_] = np.greater(sizes, rank)
+        sets = np.packbits(members, axis=1)
         below = np.cumsum(np.bincount(values[start : start + size], minlength=len(values)))
         common &= sets[np.concatenate([[0], below])[values]]
     counts += np.bitwise_count(common).sum(axis=1, dtype=np.int64)

@@ -62,7 +62,7 @@ def swap_p_values(
     scores = standardised(samples)
     loop = compiled("coupled_arena.stats.risk.swap_loop")
     count = loop.count if loop else count_arrays
-    seeds = np.random.SeedSequence((seed, 1)).generate_state(draws, np.uint64)
+    seeds = np.random.SeedSequence((seed, 1)).generate_state(draws, np.uint64).astype(np.uint64)
 
     def test(pair: tuple[int, int]) -> FloatArray:
         x, y = (scores[model] for model in pair)
@@ -99,12 +99,12 @@ def count_arrays(
 ) -> FloatArray:
     """Count swaps after which the statistic of each order is as high as it is, by arrays."""
     first, second = sizes.tolist()
-    shares = 1 / (first * repetitions), 1 / (second * repetitions)
+    signed = np.float64(1 / (second * repetitions)), np.float64(-1 / (first * repetitions))
 
     def statistics(swapped: NDArray[np.bool_]) -> FloatArray:
         # Paired, a swap gives a score to the other model; else it says whose the prompt is.
-        other = swapped[places] == (ours | (not paired))[:, None]
-        lead = np.where(other, shares[1], -shares[0]).cumsum(axis=0)
+        other: NDArray[np.bool_] = swapped[places] == (ours | (not paired))[:, None]
+        lead: FloatArray = np.cumsum(np.where(other, *signed), axis=0)
         area = np.zeros_like(lead)
         np.cumsum(lead[:-1] * steps[:-1, None], axis=0, out=area[1:])
         return np.stack([weights @ lead, weights @ (area * np.abs(area))])

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.deciding import Decisions
@@ -22,6 +21,7 @@ from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.members import Members
 from coupled_arena.battles.origins import Origins
 from coupled_arena.core.errors import JudgeError, SettingsError
+from coupled_arena.core.extras import require
 from coupled_arena.core.naming import own_names
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
 from coupled_arena.judging.prompt import read_prompt
@@ -246,8 +246,7 @@ def build_judge(
 
 def _judge_class() -> type[Judge]:
     """Return the client, whose package is a part that can be left out."""
-    if find_spec("openai") is None:
-        raise JudgeError("A judge needs a further package: pip install 'coupled-arena[judge]'.")
+    require("judge", "A judge", JudgeError)
     from coupled_arena.judging.judge import Judge
 
     return Judge

@@ -28,7 +28,7 @@ FLOORS = (
     {"generation", "judging", "tasks", "store", "stats"},  # know nothing of each other
     {"core"},
 )
-STATS_ALLOWED = {"numpy", "scipy", "numba", "evalica"}
+STATS_ALLOWED = {"numpy", "scipy", "numba"}
 
 
 @cache

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tarfile
+import venv
 import zipfile
 
 import pytest
 
 from coupled_arena import __version__
-from tests.installed import REPOSITORY, build
+from tests.installed import REPOSITORY, build, pip
 
 LOOKED_UP = re.compile(r'"((?:data|assets)/[\w./-]+)"')
 # Most pictures are for the README; the quiz's scores can be made again.
@@ -117,7 +119,53 @@ def test_all_but_a_judge_comes_with_it(ran):
     code, _, error = refused
     assert (code, error.strip()) == (
         1,
-        "Error: A judge needs a further package: pip install 'coupled-arena[judge]'.",
+        "Error: A judge needs more packages: pip install 'coupled-arena[judge]'.",
     )
     page = (folder / "report" / "report.html").read_text("utf-8")
     assert (REPOSITORY / "assets" / "report.css").read_text("utf-8").strip() in page
+
+
+MOST = 25  # packages, this one among them
+SCORED = (2, "a"), (3, "b"), (5, "c")
+
+IN_BASE = """
+from importlib.metadata import distributions
+import coupled_arena as ca, pandas as pd
+
+board = ca.rank(pd.read_csv("votes.csv"))
+ca.plot(board, "rank_sets").write_html("rank_sets.html")
+print(*sorted(d.name for d in distributions()))
+"""
+
+
+def test_the_base_is_light_and_ranks(installed, tmp_path):
+    """The wheel alone, in an environment that is empty; packages come from the index."""
+    empty, work = tmp_path / "empty", tmp_path / "work"
+    work.mkdir()
+    venv.create(empty, symlinks=True)
+    pip("--python", empty / "bin" / "python", "install", "--quiet", installed.wheel, cwd=work)
+    (work / "votes.csv").write_text((REPOSITORY / "docs" / "votes.csv").read_text())
+
+    def run(program, *words):
+        ran = subprocess.run(
+            [empty / "bin" / program, *words],
+            cwd=work,
+            env=installed.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.returncode, ran.stdout, ran.stderr
+
+    code, out, error = run("python", "-c", IN_BASE)
+    assert code == 0, error
+    assert "coupled-arena" in out.split()
+    assert len(out.split()) <= MOST, out
+    rows = "".join(f"{n},{model},{n % place}\n" for n in range(20) for place, model in SCORED)
+    (work / "scores.csv").write_text(f"prompt,model,score\n{rows}")
+    code, _, error = run("coupled-arena", "leaderboard", "--scores", "scores.csv", "--json")
+    assert code == 0, error
+    assert run("coupled-arena", "serve") == (
+        *(1, ""),
+        "Error: The app needs more packages: pip install 'coupled-arena[arena]'.\n",
+    )

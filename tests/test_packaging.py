@@ -16,7 +16,8 @@ from coupled_arena import __version__
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 CORE = [Requirement(text) for text in PROJECT["dependencies"]]
-EXTRAS = [Requirement(text) for part in PROJECT["optional-dependencies"].values() for text in part]
+PARTS = [Requirement(text) for part in PROJECT["optional-dependencies"].values() for text in part]
+EXTRAS = list({need.name: need for need in PARTS if need.name != PROJECT["name"]}.values())
 
 
 def pins():

@@ -214,6 +214,7 @@ def coupling(
     published: Annotated[bool, Doc("The paper's own gain too, which is biased upwards.")] = False,
     alpha: options.Alpha = 0.05,
     seed: Annotated[int, Ge(0), Doc("Seed of `published`.")] = 0,
+    progress: options.Progress = iter,
 ) -> Result[Coupling | Sweep]:
     """Say how many samples coupled generation saves, for every pair of models.
 
@@ -225,6 +226,8 @@ def coupling(
         A column `Noise`, "Coupled" or "Independent", a column of scores for each model, and maybe
         a column `Subject`, or a file of such a table; or a store, for the scores that a benchmark
         has left there.
+    progress : callable
+        Is given the numbers of the draws of `published` and passes them on.
 
     Returns
     -------
@@ -248,6 +251,7 @@ def coupling(
     else:
         read, parts = _of_store(scores, (metric, models, category, drawn), by_category=by_category)
     from coupled_arena.analysis.coupling import result
+    from coupled_arena.analysis.coupling.result import published_gains
     from coupled_arena.views.tables import coupling as tables
 
     found = result.coupling(read, alpha, parts)
@@ -255,7 +259,9 @@ def coupling(
     if error is not None:
         pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
     if published:
-        pairs = tables.with_published_gains(pairs, _published(read.table, seed))
+        pairs = tables.with_published_gains(
+            pairs, published_gains(read.table, seed, progress).tolist()
+        )
     used = {"metric": found.metric, "seeds": found.pairs[0].repetitions}
     answer = tables.coupling_answer(found, pairs)
     return Result(
@@ -343,12 +349,3 @@ def _sweep(
         sweep_answer(found),
         lambda: sweep_text(found),
     )
-
-
-def _published(table: ScoreTable, seed: int) -> list[float]:
-    from tqdm import tqdm
-
-    from coupled_arena.analysis.coupling.result import published_gains
-
-    gains = published_gains(table, seed, lambda repeats: tqdm(repeats, unit=" sub-samplings"))
-    return gains.tolist()

@@ -11,6 +11,7 @@ from coupled_arena.api.checks import check_texts
 from coupled_arena.api.results import Result
 from coupled_arena.core.choices import Coupling, Modes, RunSampler
 from coupled_arena.core.errors import ArenaError, PromptError
+from coupled_arena.core.extras import require
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.core.settings import Settings, coupling_of, load_settings
 
@@ -56,9 +57,12 @@ def load(*names: str, config: str | Path | None = None, preset: str | None = Non
         The catalog has no such model.
     ModelError
         Its weights cannot be had, or are not all there.
+    ArenaError
+        The extra `arena` is not installed.
     """
     if not names:
         raise ArenaError("Name the models to load; `coupled-arena models` lists them.")
+    require("arena", "A model")
     settings = load_settings(Path(config) if config else None, preset=preset)
     from coupled_arena.generation.loading import load_named
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
 from coupled_arena.core.choices import Battles, Copula, Correction, Distance, PValues
+from coupled_arena.core.extras import command_for, is_installed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.risk.result import RiskReport
     from coupled_arena.analysis.risk.scores import RiskScores
     from coupled_arena.views.tables.table import Table
+
+_log = logging.getLogger(__name__)
 
 
 @analysis
@@ -105,6 +109,8 @@ def risk(
     else:
         refuse(risk, {"judge": judge, "mode": mode, "models": models}, "with scores")
         chosen, source = _of_table(scores, metrics), {}
+    if not is_installed("fast"):
+        _log.info("Large tables take 10 to 70 times less time after %s.", command_for("fast"))
     table = chosen.turned(lower_is_better or (), higher_is_better or ())
     # One metric has nothing to be joined with: it is ranked as it is.
     copula = portfolio or (Copula.INDEPENDENT if len(table.metrics) > 1 else Copula.NONE)

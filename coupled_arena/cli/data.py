@@ -50,8 +50,7 @@ def import_(
     were: a board of the rest may favour a model.
     """
     settings = load_settings(config, db=db)
-    from tqdm import tqdm
-
+    from coupled_arena.cli.bars import Bar
     from coupled_arena.store.transfer.export_tables import files_of
     from coupled_arena.store.transfer.importing import import_files
     from coupled_arena.store.transfer.snapshots import open_for_writing
@@ -59,14 +58,12 @@ def import_(
     files = [file for path in files for file in (files_of(path) if path.is_dir() else [path])]
     with (
         open_for_writing(settings.db) as store,
-        # In a terminal alone (None): what a script reads is the same however long it takes.
-        tqdm(total=len(files) + 1, delay=1, leave=False, disable=None) as bar,
+        Bar(len(files) + 1) as bar,
     ):
         begun: list[str] = []
 
         def progress(step: str) -> None:
-            bar.set_description(step, refresh=False)
-            bar.update(1 if begun else 0)
+            bar.advance(1 if begun else 0, step)
             begun.append(step)
 
         with _all_or_nothing():

@@ -29,6 +29,7 @@ from coupled_arena.cli.run_options import (
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.choices import Modes, RunSampler
 from coupled_arena.core.errors import ArenaError, SettingsError
+from coupled_arena.core.extras import require
 from coupled_arena.core.records import Drawn
 from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
 
@@ -80,6 +81,7 @@ def generate(
     `prefix` (words with which each answer begins). Sampling that is not given is that of the
     [configuration](hosting.md#settings).
     """
+    require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.core.prompts import read_prompts
 
@@ -133,6 +135,7 @@ def benchmark(
     `pairwise` takes prompts, at temperature 1, and leaves the comparison to `judge`. HumanEval's
     programs run in processes that can only compute. More: [coupling](coupling.md#benchmarks).
     """
+    require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.tasks.wording import Wording
 

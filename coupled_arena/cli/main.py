@@ -39,6 +39,7 @@ from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.cli.voters import voters
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.extras import require
 from coupled_arena.core.files import is_text, reason
 from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install
@@ -103,6 +104,7 @@ def serve(
     With --annotate people vote on battles that `generate` or `benchmark` made, here or on another
     machine: blind, the pair of models with the fewest votes first.
     """
+    require("arena", "The app")
     settings = load_settings(config, preset=preset, db=db, host=host, port=port)
     install(settings.language)
     write_log_as(settings.log)

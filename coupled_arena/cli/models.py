@@ -11,6 +11,7 @@ import typer
 
 from coupled_arena.cli.shared import Config, Json, Preset, show
 from coupled_arena.core.errors import ModelError
+from coupled_arena.core.extras import require
 from coupled_arena.core.settings import load_settings, presets
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def models(
     """
     if context.invoked_subcommand:
         return
+    require("arena", "A model")
     settings = load_settings(config, preset=preset)
     from coupled_arena.generation.loading import fault
     from coupled_arena.generation.weights import is_ready
@@ -66,6 +68,7 @@ def fetch(
     preset: Preset = None,
 ) -> None:
     """Fetch a model's weights, so that it starts at once later."""
+    require("arena", "A model")
     settings = load_settings(config, preset=preset)
     from coupled_arena.generation.weights import fetch as fetch_weights
 
@@ -96,6 +99,7 @@ def check(
     `fingerprint`, `bytes_per_weight`, `layers` and `replies_at_once` (`many`, or `one`); and
     `problems`, with which the exit code is 1.
     """
+    require("arena", "A model")
     settings = load_settings(config, preset=preset)
     catalog = settings.catalog
     specs = [catalog[name] for name in names] if names else list(catalog.enabled)

@@ -21,7 +21,7 @@ class Bar:
 
     def __call__(self, repeats: range) -> Iterator[int]:
         """Pass the repeats on until all are done, or Ctrl-C is pressed."""
-        from tqdm import tqdm
+        from coupled_arena.cli.bars import tracked
 
         def stop(*_: object) -> None:
             # What is finished is worth reporting; who cannot wait for it presses again.
@@ -30,7 +30,7 @@ class Bar:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            for done, repeat in enumerate(tqdm(repeats, unit=" repeats", dynamic_ncols=True), 1):
+            for done, repeat in enumerate(tracked(repeats, "repeats"), 1):
                 yield repeat
                 if self._stopped:
                     self._short += [(done, len(repeats))] if done < len(repeats) else []

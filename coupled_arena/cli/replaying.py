@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, Preset, reading, show
+from coupled_arena.core.extras import require
 from coupled_arena.core.records import Battle
 from coupled_arena.core.settings import Settings, load_settings
 
@@ -22,6 +23,7 @@ def replay_battle(
     as_json: Json = False,
 ) -> None:
     """Decode a stored battle again from its seed and compare."""
+    require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.battles.replay import replay
     from coupled_arena.views.words.replay import replay_words
@@ -40,6 +42,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say why the answers of a stored battle part: the draw at which they do, laid open."""
+    require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.battles.parting import explain_parting
     from coupled_arena.views.tables.parting import parting_answer, parting_text

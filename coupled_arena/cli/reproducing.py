@@ -194,11 +194,9 @@ def _single(paper: Paper, item: Item, source: PaperSource, place: Place, *, as_j
 
 
 def _bar(name: str) -> Track:
-    from tqdm import tqdm
+    from coupled_arena.cli.bars import tracked
 
-    # In a terminal alone (None): elsewhere such a bar is there or not, as the machine is fast.
-    shown = {"desc": name, "delay": 1, "leave": False, "disable": None, "dynamic_ncols": True}
-    return lambda repeats: tqdm(repeats, **shown)
+    return lambda repeats: tracked(repeats, name)
 
 
 def _judged(votes: Path | None, verdicts: list[str], db: Path | None) -> dict[str, Path]:

@@ -18,29 +18,22 @@ A variable that is empty says nothing.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
-from pydantic_settings import SettingsError as UnreadableError
+from pydantic import BaseModel, Field
 
 from coupled_arena.core.errors import SettingsError
 
 _HUB = "https://huggingface.co https://*.hf.space"
 _SPACE = "10.0.0.0/8"  # where the hub's proxies are, as its Spaces see them
+_PREFIX = "coupled_arena_"
+_OTHERS = {"space_id": "space", "openai_api_key": "other_key"}  # variables of other programs
 _TABLES = ("sampling", "battle", "judge", "backup", "limits", "access", "votes", "naming")
 
 
-class Environment(BaseSettings):
+class Environment(BaseModel):
     """What the environment says; nothing where it says nothing. Words, which `Settings` reads."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="COUPLED_ARENA_",
-        env_ignore_empty=True,
-        env_nested_delimiter="_",
-        env_nested_max_split=1,
-        extra="ignore",
-    )
 
     config: str | None = None
     db: str | None = None
@@ -61,8 +54,8 @@ class Environment(BaseSettings):
     access: dict[str, str] = Field(default={}, repr=False)
     votes: dict[str, str] = {}
     naming: dict[str, str] = {}
-    space: str | None = Field(default=None, validation_alias="SPACE_ID")
-    other_key: str | None = Field(default=None, repr=False, validation_alias="OPENAI_API_KEY")
+    space: str | None = None
+    other_key: str | None = Field(default=None, repr=False)
 
     def over(self, file: dict[str, Any]) -> dict[str, Any]:
         """Return what goes before a file's settings.
@@ -94,14 +87,31 @@ def read_environment() -> Environment:
     SettingsError
         A variable names a whole table.
     """
-    try:
-        return Environment()
-    except (ValidationError, UnreadableError):
-        tables = ", ".join(f"COUPLED_ARENA_{name.upper()}" for name in _TABLES)
+    said: dict[str, Any] = {}
+    for variable, word in os.environ.items():
+        name = variable.lower()
+        if not word:
+            continue
+        if name in _OTHERS:
+            said[_OTHERS[name]] = word
+        elif name.startswith(_PREFIX):
+            _add(said, name.removeprefix(_PREFIX), word)
+    return Environment(**said)
+
+
+def _add(said: dict[str, Any], name: str, word: str) -> None:
+    """Add a setting, or a setting of a table, by the variable's name without its prefix."""
+    table, _, setting = name.partition("_")
+    if name in _TABLES:
+        tables = ", ".join(f"COUPLED_ARENA_{table.upper()}" for table in _TABLES)
         raise SettingsError(
             f"A variable of the environment names a table, not a setting: after {tables} comes "
             "the setting's name, as in COUPLED_ARENA_JUDGE_NAME."
-        ) from None
+        )
+    if table in _TABLES:
+        said.setdefault(table, {})[setting] = word
+    elif name in Environment.model_fields and name not in _OTHERS.values():
+        said[name] = word
 
 
 def variable_of(place: tuple[int | str, ...], said: dict[str, Any]) -> str:

@@ -22,6 +22,8 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
 from transformers.modeling_utils import AttentionInterface
 
+from coupled_arena.core.extras import compiled
+
 _log = logging.getLogger(__name__)
 ROW_ATTENTION = "row_sdpa"
 
@@ -111,15 +113,11 @@ def _looped(
 def _loop() -> Any:
     """Return the compiled loop; None where numba is not installed, or can keep nothing on disk."""
     try:
-        from coupled_arena.generation.attention_loop import attend
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise
-        return None
+        loops = compiled("coupled_arena.generation.attention_loop")
     except RuntimeError as error:
         _log.warning("Attention is computed without its compiled loop, and slower: %s", error)
         return None
-    return attend
+    return loops and loops.attend
 
 
 def compile_attention_loop() -> None:

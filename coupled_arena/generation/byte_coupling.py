@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from coupled_arena.core.extras import compiled
 from coupled_arena.generation.byte_trie import ByteTrie, make_trie, token_ends
 from coupled_arena.generation.noise import gumbel, signed, words_at
 from coupled_arena.generation.philox import POSITIONS_PER_BLOCK, noise_words
@@ -197,10 +198,5 @@ def _words(
 @cache
 def _loop() -> Any:
     """Return the compiled walk; None where numba is not installed."""
-    try:
-        from coupled_arena.generation.byte_loop import fill_drawn
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise
-        return None
-    return fill_drawn
+    loops = compiled("coupled_arena.generation.byte_loop")
+    return loops and loops.fill_drawn

@@ -28,6 +28,7 @@ from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.errors import ModelError
+from coupled_arena.core.extras import MODULES, command_for
 from coupled_arena.generation.checkpoint_files import (
     NO_CODE,
     adapter_beside,
@@ -56,8 +57,6 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
     "torchao": {"torchao": "torchao"},
     "vptq": {"vptq": "vptq"},
 }
-# Formats whose packages are a part of this one, to be installed by that part's name.
-EXTRAS = {"compressed-tensors", "torchao"}
 # Formats whose package asks for other versions of NumPy or torch than this one, release after
 # release: it can be tried, and a model server needs none.
 SERVED = {"awq", "gptq"}
@@ -162,12 +161,12 @@ def find_checkpoint(name: str, where: str, **options: Any) -> Checkpoint:
     needed = PACKAGES.get(packed, {})
     absent = [package for module, package in needed.items() if find_spec(module) is None]
     if absent:
-        install = f"'coupled-arena[{packed}]'" if packed in EXTRAS else " ".join(absent)
+        install = command_for(packed) if packed in MODULES else f"pip install {' '.join(absent)}"
         install += ", or have vLLM serve it (docs/model-servers.md)" if packed in SERVED else ""
         tensors = _in_brackets(packed_tensors(checkpoint.folder))
         raise checkpoint.error(
             f"its weights are quantized as {packed}{tensors}, which needs what is not installed: "
-            f"pip install {install}."
+            f"{install}."
         )
     if packed not in AUTO_QUANTIZATION_CONFIG_MAPPING:
         raise checkpoint.error(

@@ -9,11 +9,11 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from coupled_arena.core.catalog import Catalog, ModelSpec
 from coupled_arena.core.errors import ArenaError, ModelError, PromptError, SettingsError
+from coupled_arena.core.extras import require
 from coupled_arena.core.settings import Settings
 from coupled_arena.generation.language_model import LanguageModel
 
@@ -142,11 +142,7 @@ def _load_here(spec: ModelSpec, cache: Path) -> LanguageModel:
 
 
 def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
-    if find_spec("openai") is None:
-        raise ModelError(
-            f"Model {spec.name!r} is on a server, which needs a further package: "
-            "pip install 'coupled-arena[server]'."
-        )
+    require("server", f"Model {spec.name!r} is on a server, which", ModelError)
     from coupled_arena.generation.remote import connect
 
     model = connect(spec, cache)

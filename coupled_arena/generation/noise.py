@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from coupled_arena.core.extras import compiled
 from coupled_arena.generation.philox import LOW, POSITIONS_PER_BLOCK, noise_words, philox
 from coupled_arena.generation.transfer import to_device
 from coupled_arena.generation.vocabulary import UNIFORM, token_key
@@ -49,13 +50,8 @@ def gumbel_blocks(
 @cache
 def _loop() -> Any:
     """Return the compiled loop; None where numba is not installed, as beside a model server."""
-    try:
-        from coupled_arena.generation.noise_loop import fill_words
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise
-        return None
-    return fill_words
+    loops = compiled("coupled_arena.generation.noise_loop")
+    return loops and loops.fill_words
 
 
 def gumbel_at(

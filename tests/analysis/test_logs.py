@@ -336,7 +336,9 @@ def test_without_inspect_it_is_said_what_to_install(inspect, monkeypatch):
     path = inspect("1.eval", inspected("a", ["C"]))
     monkeypatch.delitem(sys.modules, "inspect_ai.log")
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
-    with pytest.raises(ScoreError, match=r"to read it: pip install 'coupled-arena\[inspect\]'"):
+    with pytest.raises(
+        ScoreError, match=r"which needs more packages: pip install 'coupled-arena\[inspect\]'"
+    ):
         read_logs([path])
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tqdm import tqdm
 
 from coupled_arena.battles.replay import replay
 from coupled_arena.cli import main
@@ -368,12 +367,9 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_slow_import_shows_its_steps_in_a_terminal_alone(call, tmp_path, monkeypatch, terminal):
     """What a script reads is the same on a slow machine."""
-
-    def at_once(**options):
-        shown = {"disable": False} if terminal and options["disable"] is None else {}
-        return tqdm(**options | {"delay": 0} | shown)
-
-    monkeypatch.setattr("tqdm.tqdm", at_once)
+    monkeypatch.setattr("coupled_arena.cli.bars.DELAY", 0)
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
     path = ranking_lines(tmp_path / "rows", ["tie"])
     code, _, err = call("import", path, "--db", tmp_path / "arena.duckdb")
     assert (code, "storing" in err, err == "") == (0, terminal, not terminal)

@@ -12,7 +12,7 @@ from tests.docs.pages import README, REPOSITORY, TEXTS, blocks, prose
 
 def test_the_checks_of_every_change_are_the_command_of_the_readme():
     start, test = blocks(README, "bash")[:2]
-    tested = '-c requirements.txt -e ".[judge]"'
+    tested = '-c requirements.txt -e ".[arena,judge]"'
     assert start.strip().endswith(f".venv/bin/pip install {tested} && .venv/bin/python app.py")
     assert test.strip() in (REPOSITORY / ".ci" / "run").read_text()
     assert start in blocks(TEXTS["docs/quickstart.md"], "bash")

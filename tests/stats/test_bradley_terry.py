@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import evalica
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -31,6 +32,25 @@ def test_scores_maximise_the_likelihood(k):
     x = minimize(loss, np.zeros(k), options={"gtol": 1e-6}).x
     found = bradley_terry(counts, resamples=10)
     assert found.score == pytest.approx(1000 + 400 * (x - x.mean()) / np.log(10), abs=1e-2)
+
+
+@pytest.mark.parametrize("k", [2, 5, 20])
+def test_scores_are_those_of_evalica(k):
+    """A third route: the same iteration in another program."""
+    counts, _ = table(k, k, 30)
+    first, second, outcome = np.nonzero(counts.counts)
+    winners = [evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw]
+    theirs = evalica.bradley_terry(
+        first.tolist(),
+        second.tolist(),
+        [winners[o] for o in outcome],
+        weights=counts.counts[first, second, outcome].astype(float).tolist(),
+        tolerance=1e-9,
+        limit=10_000,
+    ).scores.sort_index()
+    scores = 400 * np.log10(theirs.to_numpy())
+    found = bradley_terry(counts, resamples=1).score
+    assert found == pytest.approx(1000 + scores - scores.mean(), abs=1e-9)
 
 
 @pytest.mark.slow

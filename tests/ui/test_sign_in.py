@@ -387,7 +387,7 @@ def test_the_hub_is_asked_in_a_space_alone(monkeypatch):
     with pytest.raises(SettingsError, match="in a Space of the hub alone"):
         hub.attach_hub(None)
     monkeypatch.setattr(hub, "get_space", lambda: "lab/arena")
-    monkeypatch.setattr(hub, "find_spec", lambda _: None)
+    monkeypatch.setattr("coupled_arena.core.extras.find_spec", lambda _: None)
     with pytest.raises(SettingsError, match=r"coupled-arena\[hub\]"):
         hub.attach_hub(None)
 

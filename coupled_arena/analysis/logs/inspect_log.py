@@ -14,6 +14,7 @@ from typing import Any
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.core.bounds import IN_MEMORY
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.extras import require
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _HEAD = 1 << 12
@@ -59,14 +60,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
 
 def _loaded(path: Path, name: str) -> Any:
     """Return an ``EvalLog``; the package is optional."""
-    try:
-        import_module("inspect_ai")
-    except ModuleNotFoundError as error:
-        if error.name != "inspect_ai":
-            raise
-        raise ScoreError(
-            f"{name} is a log of Inspect; to read it: pip install 'coupled-arena[inspect]'."
-        ) from error
+    require("inspect", f"{name} is a log of Inspect, which", ScoreError)
     try:
         IN_MEMORY.check(0, _unpacked(path))
         return import_module("inspect_ai.log").read_eval_log(str(path))

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
 from coupled_arena.battles.judge_runs.run import PendingQuestions, Run, Tally
 from coupled_arena.core.errors import JudgeError
 from coupled_arena.core.interrupts import on_interrupt
@@ -107,6 +105,8 @@ class _Bar:
     """Questions that are settled, and what they have cost, on stderr."""
 
     def __init__(self, questions: int, unit: str, *, shown: bool) -> None:
+        from tqdm import tqdm  # comes with the judge's client
+
         self.settled = 0
         self._bar = tqdm(total=questions, unit=unit, disable=not shown)
 

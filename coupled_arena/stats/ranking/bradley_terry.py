@@ -1,14 +1,21 @@
-"""Bradley-Terry scores, for those who expect them; the fit is evalica's.
+"""Bradley-Terry scores, for those who expect them.
 
 Unlike the win-rate the model assumes that strength lies on one line, so that who beats whom is
 transitive. A tie counts as half a win for both.
+
+The fit is Newman's iteration [1]_. It converges faster than Zermelo's, and evalica computes the
+same numbers one table at a time; here all resamples take each step together.
+
+References
+----------
+.. [1] M. E. J. Newman, "Efficient computation of rankings from pairwise comparisons", Journal of
+   Machine Learning Research 24, 2023.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import evalica
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
@@ -16,8 +23,6 @@ from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.intervals import check_alpha
 
 _SEED = 1952
-# In the order of OUTCOMES.
-_WINNERS = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
 _TOLERANCE, _ITERATIONS = 1e-9, 10_000
 
 
@@ -65,11 +70,12 @@ def bradley_terry(counts: PairCounts, alpha: float = 0.05, resamples: int = 500)
     if not _comparable(table):
         warning = "Bradley-Terry scores need models that have both won and lost against others."
         return BradleyTerry(counts.models, nothing, nothing, nothing, 0, 0, alpha, (warning,))
-    score = _fit(table)
+    (score,) = _fit(table[None])
     rng = np.random.default_rng(_SEED)
     total = int(table.sum())
     drawn = rng.multinomial(total, table.ravel() / total, resamples).reshape(-1, *table.shape)
-    fitted = np.array([_fit(one) for one in drawn if _comparable(one)]).reshape(-1, k)
+    usable = np.array([_comparable(one) for one in drawn], dtype=np.bool_)
+    fitted = _fit(drawn[usable])
     warnings: tuple[str, ...] = ()
     if len(fitted) < resamples:
         warnings = (
@@ -90,17 +96,29 @@ def _comparable(table: IntArray) -> bool:
     return len(table) > 1 and pieces == 1
 
 
-def _fit(table: IntArray) -> FloatArray:
-    first, second, outcome = np.nonzero(table)
-    winners = [_WINNERS[o] for o in outcome]
-    result = evalica.bradley_terry(
-        first.tolist(),
-        second.tolist(),
-        winners,
-        weights=table[first, second, outcome].astype(float).tolist(),
-        tolerance=_TOLERANCE,
-        limit=_ITERATIONS,
-    )
-    scores: FloatArray = np.asarray(result.scores.sort_index(), dtype=np.float64)
-    strength = np.log10(scores)
-    return 1000 + 400 * (strength - strength.mean())
+def _fit(tables: IntArray) -> FloatArray:
+    """Return the scores of each table of counts, shapes (b, k, k, 4) and (b, k)."""
+    first, second, tied = tables[..., 0], tables[..., 1], tables[..., 2:].sum(-1)
+    halves = tied / 2
+    won = (first + halves) + (second + halves).swapaxes(1, 2)
+    strength = np.ones(won.shape[:2])
+    left = np.arange(len(won))  # tables whose strengths still move
+    for _ in range(_ITERATIONS):
+        if not left.size:
+            break
+        moved = _step(won[left], strength[left])
+        far = np.linalg.norm(moved - strength[left], axis=1) >= _TOLERANCE
+        strength[left] = moved
+        left = left[far]
+    scores = np.log10(strength)
+    return 1000 + 400 * (scores - scores.mean(axis=1, keepdims=True))
+
+
+def _step(won: FloatArray, strength: FloatArray) -> FloatArray:
+    """Take one step of Newman's iteration, each model on the newest strengths of the others."""
+    moved = strength.copy()
+    for i in range(moved.shape[1]):
+        sums = moved[:, i, None] + moved
+        moved[:, i] = (won[:, i] * moved / sums).sum(1) / (won[:, :, i] / sums).sum(1)
+    # The model knows ratios alone; a fixed geometric mean keeps them from drifting.
+    return moved / np.exp(np.log(moved).mean(axis=1, keepdims=True))

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
-import numba
 import numpy as np
 
-from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.counts import FloatArray, IntArray
 
 ROUNDING = 1e-12
 """Differences of violation ratios below this are rounding."""
@@ -114,33 +113,44 @@ def _scaled(samples: list[FloatArray]) -> list[FloatArray]:
     return [np.ldexp(sample, -exponent) for sample in samples]
 
 
-@numba.njit(nogil=True, cache=True)
-def compare(x: Any, y: Any) -> Any:
-    """Return the violation ratios of "x dominates y" in both orders; both are sorted."""
-    n, m = len(x), len(y)
-    one, other = 0, 0  # the quantiles that hold from `start` on, in units of 1 / (n m)
-    start, left = 0, 0.0  # left: the difference of the integrated quantiles there
-    above = below = above_2 = below_2 = 0.0
-    while start < n * m:
-        end = min((one + 1) * m, (other + 1) * n)
-        width = (end - start) / (n * m)
-        difference = x[one] - y[other]
-        right = left + difference * width
-        if difference > 0:
-            above += difference**2 * width
-        else:
-            below += difference**2 * width
-        if (left < 0 < right) or (right < 0 < left):
-            top, bottom = max(left, right), -min(left, right)
-            above_2 += width * top**3 / (top + bottom)
-            below_2 += width * bottom**3 / (top + bottom)
-        elif left + right > 0:
-            above_2 += width * (left * left + left * right + right * right)
-        else:
-            below_2 += width * (left * left + left * right + right * right)
-        one += end == (one + 1) * m
-        other += end == (other + 1) * n
-        start, left = end, right
-    first = below / (above + below) if above + below > 0 else 0.5
-    second = below_2 / (above_2 + below_2) if above_2 + below_2 > 0 else 0.5
-    return first, second
+def compare(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the violation ratios of "x dominates y" in both orders.
+
+    Parameters
+    ----------
+    x, y : ndarray of float64, shapes (..., n) and (..., m)
+        Sorted.
+
+    Returns
+    -------
+    tuple of ndarray of float64, shape (...,)
+    """
+    one, other, width = _pieces(x.shape[-1], y.shape[-1])
+    difference = x[..., one] - y[..., other]
+    squares = difference * difference * width
+    right = np.cumsum(difference * width, axis=-1)
+    left = np.zeros_like(right)
+    left[..., 1:] = right[..., :-1]
+    areas = width * (left * left + left * right + right * right)
+    areas_below = np.where(left + right > 0, 0.0, areas)
+    crosses = (np.minimum(left, right) < 0) & (np.maximum(left, right) > 0)
+    v, w = np.abs(left[crosses]), np.abs(right[crosses])
+    wide = np.broadcast_to(width, left.shape)[crosses] / (v + w)
+    areas[crosses] = wide * (v**3 + w**3)
+    areas_below[crosses] = wide * np.where(left[crosses] < 0, v, w) ** 3
+    return _share(np.where(difference > 0, 0.0, squares), squares), _share(areas_below, areas)
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return the share that a part's sum has in the whole's, one half of nothing."""
+    parts, wholes = np.asarray(part.sum(axis=-1)), np.asarray(whole.sum(axis=-1))
+    half = np.full_like(wholes, 0.5, dtype=np.float64)
+    return np.divide(parts, wholes, out=half, where=wholes > 0)
+
+
+@lru_cache(maxsize=64)  # a bootstrap asks for the same sizes again and again
+def _pieces(n: int, m: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pieces on which both quantile functions are constant: the places, the width."""
+    ends = np.union1d(np.arange(1, n + 1) * m, np.arange(1, m + 1) * n)
+    starts = np.concatenate([[0], ends[:-1]])
+    return starts // m, starts // n, (ends - starts) / (n * m)

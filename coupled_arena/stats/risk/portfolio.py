@@ -15,23 +15,17 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Literal
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from coupled_arena.core.choices import Copula
+from coupled_arena.core.extras import compiled
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 
-_TILE = 512  # points whose sets of lower ones stay in the second cache
-_WORDS = _TILE // 64
-_NONE, _ONE = np.uint64(0), np.uint64(1)
-_SIX, _LOW_SIX = np.uint64(6), np.uint64(63)
-# Counting bits in parallel, in a form that compilers know.
-_FIVES, _THREES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
-_FOUR, _TWO, _FIFTEENS = np.uint64(4), np.uint64(2), np.uint64(0x0F0F0F0F0F0F0F0F)
-_ONES, _TOP = np.uint64(0x0101010101010101), np.uint64(56)
+TILE = 512  # points whose sets of lower ones stay in the second cache
 
 
 def portfolio(
@@ -117,18 +111,37 @@ def empirical_copula(pooled: FloatArray) -> FloatArray:
     """
     n = len(pooled)
     lower = np.ascontiguousarray(_counted(pooled, "left").T.astype(np.int32))
-    starts = range(0, n, _TILE)
+    starts = range(0, n, TILE)
+    loop = compiled("coupled_arena.stats.risk.portfolio_loop")
+    count_lower = loop.count_lower if loop else count_lower_arrays
     workers = min(os.cpu_count() or 1, len(starts))
     counts = np.zeros((workers, n), dtype=np.int64)
 
     def count(worker: int) -> None:
         for start in starts[worker::workers]:
-            order = start + np.argsort(lower[:, start : start + _TILE], axis=1)
-            _count_lower(lower, order, start, counts[worker])
+            order = start + np.argsort(lower[:, start : start + TILE], axis=1)
+            count_lower(lower, order, start, counts[worker])
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(count, range(workers)))
     return counts.sum(axis=0) / n
+
+
+def count_lower_arrays(
+    lower: NDArray[np.int32], order: IntArray, start: int, counts: IntArray
+) -> None:
+    """Add how many points of a tile, sorted by each metric, are below each point."""
+    size = order.shape[1]
+    sizes: IntArray = np.arange(size + 1, dtype=np.int64).reshape(-1, 1)
+    common = np.full((lower.shape[1], -(-size // 8)), 255, np.uint8)
+    for values, places in zip(lower, order - start, strict=True):
+        rank = np.empty(size, np.int64)
+        rank[places] = np.arange(size)
+        members: NDArray[np.bool_] = np.greater(sizes, rank)
+        sets = np.packbits(members, axis=1)
+        below = np.cumsum(np.bincount(values[start : start + size], minlength=len(values)))
+        common &= sets[np.concatenate([[0], below])[values]]
+    counts += np.bitwise_count(common).sum(axis=1, dtype=np.int64)
 
 
 def _counted(pooled: FloatArray, side: Literal["left", "right"]) -> IntArray:
@@ -161,41 +174,3 @@ def sample_win_rates(scores: FloatArray) -> FloatArray:
     """
     best = scores == scores.max(axis=0)
     return (best & (best.sum(axis=0) == 1)).mean(axis=1)
-
-
-@numba.njit(nogil=True, cache=True)
-def _count_lower(lower: Any, order: Any, start: Any, counts: Any) -> None:
-    """Add how many points of a tile, sorted by each metric, are below each point."""
-    metrics, n = lower.shape
-    sets = np.empty((metrics, _TILE + 1, _WORDS), np.uint64)
-    place = np.empty((n, metrics), np.uint16)  # which set is a point's
-    by_rank = np.empty(n + 1, np.int64)
-    for metric in range(metrics):
-        by_rank[:] = 0
-        sets[metric, 0] = _NONE
-        for rank in range(order.shape[1]):
-            point = order[metric, rank]
-            member = np.uint64(point - start)
-            for word in range(_WORDS):
-                sets[metric, rank + 1, word] = sets[metric, rank, word]
-            sets[metric, rank + 1, member >> _SIX] |= _ONE << (member & _LOW_SIX)
-            by_rank[lower[metric, point] + 1] += 1
-        for rank in range(n):
-            by_rank[rank + 1] += by_rank[rank]
-        for point in range(n):
-            place[point, metric] = by_rank[lower[metric, point]]
-    for point in range(n):
-        counts[point] += _size_of_intersection(sets, place[point])
-
-
-@numba.njit(nogil=True, cache=True)
-def _size_of_intersection(sets: Any, place: Any) -> Any:
-    size = np.uint64(0)
-    for word in range(_WORDS):
-        bits = sets[0, place[0], word]
-        for metric in range(1, len(place)):
-            bits &= sets[metric, place[metric], word]
-        bits -= (bits >> _ONE) & _FIVES
-        bits = (bits & _THREES) + ((bits >> _TWO) & _THREES)
-        size += (((bits + (bits >> _FOUR)) & _FIFTEENS) * _ONES) >> _TOP
-    return np.int64(size)

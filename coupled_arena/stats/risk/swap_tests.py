@@ -18,14 +18,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from coupled_arena.stats.counts import FloatArray
+from coupled_arena.core.extras import compiled
+from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.risk.dominance import ROUNDING, standardised
-from coupled_arena.stats.risk.split_mix import GAMMA, HALF, WORD, word_of
+from coupled_arena.stats.risk.split_mix import HALF, WORD, words
+
+_NUMBERS = 1 << 17  # numbers of an array that stays in the second cache
 
 
 def swap_p_values(
@@ -58,7 +60,9 @@ def swap_p_values(
         By the statistics of the first and the second order.
     """
     scores = standardised(samples)
-    seeds = np.random.SeedSequence((seed, 1)).generate_state(draws, np.uint64)
+    loop = compiled("coupled_arena.stats.risk.swap_loop")
+    count = loop.count if loop else count_arrays
+    seeds = np.random.SeedSequence((seed, 1)).generate_state(draws, np.uint64).astype(np.uint64)
 
     def test(pair: tuple[int, int]) -> FloatArray:
         x, y = (scores[model] for model in pair)
@@ -73,7 +77,7 @@ def swap_p_values(
         by_place[last] = weights
         steps = np.append(np.diff(values), 0.0)
         sizes = np.array([len(x), len(y)]) // repetitions
-        counts = _count(places, ours, steps, by_place, sizes, seeds, paired, repetitions, ROUNDING)
+        counts = count(places, ours, steps, by_place, sizes, seeds, paired, repetitions, ROUNDING)
         return (1 + counts) / (draws + 1)
 
     if not pairs:
@@ -82,58 +86,50 @@ def swap_p_values(
         return np.array(list(pool.map(test, pairs))).T
 
 
-@numba.njit(nogil=True, cache=True)
-def _count(
-    places: Any,
-    ours: Any,
-    steps: Any,
-    weights: Any,
-    sizes: Any,
-    seeds: Any,
-    paired: Any,
-    repetitions: Any,
-    rounding: Any,
-) -> Any:
-    """Count swaps after which the statistic of each order is as high as it is."""
-    first, second = sizes
-    swapped = np.zeros(first if paired else first + second, np.bool_)
-    shares = 1 / (first * repetitions), 1 / (second * repetitions)
-    if not paired:
-        swapped[first:] = True
-    seen = _statistics(places, ours, steps, weights, swapped, shares, paired)
+def count_arrays(
+    places: IntArray,
+    ours: NDArray[np.bool_],
+    steps: FloatArray,
+    weights: FloatArray,
+    sizes: IntArray,
+    seeds: NDArray[np.uint64],
+    paired: bool,
+    repetitions: int,
+    rounding: float,
+) -> FloatArray:
+    """Count swaps after which the statistic of each order is as high as it is, by arrays."""
+    first, second = sizes.tolist()
+    signed = np.float64(1 / (second * repetitions)), np.float64(-1 / (first * repetitions))
+
+    def statistics(swapped: NDArray[np.bool_]) -> FloatArray:
+        # Paired, a swap gives a score to the other model; else it says whose the prompt is.
+        other: NDArray[np.bool_] = swapped[places] == (ours | (not paired))[:, None]
+        lead: FloatArray = np.cumsum(np.where(other, *signed), axis=0)
+        area = np.zeros_like(lead)
+        np.cumsum(lead[:-1] * steps[:-1, None], axis=0, out=area[1:])
+        return np.stack([weights @ lead, weights @ (area * np.abs(area))])
+
+    as_seen = np.zeros((first if paired else first + second, 1), np.bool_)
+    as_seen[first:] = True
+    seen = statistics(as_seen)
     counts = np.zeros(2)
-    for seed in seeds:
-        _swap(swapped, seed, second, paired)
-        drawn = _statistics(places, ours, steps, weights, swapped, shares, paired)
-        for order in range(2):
-            counts[order] += drawn[order] >= seen[order] - rounding * abs(seen[order])
+    at_once = max(1, _NUMBERS // len(places))
+    for begin in range(0, len(seeds), at_once):
+        drawn = statistics(_swap(len(as_seen), seeds[begin : begin + at_once], second, paired))
+        counts += (drawn >= seen - rounding * np.abs(seen)).sum(axis=1)
     return counts
 
 
-@numba.njit(nogil=True, cache=True)
-def _statistics(
-    places: Any, ours: Any, steps: Any, weights: Any, swapped: Any, shares: Any, paired: Any
-) -> Any:
-    lead = area = first = second = 0.0
-    for t in range(len(places)):
-        # Paired, a swap gives a score to the other model; else it says whose the prompt is.
-        other = swapped[places[t]] == (ours[t] or not paired)
-        lead += shares[1] if other else -shares[0]
-        first += weights[t] * lead
-        second += weights[t] * area * abs(area)
-        area += lead * steps[t]
-    return first, second
-
-
-@numba.njit(nogil=True, cache=True)
-def _swap(swapped: Any, seed: Any, second: Any, paired: Any) -> None:
-    """Draw whose scores are swapped, or which prompts the other model gets."""
-    state, left = seed, second
-    for place in range(len(swapped)):
-        state += GAMMA
-        word = word_of(state) >> HALF
-        if paired:
-            swapped[place] = (word & WORD(1)) == WORD(1)
-        else:
-            swapped[place] = (word * WORD(len(swapped) - place)) >> HALF < WORD(left)
-            left -= swapped[place]
+def _swap(n: int, seeds: NDArray[np.uint64], second: int, paired: bool) -> NDArray[np.bool_]:
+    """Draw whose scores are swapped, or which prompts the other model gets, shape (n, seeds)."""
+    high = words(seeds, n) >> HALF
+    if paired:
+        return (high & WORD(1)) == WORD(1)
+    to_come = np.arange(n, 0, -1).astype(WORD)
+    drawn = ((high * to_come[:, None]) >> HALF).astype(np.int64)
+    swapped = np.empty(drawn.shape, np.bool_)
+    left = np.full(len(seeds), second)
+    for place in range(n):
+        swapped[place] = drawn[place] < left
+        left -= swapped[place]
+    return swapped

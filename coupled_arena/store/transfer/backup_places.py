@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from coupled_arena.core.errors import BackupError, StoreError
+from coupled_arena.core.extras import require
 from coupled_arena.core.files import reason
 
 _log = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ class BackupDataset:
     """A data set of the hub, made private where there is none."""
 
     def __init__(self, name: str) -> None:
+        require("datasets", "A data set of the hub", StoreError)
         from huggingface_hub import HfApi
 
         self._name = name

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.extras import require
 from coupled_arena.core.files import reason
 
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
@@ -38,6 +39,7 @@ class HubDataset:
     """
 
     def __init__(self, name: str, *, public: bool = False) -> None:
+        require("datasets", "A data set of the hub", StoreError)
         from huggingface_hub import HfApi, get_token
         from huggingface_hub.utils import HFValidationError, validate_repo_id
 

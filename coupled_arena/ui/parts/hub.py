@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from fastapi import FastAPI
 from gradio.oauth import attach_oauth
 from gradio.utils import get_space
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.extras import require
 
 
 def attach_hub(application: FastAPI) -> None:
@@ -21,10 +20,7 @@ def attach_hub(application: FastAPI) -> None:
     """
     if get_space() is None:  # Gradio would take whoever runs the program for everybody
         raise SettingsError("sign_in = 'hub' works in a Space of the hub alone: use 'password'.")
-    if not (find_spec("authlib") and find_spec("itsdangerous")):
-        raise SettingsError(
-            "Signing in by the hub needs further packages: pip install 'coupled-arena[hub]'."
-        )
+    require("hub", "Signing in by the hub", SettingsError)
     try:
         attach_oauth(application)
     except ValueError as error:

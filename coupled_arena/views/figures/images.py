@@ -10,6 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.extras import command_for, is_installed
 
 FORMATS = ("svg", "png", "pdf")
 """The kinds of pictures that a browser draws."""
@@ -46,7 +47,8 @@ def write_pictures(
 ) -> list[Path]:
     """Write figures as pictures, all in one start of the browser; return the files.
 
-    Where no browser is found a page of each figure is written instead, and a warning says so.
+    Without a browser, or the extra `pictures`, a page of each figure is written instead, and a
+    warning says so.
 
     Parameters
     ----------
@@ -72,6 +74,9 @@ def write_pictures(
 
 def _drawn(wanted: Mapping[Path, tuple[str, go.Figure]]) -> list[Path]:
     if not wanted:
+        return []
+    if not is_installed("pictures"):
+        _log.warning("Pictures need more packages: %s. Wrote pages.", command_for("pictures"))
         return []
     import kaleido
     from kaleido.errors import BrowserFailedError, ChromeNotFoundError, KaleidoError

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from markupsafe import Markup
 
+from coupled_arena.core.extras import is_installed
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.version import VERSION
 from coupled_arena.stats.ranking import rank_sets
@@ -17,7 +18,7 @@ from coupled_arena.views.markup import facts, heading, joined, listed, paragraph
 from coupled_arena.views.paths import nameless
 from coupled_arena.views.report.collect import SEED, SUB_SAMPLINGS, Report
 
-_LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "plotly")
+_LIBRARIES = ("numpy", "scipy", "duckdb", "plotly")
 _VERSIONS = ("torch", "transformers", "bitsandbytes")
 _REVISION = ("commit", "sha256")
 
@@ -209,6 +210,8 @@ def _versions(report: Report) -> Iterator[tuple[str, object]]:
     yield "Schema of the store", report.schema
     yield "Python", platform.python_version()
     yield from ((name, version(name)) for name in _LIBRARIES)
+    if is_installed("fast"):  # its loops round differently in the last digit
+        yield "numba", version("numba")
     yield "Fingerprint", Markup(f"<code>{report.fingerprint}</code>")
 
 

@@ -133,17 +133,20 @@ def published_curves(
     protocols = [scores.reshape(samples, k) for scores in (table.coupled, table.independent)]
     protocols = [scores - scores.mean(axis=0) for scores in protocols]
     sums, squares = np.zeros((2, 2, len(places), len(sizes)))
+    done = 0
     for repeat in track(range(repeats)):
+        done += 1
         state = np.random.RandomState((seed * repeats + repeat) % _STATES)
         for at, scores in enumerate(protocols):
             errors = np.abs(beginnings(scores, state.permutation(samples), sizes, first, second))
             sums[at] += errors
             squares[at] += errors**2
-    mean = sums / repeats
-    variance = np.maximum(squares - repeats * mean**2, 0.0) / (repeats - 1)
+    check_draws(sizes, samples, done)
+    mean = sums / done
+    variance = np.maximum(squares - done * mean**2, 0.0) / (done - 1)
     return PublishedCurves(
         pairs=tuple((table.models[i], table.models[j]) for i, j in places),
         sizes=sizes,
         mean=mean,
-        mean_error=np.sqrt(variance / repeats),
+        mean_error=np.sqrt(variance / done),
     )

@@ -18,7 +18,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, wraps
 from numbers import Real
-from typing import Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+from types import SimpleNamespace
+from typing import (
+    Annotated,
+    Any,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_doc import Doc
 from annotated_types import Ge
@@ -209,8 +220,8 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> tuple[Any, tupl
 
     One by one, for those of other parameters may name what only a type checker imports.
     """
-    if isinstance(annotation, str):
-        annotation = eval(annotation, function.__globals__)
+    alone = SimpleNamespace(__annotations__={"it": annotation})
+    annotation = get_type_hints(alone, function.__globals__, include_extras=True)["it"]
     if get_origin(annotation) is Annotated:
         kind, *metadata = get_args(annotation)
         return kind, tuple(metadata)

@@ -257,7 +257,7 @@ def test_questions_that_make_no_sense(protocols, risks, question, complaint):
         question(protocols, risks)
 
 
-DATA = {"store", "scores", "higher_is_better", "copula"}
+DATA = {"store", "scores", "progress", "higher_is_better", "copula"}
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ class _Renderer:
         self._turn = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
+        self._read = b""  # beyond the last line: on a busy machine two lines come at once
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -73,9 +74,9 @@ class _Renderer:
                 process.stdin.write(order)  # type: ignore[union-attr]
                 process.stdin.flush()  # type: ignore[union-attr]
                 if not self._ready:
-                    _line(process, _START_PATIENCE)
+                    self._line(process, _START_PATIENCE)
                     self._ready = True
-                answer = _line(process, _PATIENCE)
+                answer = self._line(process, _PATIENCE)
             except BaseException as error:
                 self._end()  # Ctrl-C, too: an answer that nobody waits for would be the next one's
                 if isinstance(error, OSError | EOFError | TimeoutError):
@@ -101,7 +102,7 @@ class _Renderer:
         return self._process
 
     def _end(self) -> None:
-        process, self._process, self._ready = self._process, None, False
+        process, self._process, self._ready, self._read = self._process, None, False, b""
         if process is not None:
             process.kill()
             process.wait()
@@ -112,21 +113,22 @@ class _Renderer:
     def _forget(self) -> None:
         """Leave the process to the one that this one was forked from."""
         self._process, self._ready, self._turn = None, False, threading.Lock()
+        self._read = b""
 
-
-def _line(process: subprocess.Popen[bytes], patience: float) -> bytes:
-    """Return the next line of a process; each part of it must come within so many seconds."""
-    assert process.stdout is not None
-    number, waiting, parts = process.stdout.fileno(), poll(), b""
-    waiting.register(number, POLLIN)
-    while not parts.endswith(b"\n"):
-        if not waiting.poll(1000 * patience):
-            raise TimeoutError
-        part = os.read(number, 1 << 20)
-        if not part:
-            raise EOFError
-        parts += part
-    return parts
+    def _line(self, process: subprocess.Popen[bytes], patience: float) -> bytes:
+        """Return the next line of a process; each part of it must come within so many seconds."""
+        assert process.stdout is not None
+        number, waiting = process.stdout.fileno(), poll()
+        waiting.register(number, POLLIN)
+        while b"\n" not in self._read:
+            if not waiting.poll(1000 * patience):
+                raise TimeoutError
+            part = os.read(number, 1 << 20)
+            if not part:
+                raise EOFError
+            self._read += part
+        line, _, self._read = self._read.partition(b"\n")
+        return line
 
 
 _RENDERER = _Renderer()

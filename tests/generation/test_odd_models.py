@@ -269,23 +269,36 @@ def test_a_panic_is_one_line(monkeypatch, tmp_path):
         load(ModelSpec(name="a", folder=tmp_path), tmp_path)
 
 
+ORDER = json.dumps(["{{ messages[0].content }}", [{"role": "user", "content": "Hi"}], {}])
+
+
 def test_a_slow_start_is_no_fault_of_a_template(monkeypatch):
     """What the process imports takes long on a busy machine; the template's bound begins after."""
     waited = []
-    line = templates._line
+    line = templates._Renderer._line
 
-    def noted(process, patience):
+    def noted(renderer, process, patience):
         waited.append(patience)
-        return line(process, patience)
+        return line(renderer, process, patience)
 
-    monkeypatch.setattr(templates, "_line", noted)
+    monkeypatch.setattr(templates._Renderer, "_line", noted)
     renderer = templates._Renderer()
-    order = json.dumps(["{{ messages[0].content }}", [{"role": "user", "content": "Hi"}], {}])
     try:
         for _ in range(2):
-            assert renderer.ask(order.encode() + b"\n") == (True, "Hi")
+            assert renderer.ask(ORDER.encode() + b"\n") == (True, "Hi")
     finally:
         renderer.close()
     start, *renderings = waited
     assert start == templates._START_PATIENCE
     assert set(renderings) == {templates._PATIENCE}
+
+
+def test_two_lines_that_come_at_once_are_two_answers(monkeypatch):
+    """On a busy machine the process is ready, and has answered, before anybody looks."""
+    both = "import sys; sys.stdin.readline(); print('ready\\n[true, \"Hi\"]', flush=True)"
+    monkeypatch.setattr(templates, "_START", both)
+    renderer = templates._Renderer()
+    try:
+        assert renderer.ask(ORDER.encode() + b"\n") == (True, "Hi")
+    finally:
+        renderer.close()

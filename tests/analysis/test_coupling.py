@@ -245,7 +245,7 @@ def test_too_few_scores_under_one_sampling_do_not_hide_the_others(tmp_path, call
     for words in (["--by-category"], ["--error", 0.1], ["--out", tmp_path / "x.csv"]):
         code, _, err = call("coupling", "--db", db, "--by-sampling", *words)
         assert (code, err.count("\n")) == (1, 1)
-        assert "leave them out with --by-sampling" in err
+        assert "is for one sampling: leave it out with --by-sampling." in err
 
 
 def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
@@ -262,7 +262,7 @@ def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
     ):
         code, out, err = call(*table, *words)
         assert (code, out, err.count("\n")) == (1, "", 1)
-        assert "leave them out with --scores" in err
+        assert f"{words[0]} is for a store: leave it out with " in err
     code, out, _ = call(*table, "--models", "c,a", "--json")
     (pair,) = json.loads(out)["pairs"]
     assert (code, pair["model_a"], pair["model_b"]) == (0, "c", "a")

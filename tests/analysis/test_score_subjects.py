@@ -71,7 +71,7 @@ def test_the_same_table_without_subjects_gives_the_same_numbers(call, scores):
             ("--category", "law"),
             "has no prompts of 'law'; it has college_computer_science, virology",
         ),
-        (("--temperature", 1), "are for the scores in the store"),
+        (("--temperature", 1), "--temperature is for a store: leave it out with a table"),
     ],
 )
 def test_what_a_table_does_not_have(call, scores, options, complaint):

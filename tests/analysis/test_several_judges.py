@@ -222,5 +222,5 @@ def test_judges_that_cannot_be_taken_together(path, call, options, why):
 def test_names_of_judges_in_python(path):
     with pytest.raises(ArenaError, match="no judge 'nobody'"):
         ca.leaderboard(ca.open(path), judge=["x", "nobody"])
-    with pytest.raises(ArenaError, match="no judge 'x,y'"):
-        ca.leaderboard(ca.open(path), judge="x,y")
+    together = ca.leaderboard(ca.open(path), judge="x,y").to_dict()
+    assert together == ca.leaderboard(ca.open(path), judge=["x", "y"]).to_dict()

@@ -374,7 +374,7 @@ def test_options_that_fit_nothing(call, db, options, complaint):
 def test_a_file_needs_no_store(call, db, tmp_path):
     code, _, err = call("risk", tmp_path / "scores.csv", "--judge", "gpt")
     assert code == 1
-    assert "--judge is for the stored replies" in err
+    assert "--judge is for a store: leave it out with scores" in err
     code, _, err = call("risk", "--db", tmp_path / "absent.duckdb")
     assert code == 1
     assert "does not exist yet" in err

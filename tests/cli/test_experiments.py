@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,9 +86,8 @@ def test_resample_says_how_few_votes_and_a_judge_do(call, db):
 def test_resample_takes_the_leaderboards_filters(call, db):
     filters = ["--models", "x,y", "--category", "maths", "--language", "en", "--mode", "coupled"]
     code, out, err = call(*resampling(db, *filters, "--judge", "gpt"))
-    assert code == 0
+    assert (code, err) == (0, "")
     assert "ppr" in out
-    assert "10/10" in err
     code, _, err = call(*resampling(db, "--mode", "independent"))
     assert (code, "no comparisons that have both" in err) == (1, True)
 
@@ -292,18 +292,19 @@ def test_ctrl_c_reports_what_is_finished():
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "FORCE_COLOR": "1"},  # the bar of a terminal
     )
-    seen = ""
-    while "repeats/s]" not in seen.partition("| 0/")[2]:
-        piece = process.stderr.read(20)
-        assert piece, seen
-        seen += piece
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE)
+    try:
+        seen = ""
+        while not re.search(r"[1-9]\d*/1000000", seen):
+            piece = process.stderr.read(20)
+            assert piece, seen
+            seen += piece
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
     assert process.returncode == 1
     done = json.loads(out)["repeats"]
     assert 0 < done < 1_000_000
-    assert err.strip().splitlines()[-1] == (
-        f"Error: Interrupted: the figures are of {done} of 1000000 repeats."
-    )
+    assert err.endswith(f"Error: Interrupted: the figures are of {done} of 1000000 repeats.\n")

@@ -13,6 +13,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.api.checks import selection_of
 from coupled_arena.api.rankings import BoardSettings
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope, TieScore, Weighting
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.queries import comparisons
@@ -73,8 +74,11 @@ def told(done):
 
 
 def board_of(store, source="human", judge=None):
-    settings = (0.05, "max-t", "joint", "loss", "corrected", "stratified", False)
-    return BoardSettings(source, *settings).board(store, selection_of(judge=judge))
+    settings = (0.05, Cutoff.MAX_T, Scope.JOINT, TieScore.LOSS)
+    settings += (Covariance.CORRECTED, Weighting.STRATIFIED, False)
+    return BoardSettings(BoardSource(source), *settings).board(
+        store, selection_of(store, judge=judge)
+    )
 
 
 def vote(winner="model_a", **more):

@@ -1,3 +1,3 @@
 """The version, where the package and its reports find it."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"

@@ -8,6 +8,7 @@ from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
 from tests.batches import at_once
 from tests.judging.scripted import KEY
+from tests.patience import PATIENCE
 from tests.store.conftest import make_battle
 
 
@@ -35,7 +36,7 @@ def fill(store):
 def judge_at():
     """Build a judge that asks a scripted server."""
 
-    def built(server, name="ann", timeout=5.0, patience=5.0, **spec):
+    def built(server, name="ann", timeout=PATIENCE, patience=PATIENCE, **spec):
         prompt = JudgePrompt("Judge well.", "0" * 64)
         return Judge(
             JudgeSpec(name, "strong", prompt, **spec),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
-from coupled_arena.battles.judge_runs.bulk import judge_stored
+from coupled_arena.battles.judge_runs.bulk import _Bar, judge_stored
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Finish, Reply, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
@@ -192,32 +192,38 @@ def test_a_server_that_does_not_count_is_reckoned_by_characters(store, fill, jud
     assert 2000 < done.tokens_in + done.tokens_out <= 10_000
 
 
-def interrupt_after(server, questions, times=1):
-    """Press Ctrl-C once so many questions have been asked."""
-
-    def press():
-        while len(server.asked) < questions:
-            time.sleep(0.005)
-        for _ in range(times):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.2)
-
-    threading.Thread(target=press, daemon=True).start()
+@pytest.fixture
+def heard(monkeypatch):
+    """Set once a run has heard of Ctrl-C."""
+    event = threading.Event()
+    monkeypatch.setattr(_Bar, "interrupted", lambda bar: event.set())
+    return event
 
 
-def slowly(body):
-    time.sleep(0.1)
-    return verdict()
+def press_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.mark.parametrize("questions", [1, 7, 20])
-def test_ctrl_c_waits_for_the_answers_in_flight(store, fill, judge_at, questions):
+def test_ctrl_c_waits_for_the_answers_in_flight(store, fill, judge_at, heard, questions):
     fill(25)
-    with scripted(slowly) as server:
-        interrupt_after(server, questions)
+    numbers, eight = count(1), threading.Barrier(8)
+
+    def script(_):
+        """Answer so many less one, then none until the run has heard of Ctrl-C."""
+        number = next(numbers)
+        if number <= eight.parties:
+            eight.wait(PATIENCE)
+        if number == questions:
+            press_ctrl_c()
+        if number >= questions:
+            assert heard.wait(PATIENCE)
+        return verdict()
+
+    with scripted(script) as server:
         done = judge_stored(judge_at(server), store, progress=False)
         assert done.stopped == "interrupted"
-        assert 1 < server.most_at_once <= 8
+        assert server.most_at_once == 8
         assert len(rows(store)) == done.verdicts == len(server.asked) < 50
         assert done.left == 50 - done.verdicts
         on = judge_stored(judge_at(server), store, progress=False)
@@ -226,17 +232,22 @@ def test_ctrl_c_waits_for_the_answers_in_flight(store, fill, judge_at, questions
     once_an_order(store, 25)
 
 
-def test_a_second_ctrl_c_does_not_wait(store, fill, judge_at):
+def test_a_second_ctrl_c_does_not_wait(store, fill, judge_at, heard):
     fill(40)
-    over = threading.Event()
+    numbers, over = count(1), threading.Event()
 
-    def script(body):
-        if len(server.asked) > 20:
+    def script(_):
+        number = next(numbers)
+        if number == 24:
+            until(lambda: len(rows(store)) == 20)  # an answer that is on its way is lost
+            press_ctrl_c()
+            assert heard.wait(PATIENCE)
+            press_ctrl_c()
+        if number > 20:
             over.wait(PATIENCE)
         return verdict()
 
     with scripted(script) as server:
-        interrupt_after(server, 24, times=2)
         judge = judge_at(server, timeout=2 * PATIENCE)
         done = judge_stored(judge, store, concurrency=4, progress=False)
         over.set()  # had it waited for them, there were more verdicts
@@ -246,11 +257,15 @@ def test_a_second_ctrl_c_does_not_wait(store, fill, judge_at):
 
 def test_ctrl_c_ends_waiting_for_a_dead_server(store, fill, judge_at):
     fill(4)
-    with scripted(lambda _: failure(503)) as server:
-        interrupt_after(server, 8)
-        begun = time.monotonic()
-        done = judge_stored(judge_at(server, patience=PATIENCE), store, progress=False)
-    assert time.monotonic() - begun < PATIENCE / 2
+    numbers = count(1)
+
+    def script(_):
+        if next(numbers) == 8:
+            press_ctrl_c()
+        return failure(503)
+
+    with scripted(script) as server:
+        done = judge_stored(judge_at(server, patience=10 * PATIENCE), store, progress=False)
     assert (done.stopped, done.verdicts) == ("interrupted", 0)
 
 

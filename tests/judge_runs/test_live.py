@@ -18,7 +18,7 @@ from coupled_arena.core.settings import JudgeSettings, load_settings
 from coupled_arena.services import build_judge, open_services
 from coupled_arena.store.tables import rationales
 from tests.judging.scripted import KEY, RESET, failure, scripted, verdict
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.store.conftest import make_battle, make_vote
 
 
@@ -86,7 +86,7 @@ def test_a_vote_never_waits_for_the_judge(store, fill, judging):
     voted = threading.Event()
 
     def hang(_):
-        assert voted.wait(60)
+        assert voted.wait(PATIENCE)
         return verdict()
 
     with scripted(hang) as server:

@@ -7,7 +7,6 @@ import json
 import logging
 import math
 import threading
-import time
 import traceback
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from coupled_arena.core.errors import JudgeError, NoAnswerError
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.verdicts import Matchup
+from coupled_arena.judging import judge as judge_module
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import Answer, JudgeSpec
@@ -29,13 +29,27 @@ from tests.judging.scripted import (
     scripted,
     verdict,
 )
+from tests.patience import PATIENCE
 
 SPEC = JudgeSpec("ann", "strong", JudgePrompt("Judge well.", "0" * 64))
+SLEEP = judge_module._sleep
 TALK = Matchup("b", 0, 1, ("What is 2 + 2?",), ("4",), ("5",))
 
 
+@pytest.fixture(autouse=True)
+def waits(monkeypatch):
+    """How long a judge would have waited between attempts: no test of this file does."""
+    noted = []
+
+    async def note(seconds, stopping):
+        noted.append(seconds)
+
+    monkeypatch.setattr(judge_module, "_sleep", note)
+    return noted
+
+
 def ask(server, matchup=TALK, **options):
-    settings = {"timeout": 5.0, "patience": 5.0, **options}
+    settings = {"timeout": PATIENCE, "patience": PATIENCE, **options}
     spec = settings.pop("spec", SPEC)
 
     async def asked():
@@ -72,7 +86,7 @@ def test_a_verdict(label, outcome):
 
 def test_requests_are_counted_and_those_without_an_answer():
     async def counted(server):
-        async with Judge(SPEC, base_url=server.url, key=KEY, timeout=5, patience=5) as judge:
+        async with Judge(SPEC, base_url=server.url, key=KEY) as judge:
             await judge.ask(TALK)
             return judge.requests, judge.errors
 
@@ -153,31 +167,38 @@ def test_a_storm_passes():
     assert len(server.asked) == 4
 
 
-def test_retry_after_is_heeded():
-    begun = time.monotonic()
-    later = failure(429, headers={"retry-after": 1})
+def test_retry_after_is_heeded(waits):
+    later = failure(429, headers={"retry-after": 7})
     answer, _ = ask_script(in_turn(later, verdict()))
     assert answer.outcome is Outcome.FIRST
-    assert 1.0 <= time.monotonic() - begun < 4.0
+    assert len(waits) == 1
+    assert 7.0 <= waits[0] <= 7.5
+
+
+def test_a_wait_ends_in_time_or_when_the_run_stops():
+    async def both():
+        stopping = asyncio.Event()
+        await SLEEP(0.01, stopping)
+        asyncio.get_running_loop().call_later(0.01, stopping.set)
+        await asyncio.wait_for(SLEEP(10 * PATIENCE, stopping), PATIENCE)
+
+    asyncio.run(both())
 
 
 @pytest.mark.parametrize("date", ["3600", "Fri, 31 Dec 2100 23:59:59 GMT"])
-def test_who_asks_for_an_hour_is_not_waited_for(date):
-    begun = time.monotonic()
+def test_who_asks_for_an_hour_is_not_waited_for(date, waits):
     with pytest.raises(NoAnswerError, match="HTTP 429: slow down"):
         ask_script(lambda _: failure(429, "slow down", headers={"retry-after": date}))
-    assert time.monotonic() - begun < 2.0
+    assert waits == []
 
 
-def test_a_slow_drip_runs_into_the_deadline_of_the_attempt():
+def test_a_slow_drip_runs_into_the_deadline_of_the_attempt(waits):
     drip = Reply(verdict().body, drip=0.05)  # the whole would take 15 s, each byte comes in time
-    answer, server = ask_script(in_turn(drip, verdict("tie")), timeout=0.2)
+    answer, server = ask_script(in_turn(drip, verdict("tie")), timeout=0.5)
     assert answer.outcome is Outcome.TIE
-    assert len(server.asked) == 2
-    begun = time.monotonic()
+    assert len(server.asked) == len(waits) + 1 >= 2  # a busy machine needs more attempts
     with pytest.raises(NoAnswerError, match="gave no answer within"):
         ask_script(lambda _: drip, timeout=0.2, patience=0.4)
-    assert time.monotonic() - begun < 3.0
 
 
 def test_a_server_that_is_not_there():
@@ -200,14 +221,13 @@ def test_a_server_that_is_not_there():
         (Reply(b"\xff", 401, {}), "HTTP 401"),
     ],
 )
-def test_trouble_that_stays_is_told_at_once(reply, message):
-    begun = time.monotonic()
+def test_trouble_that_stays_is_told_at_once(reply, message, waits):
     with pytest.raises(JudgeError) as caught:
         ask_script(lambda _: reply)
     assert not isinstance(caught.value, NoAnswerError)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - begun < 2.0
+    assert waits == []
 
 
 def refusing(*names, status=400):
@@ -279,14 +299,14 @@ def test_a_refusal_that_comes_after_another_question_found_the_form_is_no_answer
     def script(body):
         if "logprobs" in body:
             if "slow" in body["messages"][1]["content"]:
-                assert agreed.wait(10)
+                assert agreed.wait(PATIENCE)
             return failure(400, "logprobs: not supported")
         agreed.set()
         return verdict()
 
     async def both(server):
         slow = Matchup("b", 0, 1, ("slow",), ("4",), ("5",))
-        async with Judge(SPEC, base_url=server.url, key=KEY, timeout=20.0) as judge:
+        async with Judge(SPEC, base_url=server.url, key=KEY, timeout=PATIENCE) as judge:
             return await asyncio.gather(judge.ask(slow), judge.ask(TALK))
 
     with scripted(script) as server:

@@ -385,11 +385,9 @@ def humaneval():
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_published_solutions_pass(humaneval, every):
     assert len(humaneval) == 164
-    started = time.monotonic()
     graded = list(HumanEval().score_all(humaneval[::every]))
     assert [g.note for g in graded if not g.score] == []
     assert sum(g.score for g in graded) == len(humaneval[::every])
-    assert time.monotonic() - started < PATIENCE  # 13 s on two free cores
 
 
 BROKEN = ["    return None", "    raise ValueError", "    return 'wrong'", "    return -987654321"]

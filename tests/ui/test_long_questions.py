@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -13,33 +13,42 @@ import pytest
 from coupled_arena.battles.asking import request_of
 from coupled_arena.core.records import Mode, Prompt
 from coupled_arena.ui.parts.long_questions import LONG, Reader
+from tests.patience import PATIENCE
 from tests.stored import plan
 
 
-def read_two(characters):
-    """Return how long the loop stood still while two texts were read, and their order."""
+def read_two(characters, goes_on):
+    """Read two texts: which ones, each in which thread, and the loop's own thread."""
 
     async def reading():
-        reader, read, longest, last = Reader(), [], 0.0, time.monotonic()
+        reader, read = Reader(), []
 
         def work(number):
-            time.sleep(0.3)
-            read.append(number)
+            assert goes_on.wait(PATIENCE / 10)
+            read.append((number, threading.get_ident()))
 
         tasks = [asyncio.create_task(reader.read(characters, lambda n=n: work(n))) for n in (1, 2)]
-        while not all(task.done() for task in tasks):
-            await asyncio.sleep(0.005)
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
-        return longest, read
+        await asyncio.sleep(0)  # both have begun
+        goes_on.set()
+        await asyncio.gather(*tasks)
+        return read, threading.get_ident()
 
     with ThreadPoolExecutor(1) as elsewhere:  # a test in a browser leaves a loop in this thread
         return elsewhere.submit(asyncio.run, reading()).result()
 
 
 def test_the_loop_goes_on_while_a_long_question_is_read():
-    longest, read = read_two(LONG + 1)
-    assert longest < 0.3 <= read_two(LONG)[0]
-    assert read == [1, 2]  # one after the other: the second finds what the first has begun
+    read, loop = read_two(LONG + 1, threading.Event())
+    (first, one), (second, other) = read
+    # One after the other: the second finds what the first has begun.
+    assert (first, second, one == other, one != loop) == (1, 2, True, True)
+
+
+def test_a_short_question_is_read_at_once():
+    goes_on = threading.Event()
+    goes_on.set()
+    read, loop = read_two(LONG, goes_on)
+    assert read == [(1, loop), (2, loop)]
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def give_all(kind: str, inputs: int, seed: int, first: int = 0, minutes: float = math.inf) -> Met:
     """Give so many odd inputs of a kind, in a folder that is now and then laid out anew."""
-    met, end = Met(), time.monotonic() + 60 * minutes
+    met, end, told = Met(), time.monotonic() + 60 * minutes, 0
     with laid_out() as fresh, bounded():
         for number in range(first, first + inputs):
             if time.monotonic() > end:
@@ -149,6 +149,9 @@ def give_all(kind: str, inputs: int, seed: int, first: int = 0, minutes: float =
             met.failed += [(why, what)] if why else []
             if why or number % _TOGETHER == 0 or number == first + inputs - 1:
                 met.failed += [(f"doctor: {check}", what) for check in unsound()]
+                for each in met.failed[told:]:  # a run takes hours: told at once, and at its end
+                    print(f"{each[0]}: {each[1][:500]}", file=sys.__stderr__, flush=True)
+                told = len(met.failed)
                 met.resident.append(resident(os.getpid()))
                 fresh()
     return met
@@ -254,7 +257,7 @@ def whole_settings() -> str:
     """Return a file with all settings that have a default."""
     said = Settings().model_dump(mode="json", exclude_none=True, exclude={"models", "base"})
     tables = {name: values for name, values in said.items() if isinstance(values, dict)}
-    lines = [f"{name} = {json.dumps(said[name])}" for name in said.keys() - tables.keys()]
+    lines = [f"{name} = {json.dumps(said[name])}" for name in said if name not in tables]
     for name, values in tables.items():
         lines += [f"[{name}]", *(f"{key} = {json.dumps(each)}" for key, each in values.items())]
     return "\n".join(lines) + "\n"

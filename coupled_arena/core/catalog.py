@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_vali
 from pydantic.dataclasses import dataclass as validated
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.files import at_home
 
 Quantization = Literal["none", "bnb-8bit", "bnb-4bit", "prequantized"]
 _HUB = re.compile(r"(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b")  # as the hub calls models
@@ -184,9 +185,9 @@ def _check(entry: dict[str, Any], base: Path) -> ModelSpec:
         raise SettingsError(first_problem(error)) from error
     located = dict(entry)
     if spec.folder:
-        located["folder"] = base / spec.folder.expanduser()
+        located["folder"] = base / at_home(spec.folder)
     if spec.gguf and not spec.hub:
-        located["gguf"] = str(base / Path(spec.gguf).expanduser())
+        located["gguf"] = str(base / at_home(spec.gguf))
     return TypeAdapter(ModelSpec).validate_python(located)
 
 

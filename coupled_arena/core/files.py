@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import stat
 import zlib
 from pathlib import Path
@@ -34,6 +35,11 @@ def ending(path: Path) -> Path:
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         raise OSError(errno.ESPIPE, "it is a pipe or a device: give a file", str(path))
     return path
+
+
+def at_home(path: str | Path) -> Path:
+    """Return a path with ``~`` put in full; where nobody has that home, it is a name like any."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 pathlib raises where there is no such home
 
 
 def whole(path: Path) -> bytes:

@@ -21,7 +21,7 @@ from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.choices import Coupling, Pairing
 from coupled_arena.core.environment import read_environment, variable_of
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import is_text
+from coupled_arena.core.files import at_home, is_text
 from coupled_arena.core.guards import (
     AccessSettings,
     Checked,
@@ -262,7 +262,7 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     named = config or environment.config
     values: dict[str, Any] = {}
     if named:
-        path = Path(named).expanduser()
+        path = at_home(named)
         values = {**read_toml(path), "base": path.resolve().parent}
     said = environment.over(values)
     for source in (said, given):
@@ -277,7 +277,7 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
         origin = f"{where}: " if where else ""
         raise SettingsError(origin + first_problem(error)) from None  # it may hold the key
     return settings.model_copy(
-        update={"db": settings.db.expanduser(), "cache": settings.cache.expanduser()}
+        update={"db": at_home(settings.db), "cache": at_home(settings.cache)}
     )
 
 

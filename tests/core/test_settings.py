@@ -215,3 +215,22 @@ def test_what_is_no_site_is_refused(tmp_path, site):
     path.write_text(f'frames = ["{site}"]', encoding="utf-8")
     with pytest.raises(SettingsError, match="frames"):
         load_settings(path)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'cache = "~nobody-here/x"',
+        'db = "~nobody-here/x"',
+        '[[models]]\nname = "a"\nfolder = "~no-body"',
+    ],
+    ids=("cache", "db", "folder"),
+)
+def test_a_tilde_before_nobodys_name_is_a_name_like_any(tmp_path, said):
+    settings = load_settings(write(tmp_path, said + "\n"))
+    assert "~no" in f"{settings.cache} {settings.db} {settings.catalog}"
+
+
+def test_settings_of_nobodys_home_are_missing():
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(Path("~nobody-here/arena.toml"))

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from coupled_arena.core.errors import BackupError, StoreError
 from coupled_arena.core.extras import require
-from coupled_arena.core.files import reason
+from coupled_arena.core.files import at_home, reason
 
 _log = logging.getLogger(__name__)
 CHUNKS, MANIFEST = "chunks", "chunk.json"
@@ -158,7 +158,7 @@ class BackupDataset:
 
 def place_of(folder: Path | None, dataset: str | None) -> Place:
     """Return the one of the two that is named."""
-    return BackupFolder(folder.expanduser()) if folder else BackupDataset(dataset or "")
+    return BackupFolder(at_home(folder)) if folder else BackupDataset(dataset or "")
 
 
 def _copy(file: Path, target: Path) -> None:

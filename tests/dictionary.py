@@ -18,6 +18,16 @@ from coupled_arena.papers.judge import figures as judges
 from coupled_arena.papers.ranking import tables as ranking_tables
 from coupled_arena.papers.risk import stability
 from coupled_arena.papers.risk import tables as risk_tables
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables.described import (
+    ARENA,
+    FILES,
+    JUDGES,
+    METRICS,
+    TURNS,
+    StoredColumn,
+    StoredTable,
+)
 from coupled_arena.views.tables import (
     agreement,
     audit,
@@ -124,7 +134,11 @@ def page() -> str:
     before, votes, between = _chapter(
         before + sections[0] + made + after, "Tables of votes from elsewhere"
     )
-    return before + _TABLE.sub(lambda _: vote_columns(), votes, count=1) + between
+    told = before + _TABLE.sub(lambda _: vote_columns(), votes, count=1) + between
+    stored = {each.name: stored_columns(each) for each in (*FILES.values(), TURNS, JUDGES, METRICS)}
+    told = _with_tables(told, "Tables of a store", stored)
+    files = {f"{each.name} file": file_columns(each) for each in (*FILES.values(), ARENA)}
+    return _with_tables(told, "Export files", files)
 
 
 def columns(found: Iterable[Column[Any]]) -> str:
@@ -141,6 +155,41 @@ def vote_columns() -> str:
         for each in VOTE_COLUMNS
     )
     return "\n".join(("| columns | meaning | `ca.rank` |", "|---|---|---|", *rows)) + "\n"
+
+
+def stored_columns(table: StoredTable) -> str:
+    """Return the table of the columns of a table as a fresh database has it."""
+    with Store.in_memory() as store, store.cursor() as cursor:
+        told = cursor.execute(f"describe {table.name}").fetchall()
+    rows = (f"| `{name}` | {kind} | {table.meanings[name]} |" for name, kind, *_ in told)
+    return "\n".join(("| column | type | meaning |", "|---|---|---|", *rows)) + "\n"
+
+
+def file_columns(table: StoredTable) -> str:
+    """Return the table of the columns of a file; those that are stored so need no words."""
+    rows = (
+        f"| `{each.name}` | {each.kind.shown} |{_in_file(each, table)} |"
+        for each in table.columns
+        if each.kind
+    )
+    return "\n".join(("| column | type | meaning |", "|---|---|---|", *rows)) + "\n"
+
+
+def _in_file(column: StoredColumn, table: StoredTable) -> str:
+    own = column.table == table.name and table.name in FILES
+    meaning = column.kind.note.format(t=table.name) or ("" if own else column.meaning)
+    return f" {meaning}" if meaning else ""
+
+
+def _with_tables(text: str, chapter: str, made: Mapping[str, str]) -> str:
+    """Return the page with the first table below each of some headings of a chapter made anew."""
+    before, found, after = _chapter(text, chapter)
+    sections = re.split(r"^(?=### )", found, flags=re.MULTILINE)
+    return before + "".join(_replaced(each, made.get(_heading(each))) for each in sections) + after
+
+
+def _replaced(section: str, table: str | None) -> str:
+    return _TABLE.sub(lambda _: table, section, count=1) if table else section
 
 
 def _chapter(text: str, name: str) -> tuple[str, str, str]:

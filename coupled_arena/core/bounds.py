@@ -15,11 +15,11 @@ import duckdb
 
 from coupled_arena.core.files import LONGEST_LINE, ending
 from coupled_arena.core.language import _
+from coupled_arena.core.sql import quoted_name
 
 _CHUNK = 1 << 20
 # Of rows that are legitimate a thread holds 2,048 at a time, which are a few megabytes.
 _LITTLE: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "1GB", "threads": 2}
-_MARKS = (b",", b"[", b"{")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def opened(path: Path) -> Any:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
-def check_text(path: Path, bound: Bound, header: int = 0) -> None:
+def check_text(path: Path, bound: Bound, header: int = 0, *, delimiter: bytes = b",") -> None:
     """Refuse a text file that is beyond the bound, before any of it is parsed.
 
     Commas and opening brackets stand for cells: there is one before each cell, and more in prose.
@@ -90,6 +90,8 @@ def check_text(path: Path, bound: Bound, header: int = 0) -> None:
     ----------
     header : int
         Bytes that each line of it is longer by in the database.
+    delimiter : bytes
+        What stands between cells.
 
     Raises
     ------
@@ -100,7 +102,7 @@ def check_text(path: Path, bound: Bound, header: int = 0) -> None:
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
             lines += chunk.count(b"\n")
-            marks += sum(map(chunk.count, _MARKS))
+            marks += sum(map(chunk.count, (delimiter, b"[", b"{")))
             bound.check(lines + marks, size + lines * header)
 
 
@@ -145,11 +147,6 @@ def _check_parquet(
     bound.check(count * len(columns), (size or 0) + named * count * names)
     if (longest or 0) > LONGEST_LINE:
         raise ValueError(_("a row of it is longer than {n} MB").format(n=LONGEST_LINE >> 20))
-
-
-def quoted_name(name: str) -> str:
-    """Return a name as SQL."""
-    return '"{}"'.format(name.replace('"', '""'))
 
 
 def _size(value: str, type: Any, depth: int = 0) -> str:

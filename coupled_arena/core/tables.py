@@ -1,7 +1,7 @@
-"""Rows of a file: CSV, JSON lines, a JSON array or Parquet, any text also gzipped.
+"""Tables in files: CSV, TSV, JSON lines, a JSON array or Parquet, any text also gzipped.
 
-The name's ending tells the form, else the content does. What brings millions of rows into the
-database is `coupled_arena.store.transfer.file_rows`.
+The content tells the form, here and in `coupled_arena.store.transfer.file_rows`, which brings
+millions of rows into the database by the same rules.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,17 +24,88 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, reason
 from coupled_arena.core.formulas import as_written
 from coupled_arena.core.language import _
+from coupled_arena.core.sql import exact_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
+ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 """What the names of tables end with, besides ``.gz``."""
 
+_HEAD = 1 << 16
+_ZSTD = b"\x28\xb5\x2f\xfd"
+# The beginning of a JSON object; one within a CSV has single quotes (Python's) or doubled ones.
+_OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
 _LONGEST_ARRAY = 256 << 20  # characters: it is read whole
 _MOST_COLUMNS = 10_000
 _PAGE = 2048  # rows that DuckDB makes at a time
 _Numbered = Iterator[tuple[int, Any]]
+
+
+class Form(StrEnum):
+    """How a table is written."""
+
+    CSV = "csv"
+    LINES = "lines"
+    ARRAY = "array"
+    PARQUET = "parquet"
+
+    @property
+    def unit(self) -> str:
+        """What a row of it is called: Parquet and JSON arrays have no lines."""
+        return "line" if self in (Form.CSV, Form.LINES) else "row"
+
+
+def form_of(path: Path, exact: Callable[[Collection[str]], object] = lambda _: None) -> Form:
+    """Return how a file is written, by what it begins with.
+
+    Parameters
+    ----------
+    exact : callable
+        Says of the columns of a CSV file whether this program has written it: its texts may hold
+        anything.
+
+    Raises
+    ------
+    OSError, EOFError, ValueError, zlib.error
+        The file cannot be read.
+    """
+    with opened(path) as stream:
+        head = stream.read(_HEAD)
+    if head.startswith(b"PAR1") or path.suffix == ".parquet":
+        return Form.PARQUET
+    if head.startswith(_ZSTD):
+        return Form.LINES  # only DuckDB unpacks it
+    lines = _whole_lines(head)
+    if lines and lines[0].lstrip().startswith("["):
+        return Form.ARRAY
+    if lines and exact(header_of(lines[0])):
+        return Form.CSV
+    # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
+    objects = sum(bool(_OBJECT.match(line)) for line in lines)
+    return Form.LINES if b"\0" in head or objects * 2 >= len(lines) else Form.CSV
+
+
+def first_line(path: Path) -> str:
+    """Return the first line of a file that is not blank, "" if there is none."""
+    with opened(path) as stream:
+        return next(iter(_whole_lines(stream.read(_HEAD))), "")
+
+
+def _whole_lines(head: bytes) -> list[str]:
+    # Not `splitlines`: a text in JSON may hold any of Unicode's other line breaks.
+    lines = re.split("[\r\n]+", head.decode("utf-8-sig", errors="replace"))
+    return [line for line in lines if line.strip()]
+
+
+def header_of(line: str) -> list[str]:
+    """Return the names in the first line of a CSV file as they are."""
+    return next(csv.reader([line], delimiter=delimiter_of(line)))
+
+
+def delimiter_of(line: str) -> str:
+    """Return what stands between the cells of a file with this first line."""
+    return "\t" if "\t" in line and "," not in line else ","
 
 
 @dataclass(frozen=True)
@@ -91,40 +164,62 @@ def read_rows(
     """
     called = name or str(path)
     try:
-        ending = _ending(path)
-        unit, read = _FORMS[ending]
-        if ending == ".parquet":
-            check_parquet(exact_path(path), bound)
-        else:
-            check_text(path, bound)
-        rows = _csv(path, header=header) if ending == ".csv" else read(path)
-        for number, values in rows:
+        form = form_of(path) if header else Form.CSV
+        for number, values in _rows(path, form, bound, header=header):
             if not isinstance(values, dict):
-                place = place_in(called, unit, number)
+                place = place_in(called, form.unit, number)
                 raise error(_("{place} is not a JSON object.").format(place=place))
-            yield Row(called, unit, number, values)
+            yield Row(called, form.unit, number, values)
     except _LineError as fault:
         place = place_in(called, "line", fault.number)
         raise error(fault.text.format(place=place, **fault.values)) from fault
     except (*UNREADABLE, csv.Error, duckdb.Error) as fault:
         text = _("{file} cannot be read: {why}.")
-        if path.suffix == ".csv":
+        if path.suffix in (".csv", ".tsv"):
             text = _("{file} cannot be read as a CSV file: {why}.")
         raise error(text.format(file=called, why=reason(fault))) from fault
 
 
+def _rows(path: Path, form: Form, bound: Bound, *, header: bool) -> _Numbered:
+    if form is Form.PARQUET:
+        check_parquet(exact_path(path), bound)
+        return _parquet(path)
+    delimiter = delimiter_of(first_line(path)) if form is Form.CSV else ","
+    check_text(path, bound, delimiter=delimiter.encode())
+    if form is Form.CSV:
+        return _csv(path, delimiter, header=header)
+    return _json_array(path) if form is Form.ARRAY else _json_lines(path)
+
+
 def read_frame(
-    path: Path, error: type[ArenaError], *, name: str | None = None, bound: Bound = IN_MEMORY
+    path: Path | Sequence[Path],
+    error: type[ArenaError],
+    *,
+    name: str | None = None,
+    bound: Bound = IN_MEMORY,
 ) -> pd.DataFrame:
-    """Return the rows of a file; the index, called ``line`` or ``row``, has their numbers.
+    """Return the rows of a file, or of several, one after the other.
+
+    The index, called ``line`` or ``row``, has their numbers; of several files it says in words
+    where each row stands, and is called ``where``.
 
     Raises
     ------
     ArenaError
-        Of the given type: the file cannot be read, or it holds more than the bound.
+        Of the given type: a file cannot be read, or it holds more than the bound.
     """
     import pandas as pd
 
+    if not isinstance(path, Path):
+        frames = [read_frame(each, error, bound=bound) for each in path]
+        if len(frames) == 1:
+            return frames[0]
+        where = [
+            place_in(str(each), frame.index.name or "row", number)
+            for each, frame in zip(path, frames, strict=True)
+            for number in frame.index
+        ]
+        return pd.concat(frames).set_axis(pd.Index(where, name="where", dtype=object))
     rows = list(read_rows(path, error, name=name, bound=bound))
     if not rows:
         header = [row.values.values() for row in read_rows(path, error, name=name, header=False)]
@@ -149,13 +244,10 @@ def first_object(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def exact_path(path: Path) -> str:
-    """Return a path with the characters escaped that DuckDB would expand."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
-
-
 def place_in(file: str, unit: object, number: object) -> str:
     """Return where a row of a table stands, for messages; tables may have units of their own."""
+    if unit == "where":
+        return str(number)
     if unit == "line":
         return _("{file}, line {n}").format(file=file, n=number)
     if unit == "row":
@@ -169,20 +261,6 @@ class _LineError(Exception):
     def __init__(self, number: int, text: str, **values: object) -> None:
         super().__init__(text)
         self.number, self.text, self.values = number, text, values
-
-
-def _ending(path: Path) -> str:
-    """Return what a file's name should end with: ``.json`` for an array, ``.jsonl`` for lines."""
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-    if suffix in _FORMS and suffix != ".json":
-        return suffix
-    with opened(path) as stream:
-        head = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if head.startswith(b"PAR1"):
-        return ".parquet"
-    if head.startswith(b"["):
-        return ".json"
-    return ".jsonl" if suffix == ".json" or head.startswith(b"{") else ".csv"
 
 
 def _text(path: Path) -> io.TextIOWrapper:
@@ -201,11 +279,11 @@ def _lines(stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
         yield number, line
 
 
-def _csv(path: Path, *, header: bool = True) -> _Numbered:
+def _csv(path: Path, delimiter: str, *, header: bool = True) -> _Numbered:
     columns: list[str] = []
     numbered = False
     with _text(path) as stream:
-        table = csv.reader((line for _, line in _lines(stream)), strict=True)
+        table = csv.reader((line for _, line in _lines(stream)), strict=True, delimiter=delimiter)
         begin = 1  # a field may hold line breaks
         for cells in table:
             here, begin = begin, table.line_num + 1
@@ -257,11 +335,3 @@ def _parquet(path: Path) -> _Numbered:
         number = count(1)
         while page := table.fetchmany(_PAGE):
             yield from ((next(number), dict(zip(columns, row, strict=True))) for row in page)
-
-
-_FORMS: dict[str, tuple[str, Callable[[Path], _Numbered]]] = {
-    ".csv": ("line", _csv),
-    ".jsonl": ("line", _json_lines),
-    ".json": ("row", _json_array),
-    ".parquet": ("row", _parquet),
-}

@@ -499,8 +499,8 @@ def test_wrong_records_of_csv_keep_their_line(store, tmp_path):
     done = import_files(store, [path])
     assert told(done) == (6, 2, 2, 0, 0, 4)
     assert reasons(done) == {
-        4: "expected number of columns: 5 found: 4",
-        5: "expected number of columns: 5 found: 6",
+        4: "it has 4 columns, the first line 5",
+        5: "it has 6 columns, the first line 5",
         6: "unknown winner 'what'",
         7: "not valid UTF-8",
     }
@@ -515,11 +515,11 @@ def test_a_record_of_many_cells_too_many_is_one_rejected_line(store, tmp_path):
     done = import_files(store, [path])
     assert told(done) == (7, 2, 2, 0, 0, 5)
     assert reasons(done) == {
-        3: "expected number of columns: 4 found: 8",
+        3: "it has 8 columns, the first line 4",
         4: "unknown winner 'what'",
         5: "not valid UTF-8",
-        6: "expected number of columns: 4 found: 2",
-        7: "expected number of columns: 4 found: 6",
+        6: "it has 2 columns, the first line 4",
+        7: "it has 6 columns, the first line 4",
     }
 
 

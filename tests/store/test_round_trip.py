@@ -10,7 +10,8 @@ from hypothesis import given, settings
 
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.export import export
+from coupled_arena.store.tables.described import FILES
+from coupled_arena.store.transfer.export import export, rows_of
 from coupled_arena.store.transfer.fingerprint import fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from tests.store import whole
@@ -55,6 +56,27 @@ def wrong(store):
     with store.cursor() as cursor:
         found = [(each.check, each.first) for each in examine(cursor) if each.wrong]
     return [each for each in found if each[0] not in ("future", "order of time", "blind")]
+
+
+def test_the_whole_store_has_a_value_in_every_column():
+    """What comes of a column that `described` gains, the tests on such a store see."""
+    with Store.in_memory() as store:
+        whole.fill(store)
+        with store.cursor() as cursor:
+            empty = {
+                f"{table.name}.{name}"
+                for table in FILES.values()
+                for name, value in zip(
+                    table.in_file,
+                    cursor.execute(
+                        f"select {', '.join(f'count({name})' for name in table.in_file)} "
+                        f"from ({rows_of(table.name)})"
+                    ).fetchall()[0],
+                    strict=True,
+                )
+                if not value
+            }
+    assert empty == set(), "write them in tests/store/whole.py"
 
 
 @pytest.mark.slow

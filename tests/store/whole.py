@@ -43,7 +43,10 @@ def fill(store):
     battles[5] = replace(battles[5], replies=(telling, *battles[5].replies[1:]))
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     for number, battle in enumerate(battles):
-        marks = [Score(0, place, "quiz", place % 2, None) for place in range(len(battle.models))]
+        marks = [
+            Score(0, place, "quiz", place % 2, "4" if place else None)
+            for place in range(len(battle.models))
+        ]
         store.add_battle(replace(battle, created_at=at(number)), marks)
     _vote(store, battles)
     _judge(store, battles)
@@ -84,6 +87,7 @@ def _judge(store, battles):
     made = [
         Verdict(
             *(f"j{n}", battles[b].id, judge, i, j, outcome, "raw"),
+            probability=0.9 if likely else None,
             probabilities=likely,
             judged_at=at(20),
         )
@@ -94,7 +98,7 @@ def _judge(store, battles):
     store.write(lambda cursor: verdicts.add(cursor, [again]))
     with PendingSolutions(store, "two") as pending:
         asked = [solution for page in pending.pages() for solution in page]
-        pending.add([one.answered("two", True, "yes") for one in asked])
+        pending.add([one.answered("two", True, "yes", 0.8) for one in asked])
 
 
 def _decide(store):

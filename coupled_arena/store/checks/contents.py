@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
+from coupled_arena.core.sql import quoted
 from coupled_arena.store.checks.check import RESTORE, Check
-from coupled_arena.store.files import quoted
 from coupled_arena.store.tables import times
 
 _LEAVE_OUT = "`coupled-arena exclude` lets them count no more; a snapshot may hold them whole."

@@ -5,9 +5,9 @@ from __future__ import annotations
 import duckdb
 
 from coupled_arena.core.files import reason
+from coupled_arena.core.sql import quoted
 from coupled_arena.store.checks.check import RESTORE, Check, Cursor, Finding
 from coupled_arena.store.connection import connect
-from coupled_arena.store.files import quoted
 from coupled_arena.store.migrations import MIGRATIONS, SQUASHED
 
 _NEWEST = len(MIGRATIONS)

@@ -14,8 +14,9 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
-from coupled_arena.store.files import quoted
+from coupled_arena.core.sql import quoted
 from coupled_arena.store.migrations import rollback
+from coupled_arena.store.tables.described import FILES
 from coupled_arena.store.transfer.backup_places import MANIFEST
 from coupled_arena.store.transfer.export import rows_of
 
@@ -56,15 +57,9 @@ KEYS = {
     "grades": Keys("grade, battle, place"),
     "exclusions": Keys("exclusion", "(taken_back_at is not null)::integer"),
 }
-# By when it was given; a chunk counts from its store's beginning, or from that of one before.
-_ORDER = {
-    "votes": "row_number() over (order by filename, seq)",
-    "rationales": "row_number() over (order by filename, seq)",
-    "verdicts": "row_number() over (order by filename, seq)",
-    "grades": "dense_rank() over (order by filename, seq)",
-    "exclusions": "row_number() over (order by filename, seq)",
-}
-
+# By when it was given; a chunk counts from its store's beginning, or from that of one before. Rows
+# of one grade share its number.
+_ANEW = "replace (dense_rank() over (order by filename, seq) as seq)"
 
 # Rows are never deleted, and only gaps in texts are filled: a battle has something new when it has
 # more of anything.
@@ -202,13 +197,12 @@ def join(cursor: Cursor, chunks: list[Path], folder: Path) -> list[Path]:
         ]
         if not files:
             continue
-        order = _ORDER.get(table)
-        number = f"replace ({order} as seq)" if order else ""
+        numbered = "seq" in FILES[table].in_file
         target = folder / f"{table}.parquet"
         cursor.execute(
-            f"copy (select * exclude (filename) {number} from read_parquet("
+            f"copy (select * exclude (filename) {_ANEW if numbered else ''} from read_parquet("
             f"[{', '.join(map(quoted, files))}], filename = true) "
-            f"order by filename{', seq' if order else ''}) "
+            f"order by filename{', seq' if numbered else ''}) "
             f"to {quoted(str(target))} (format parquet)"
         )
         written.append(target)

@@ -9,170 +9,20 @@ from pathlib import Path
 import duckdb
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.store.files import quoted
-from coupled_arena.store.transfer.export_kinds import KINDS, Kind
+from coupled_arena.core.sql import quoted
+from coupled_arena.store.tables.described import ARENA, FILES, StoredColumn
 
 Cursor = duckdb.DuckDBPyConnection
 
-
-# By table: its columns and their kinds; a question mark where there may be nothing.
-COLUMNS: dict[str, dict[str, str]] = {
-    "battles": {
-        "battle": "name",
-        "created_at": "moment",
-        "origin": "origin",
-        "mode": "mode",
-        "seed": "seed",
-        "nonce": "bytes",
-        "commitment": "text",
-        "models": "names",
-        "temperature": "number",
-        "top_k": "whole",
-        "top_p": "number",
-        "max_new_tokens": "whole",
-        "coupling": "text",
-        "experiment": "text?",
-        "repetition": "whole?",
-        "arithmetic": "facts",
-        "prompts": "texts?",
-        "prefixes": "texts?",
-        "prompt_ids": "texts?",
-        "categories": "texts?",
-        "languages": "texts?",
-        "systems": "texts?",
-        "told_to": "text?",
-        "told_at": "moment?",
-        "chance": "number?",
-    },
-    "replies": {
-        "battle": "name",
-        "turn": "whole",
-        "place": "whole",
-        "model": "name",
-        "text": "text",
-        "tokens": "wholes",
-        "finish": "finish",
-    },
-    "votes": {
-        "seq": "order?",
-        "vote": "name",
-        "battle": "name",
-        "voter": "text",
-        "ranks": "wholes",
-        "both_bad": "flag",
-        "source": "source",
-        "early": "flag",
-        "cast_at": "moment",
-        "models": "names?",
-        "revealed_at": "moment?",
-    },
-    "rationales": {
-        "seq": "order?",
-        "rationale": "name",
-        "vote": "name",
-        "battle": "name",
-        "voter": "text",
-        "criteria": "criteria",
-        "comment": "text",
-        "given_at": "moment",
-    },
-    "verdicts": {
-        "seq": "order?",
-        "verdict": "name",
-        "battle": "name",
-        "judge": "text",
-        "first_place": "whole",
-        "second_place": "whole",
-        "outcome": "outcome?",
-        "raw": "text",
-        "probability": "share?",
-        "judged_at": "moment",
-        "model": "text?",
-        "prompt_hash": "text?",
-        "sampling": "text?",
-        "p_first": "share?",
-        "p_second": "share?",
-        "p_tie": "share?",
-    },
-    "scores": {
-        "battle": "name",
-        "turn": "whole",
-        "place": "whole",
-        "metric": "name",
-        "score": "number",
-        "answer": "text?",
-        "higher_is_better": "flag",
-        "source": "text",
-    },
-    "grades": {
-        "seq": "order?",
-        "grade": "name",
-        "battle": "name",
-        "place": "whole",
-        "judge": "text",
-        "correct": "flag?",
-        "raw": "text",
-        "probability": "share?",
-        "graded_at": "moment",
-        "judge_model": "text?",
-        "prompt_hash": "text?",
-        "sampling": "text?",
-    },
-    "exclusions": {
-        "seq": "order?",
-        "exclusion": "name",
-        "voter": "text?",
-        "since": "moment?",
-        "until": "moment?",
-        "reason": "name",
-        "made_by": "name",
-        "made_at": "moment",
-        "taken_back_because": "name?",
-        "taken_back_by": "name?",
-        "taken_back_at": "moment?",
-    },
-    "arena": {
-        "vote": "name",
-        "battle": "name",
-        "mode": "mode",
-        "seed": "seed",
-        "judge": "text",
-        "source": "source",
-        "early": "flag",
-        "models": "names",
-        "ranks": "wholes",
-        "place_a": "whole",
-        "place_b": "whole",
-        "winner": "text",
-        "question_id": "text?",
-        "category": "text?",
-        "language": "text?",
-        "tstamp": "seconds",
-        "conversation_a": "text?",
-        "conversation_b": "text?",
-    },
-}
-"""The tables of an export, in the order in which they come back."""
-
-# These columns tell each from the others, and from what other programs write.
-_SIGNATURES = {
-    "battles": {"battle", "created_at", "models", "seed", "nonce", "prompts", "prompt_ids"},
-    "replies": {"battle", "turn", "place", "text", "tokens", "finish"},
-    "votes": {"vote", "battle", "voter", "ranks"},
-    "rationales": {"rationale", "vote", "criteria", "comment"},
-    "verdicts": {"verdict", "battle", "judge", "first_place", "second_place"},
-    "scores": {"battle", "turn", "place", "metric", "score", "source"},
-    "grades": {"grade", "battle", "place", "judge", "correct"},
-    "exclusions": {"exclusion", "voter", "since", "until", "made_by"},
-    "arena": {"vote", "battle", "models", "ranks", "place_a", "place_b", "winner"},
-}
+TABLES = {**FILES, ARENA.name: ARENA}
+"""The tables that come back, in their order."""
 
 
 def recognise(columns: Collection[str]) -> str | None:
     """Return the table of an export that has these columns; None for any other file."""
-    for table, signature in _SIGNATURES.items():
-        if signature <= set(columns):
-            return table
+    for name, table in TABLES.items():
+        if {each.name for each in table.columns if each.tells} <= set(columns):
+            return name
     return None
 
 
@@ -184,7 +34,7 @@ def files_of(folder: Path) -> list[Path]:
     StoreError
         There are none.
     """
-    named = [f"{table}.{ending}" for table in COLUMNS for ending in ("parquet", "jsonl", "csv")]
+    named = [f"{table}.{ending}" for table in TABLES for ending in ("parquet", "jsonl", "csv")]
     if files := [folder / name for name in named if (folder / name).is_file()]:
         return files
     raise StoreError(f"{folder} holds no export, such as battles.parquet and votes.parquet.")
@@ -192,19 +42,19 @@ def files_of(folder: Path) -> list[Path]:
 
 def prepare(cursor: Cursor) -> None:
     """Make an empty temporary table for each table of an export, such as ``in_votes``."""
-    for table, columns in COLUMNS.items():
-        typed = ", ".join(f"{name} {_kind(kind).type}" for name, kind in columns.items())
+    for name, table in TABLES.items():
+        typed = ", ".join(f"{each.name} {each.kind.type}" for each in table.read if each.kind)
         cursor.execute(
-            f"create or replace temp table in_{table} (file integer, line bigint, {typed})"
+            f"create or replace temp table in_{name} (file integer, line bigint, {typed})"
         )
 
 
 def read(cursor: Cursor, table: str, file: int) -> None:
     """Add the rows of a file to its temporary table, those that are none to ``faults``."""
-    columns = COLUMNS[table]
-    spec = quoted(json.dumps(dict.fromkeys(columns, "VARCHAR")))
-    values = ", ".join(f"{_value(name, kind)} as {name}" for name, kind in columns.items())
-    problems = " ".join(_problems(name, kind) for name, kind in columns.items())
+    columns = TABLES[table].read
+    spec = quoted(json.dumps(dict.fromkeys([each.name for each in columns], "VARCHAR")))
+    values = ", ".join(f"{_value(each)} as {each.name}" for each in columns)
+    problems = " ".join(map(_problems, columns))
     cursor.execute(
         f"""
         create or replace temp table typed as
@@ -225,19 +75,14 @@ def read(cursor: Cursor, table: str, file: int) -> None:
     )
 
 
-def _kind(name: str) -> Kind:
-    return KINDS[name.removesuffix("?")]
+def _value(column: StoredColumn) -> str:
+    return column.kind.value.format(f=f"f.{column.name}") if column.kind else "null"
 
 
-def _value(name: str, kind: str) -> str:
-    return _kind(kind).value.format(f=f"f.{name}")
-
-
-def _problems(name: str, kind: str) -> str:
+def _problems(column: StoredColumn) -> str:
+    name, what = column.name, column.kind.name if column.kind else ""
     wrong = (
-        f"when f.{name} is not null and ({_value(name, kind)}) is null "
-        f"then '{name} ' || short(f.{name}) || ' is not {_kind(kind).name}'"
+        f"when f.{name} is not null and ({_value(column)}) is null "
+        f"then '{name} ' || short(f.{name}) || ' is not {what}'"
     )
-    return (
-        wrong if kind.endswith("?") else f"when f.{name} is null then '{name} is missing' {wrong}"
-    )
+    return f"when f.{name} is null then '{name} is missing' {wrong}" if column.needed else wrong

@@ -1,14 +1,13 @@
 """Any file of rows as numbered JSON objects in a table, whatever way it is written.
 
-The content tells the form. All parsing is DuckDB's, in bounded memory; a line that cannot be
-read keeps its number and gets a reason.
+The content tells the form, see `coupled_arena.core.tables`. All parsing is DuckDB's, in bounded
+memory; a line that cannot be read keeps its number and gets a reason.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from coupled_arena.core.bounds import STORED, check_parquet, check_text, opened
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, ending, is_text, reason
 from coupled_arena.core.formulas import ESCAPED
-from coupled_arena.core.tables import exact_path
-from coupled_arena.store.files import quoted
+from coupled_arena.core.sql import exact_path, quoted
+from coupled_arena.core.tables import Form, delimiter_of, first_line, form_of, header_of
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -28,8 +27,6 @@ _HEAD = 1 << 16
 # cells took 50 s and 3 GB. A table that a person has mistaken for another has far fewer.
 _MOST_MISFITS = 1_000_000
 _MOST_KEPT = 1 << 30  # characters
-# The beginning of a JSON object; one within a CSV has single quotes (Python's) or doubled ones.
-_OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
 
 # A raw control character cannot be part of valid JSON, so no line is split at it.
 _LINES = """
@@ -49,7 +46,7 @@ _TABLE = """
             as breaks
     from (
         select {cells} from read_csv(
-        {path}, columns = {{{columns}}}, delim = ',', quote = '"', escape = '"',
+        {path}, columns = {{{columns}}}, delim = {delimiter}, quote = '"', escape = '"',
         header = true, {options}
         )
     ) as t
@@ -98,7 +95,13 @@ _NUMBER = (
             any_value(line) as line,
             any_value(len(csv_line) - len(replace(csv_line, chr(10), ''))) as breaks,
             max_by(
-                if(error_type = 'INVALID ENCODING', 'not valid UTF-8', lower(error_message)),
+                if(
+                    error_type = 'INVALID ENCODING', 'not valid UTF-8',
+                    regexp_replace(
+                        lower(error_message), '^expected number of columns: (\\d+) found: (\\d+)',
+                        'it has \\2 columns, the first line \\1'
+                    )
+                ),
                 coalesce(if(error_type = 'TOO MANY COLUMNS', 1, -1) * column_idx, 0)
             ) as reason
         from unread
@@ -151,9 +154,9 @@ def load(
     """
     cursor.execute("drop table if exists unread; drop table if exists unread_scan")
     try:
-        rows, by_line = _source(cursor, path, exact)
-        cursor.execute(_LOAD.format(rows=rows))
-        if by_line:
+        form = form_of(path, exact)
+        cursor.execute(_LOAD.format(rows=_source(cursor, path, form, exact)))
+        if form.unit == "line":
             _number(cursor)
     except (*UNREADABLE, csv.Error, duckdb.Error) as error:
         raise StoreError(f"{path} cannot be read: {reason(error).removesuffix('.')}.") from error
@@ -176,30 +179,22 @@ def count(cursor: Cursor) -> int:
 
 
 def _source(
-    cursor: Cursor, path: Path, exact: Callable[[Collection[str]], object]
-) -> tuple[str, bool]:
-    """Return the query that reads a file, and whether it may leave lines unread."""
+    cursor: Cursor, path: Path, form: Form, exact: Callable[[Collection[str]], object]
+) -> str:
+    """Return the query that reads a file, in lines some of which it may leave unread."""
     bound = STORED.of(ending(path))
-    with opened(path) as file:
-        head = file.read(_HEAD)
-        file.seek(0)
-        first = len(file.readline(LONGEST_LINE))
-    text = head.decode("utf-8-sig", errors="replace")
     file_name = quoted(exact_path(path))
-    if head.startswith(b"PAR1"):
+    if form is Form.PARQUET:
         check_parquet(exact_path(path), bound, named=True)
-        return _PARQUET.format(path=file_name), False
-    if text.lstrip().startswith("["):
+        return _PARQUET.format(path=file_name)
+    if form is Form.ARRAY:
         check_text(path, bound)
-        return _ARRAY.format(path=file_name), False
+        return _ARRAY.format(path=file_name)
+    with opened(path) as file:
+        first = len(file.readline(LONGEST_LINE))
     if first == LONGEST_LINE:
         raise StoreError(f"{path}, line 1 is longer than 16 MB: write a row a line.")
-    # Not `splitlines`: a text in JSON may hold any of Unicode's other line breaks.
-    lines = [line for line in re.split("[\r\n]+", text) if line.strip()]
-    ours = bool(lines and exact(_header(lines[0])))
-    # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
-    objects = sum(bool(_OBJECT.match(line)) for line in lines)
-    if not ours and (b"\0" in head or objects * 2 >= len(lines)):
+    if form is Form.LINES:
         options = _OPTIONS.format(strict="false", quoted="true")
         rows = _LINES.format(path=file_name, options=options)
         if path.suffix == ".zst":  # only DuckDB unpacks it
@@ -207,28 +202,33 @@ def _source(
             bound.check(*cursor.execute(sized).fetchall()[0])
         else:
             check_text(path, bound)
-        return rows, True
+        return rows
     if first >= _HEAD:
         raise StoreError(f"{path}, line 1: the names of its columns take more than 64 KB.")
-    check_text(path, bound, header=first)
-    names = _header(lines[0])
-    _check_records(path, len(names))
-    named = ", ".join(f"{quoted(name)}: 'varchar'" for name in names)
-    options = _OPTIONS.format(strict="true", quoted=str(not ours).lower())
-    cells = _CELLS if ours else "*"
-    return _TABLE.format(path=file_name, cells=cells, columns=named, options=options), True
+    line = first_line(path)
+    ours, delimiter = exact(header_of(line)), delimiter_of(line)
+    check_text(path, bound, header=first, delimiter=delimiter.encode())
+    names = _unlike(header_of(line))
+    _check_records(path, len(names), delimiter)
+    return _TABLE.format(
+        path=file_name,
+        cells=_CELLS if ours else "*",
+        columns=", ".join(f"{quoted(name)}: 'varchar'" for name in names),
+        delimiter=quoted(delimiter),
+        options=_OPTIONS.format(strict="true", quoted=str(not ours).lower()),
+    )
 
 
-def _header(line: str) -> list[str]:
+def _unlike(header: list[str]) -> list[str]:
     """Return the column names of a CSV file, made unique."""
     names: dict[str, str] = {}
-    for place, name in enumerate(next(csv.reader([line]))):
+    for place, name in enumerate(header):
         taken = not name or name.lower() in names
         names[f"column{place}" if taken else name.lower()] = f"column{place}" if taken else name
     return list(names.values())
 
 
-def _check_records(path: Path, columns: int) -> None:
+def _check_records(path: Path, columns: int, delimiter: str) -> None:
     """Refuse a CSV file with more cells that do not fit than DuckDB can tell of.
 
     Raises
@@ -236,7 +236,7 @@ def _check_records(path: Path, columns: int) -> None:
     StoreError
     """
     misfits = kept = 0
-    for line, cells, size in _records(path):
+    for line, cells, size in _records(path, delimiter):
         wrong = max(len(cells) - columns, len(cells) < columns)
         if size and not _is_utf_8("".join(cells)):
             wrong += sum(not _is_utf_8(cell) for cell in cells)
@@ -249,7 +249,7 @@ def _check_records(path: Path, columns: int) -> None:
             )
 
 
-def _records(path: Path) -> Iterator[tuple[int, list[str], int]]:
+def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], int]]:
     """Yield the records of a CSV file: the line each begins with, its cells, its characters."""
     size = 0
 
@@ -266,7 +266,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str], int]]:
     csv.field_size_limit(LONGEST_LINE)
     text = io.TextIOWrapper(opened(path), "utf-8-sig", errors="surrogateescape", newline="")
     with text as stream:
-        records, line = csv.reader(lines(stream)), 1
+        records, line = csv.reader(lines(stream), delimiter=delimiter), 1
         for cells in records:
             yield line, cells, size
             line, size = records.line_num + 1, 0

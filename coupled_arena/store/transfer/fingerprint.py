@@ -7,18 +7,10 @@ import tempfile
 from pathlib import Path
 
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables.described import FILES
 from coupled_arena.store.transfer.export import export
 
-COVERED = (
-    "battles",
-    "replies",
-    "votes",
-    "rationales",
-    "verdicts",
-    "scores",
-    "grades",
-    "exclusions",
-)
+COVERED = tuple(FILES)
 """The tables whose rows are hashed, in this order."""
 
 

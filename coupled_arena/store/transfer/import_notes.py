@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import duckdb
 
+from coupled_arena.core.sql import quoted
 from coupled_arena.core.vote_columns import KNOWN_WINNERS, VERDICT
-from coupled_arena.store.files import quoted
 from coupled_arena.store.transfer.vote_formats import UNKNOWN_WORD
 
 Cursor = duckdb.DuckDBPyConnection

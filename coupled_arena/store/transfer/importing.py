@@ -213,7 +213,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: 
     """
     load(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
-    if not rows and path.stem in export_tables.COLUMNS:
+    if not rows and path.stem in export_tables.TABLES:
         return 0  # a table without rows, exported
     table = export_tables.recognise(columns(cursor))
     if table is None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import duckdb
 
-from coupled_arena.store.tables import upkeep
-from coupled_arena.store.transfer import arena_export, export_checks, merged_tables
-from coupled_arena.store.transfer.export_tables import COLUMNS
-from coupled_arena.store.transfer.merged_tables import MergedTable
+from coupled_arena.store.tables import described, upkeep
+from coupled_arena.store.tables.described import StoredTable
+from coupled_arena.store.transfer import arena_export, export_checks
+from coupled_arena.store.transfer.export_tables import TABLES
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -32,32 +32,36 @@ class AddedRows:
     exclusions: int
 
 
-_TABLES = (*COLUMNS, "turns", "judges", "metrics")
+_TABLES = (*TABLES, "turns", "judges", "metrics")
 
 # An export has turns with their battle, judges with their verdicts, metrics with their scores.
-_PARTS = """
+_TURNS = ", ".join(
+    f"{of_all}[turn + 1] as {name}" for name, of_all in described.BATTLES.parts("turns").items()
+)
+
+
+def _part(table: StoredTable, of: StoredTable) -> str:
+    """Return SQL for the rows of a table that stand in the file of another one."""
+    names = ", ".join(f"{here} as {name}" for name, here in of.parts(table.name).items())
+    return f"select file, line, {', '.join(table.keys)}, {names} from in_{of.name}"
+
+
+_PARTS = f"""
 create or replace temp table in_turns as
-select
-    file, line, battle, turn,
-    prompts[turn + 1] as prompt,
-    prompt_ids[turn + 1] as prompt_id,
-    categories[turn + 1] as category,
-    languages[turn + 1] as language,
-    systems[turn + 1] as system,
-    prefixes[turn + 1] as prefix
+select file, line, battle, turn, {_TURNS}
 from (select *, unnest(range(len(prompts)))::integer as turn from in_battles);
 
 create or replace temp table in_judges as
-select file, line, judge, model, prompt_hash, sampling
-from in_verdicts
-where model is not null
-union all
-select file, line, judge, judge_model, prompt_hash, sampling
-from in_grades
-where judge_model is not null;
+select *
+from (
+    {_part(described.JUDGES, described.VERDICTS)}
+    union all by name
+    {_part(described.JUDGES, described.GRADES)}
+)
+where model is not null;
 
 create or replace temp table in_metrics as
-select file, line, metric, higher_is_better, source from in_scores;
+{_part(described.METRICS, described.SCORES)};
 
 create or replace temp table moved (battle text);
 create or replace temp table contradicted (battle text);
@@ -194,14 +198,14 @@ def _any(cursor: Cursor, *tables: str) -> bool:
 
 def _add_battles(cursor: Cursor) -> int:
     _reject(cursor, export_checks.BATTLE)
-    _settle(cursor, merged_tables.BATTLES)
+    _settle(cursor, described.BATTLES)
     _complete(cursor)
-    _settle(cursor, merged_tables.TURNS)
+    _settle(cursor, described.TURNS)
     _reject(cursor, _OF_CONTRADICTED)
-    battles = _add(cursor, merged_tables.BATTLES)
-    _add(cursor, merged_tables.TURNS)
+    battles = _add(cursor, described.BATTLES)
+    _add(cursor, described.TURNS)
     cursor.execute(_TOLD_WITHOUT_VOTES)
-    _settle(cursor, merged_tables.ARENA)
+    _settle(cursor, described.ARENA, described.BATTLES)
     return battles
 
 
@@ -218,17 +222,17 @@ def _complete(cursor: Cursor) -> None:
 
 def _add_replies(cursor: Cursor) -> None:
     _reject(cursor, export_checks.REPLY)
-    _settle(cursor, merged_tables.REPLIES)
+    _settle(cursor, described.REPLIES)
     _reject(cursor, _OF_CONTRADICTED)
-    _add(cursor, merged_tables.REPLIES)
+    _add(cursor, described.REPLIES)
 
 
 def _add_scores(cursor: Cursor) -> int:
     _reject(cursor, export_checks.SCORE)
-    for table in (merged_tables.METRICS, merged_tables.SCORES):
+    for table in (described.METRICS, described.SCORES):
         _settle(cursor, table)
-    _add(cursor, merged_tables.METRICS)
-    return _add(cursor, merged_tables.SCORES)
+    _add(cursor, described.METRICS)
+    return _add(cursor, described.SCORES)
 
 
 def _add_judged(cursor: Cursor) -> tuple[int, int]:
@@ -236,16 +240,16 @@ def _add_judged(cursor: Cursor) -> tuple[int, int]:
     cursor.execute(_ANSWERS)
     _reject(cursor, export_checks.GRADE)
     _reject(cursor, export_checks.VERDICT)
-    for table in (merged_tables.GRADES, merged_tables.VERDICTS, merged_tables.JUDGES):
+    for table in (described.GRADES, described.VERDICTS, described.JUDGES):
         _settle(cursor, table)
-    _add(cursor, merged_tables.JUDGES)
-    return _add(cursor, merged_tables.GRADES), _add(cursor, merged_tables.VERDICTS)
+    _add(cursor, described.JUDGES)
+    return _add(cursor, described.GRADES), _add(cursor, described.VERDICTS)
 
 
 def _add_votes(cursor: Cursor) -> int:
     _reject(cursor, export_checks.VOTE)
-    _settle(cursor, merged_tables.VOTES)
-    votes = _add(cursor, merged_tables.VOTES)
+    _settle(cursor, described.VOTES)
+    votes = _add(cursor, described.VOTES)
     cursor.execute(_TOLD_AFTER_VOTES)
     return votes
 
@@ -253,31 +257,32 @@ def _add_votes(cursor: Cursor) -> int:
 def _add_rationales(cursor: Cursor) -> int:
     cursor.execute("delete from refused where vote in (select vote from in_votes)")
     _reject(cursor, export_checks.RATIONALE)
-    _settle(cursor, merged_tables.RATIONALES)
-    return _add(cursor, merged_tables.RATIONALES)
+    _settle(cursor, described.RATIONALES)
+    return _add(cursor, described.RATIONALES)
 
 
 def _add_exclusions(cursor: Cursor) -> int:
     _reject(cursor, export_checks.EXCLUSION)
-    _settle(cursor, merged_tables.EXCLUSIONS)
+    _settle(cursor, described.EXCLUSIONS)
     cursor.execute("create or replace temp table counted_before as select vote from counted_votes")
-    added = _add(cursor, merged_tables.EXCLUSIONS)
+    added = _add(cursor, described.EXCLUSIONS)
     cursor.execute(_TAKEN_BACK)
     cursor.execute(_DECIDED)
     return added
 
 
-def _settle(cursor: Cursor, table: MergedTable) -> None:
-    """Reject the rows whose keys are known with other content."""
+def _settle(cursor: Cursor, table: StoredTable, stored: StoredTable | None = None) -> None:
+    """Reject the rows whose keys are known with other content, here or in another table."""
+    stored = stored or table
     query = _CONTRADICTED.format(
         table=table.name,
-        stored=table.stored,
+        stored=stored.name,
         called=table.called,
         keys=", ".join(table.keys),
         content=", ".join(f"i.{name}" for name in table.content),
         stored_content=", ".join(f"s.{name}" for name in table.content),
     )
-    if table.tells_battle:
+    if table.seen:
         cursor.execute(
             f"""
             insert into contradicted
@@ -287,13 +292,12 @@ def _settle(cursor: Cursor, table: MergedTable) -> None:
     _reject(cursor, query)
 
 
-def _add(cursor: Cursor, table: MergedTable) -> int:
+def _add(cursor: Cursor, table: StoredTable) -> int:
     """Write the rows that are not there yet; return their number."""
-    columns = ", ".join([*table.keys, *table.content, *table.besides])
+    order = "file, seq nulls last, line" if table.order.startswith("seq") else table.order
+    columns = ", ".join([*table.keys, *table.content, *table.grows])
     cursor.execute(
-        _FRESH.format(
-            table=table.name, columns=columns, keys=", ".join(table.keys), order=table.order
-        )
+        _FRESH.format(table=table.name, columns=columns, keys=", ".join(table.keys), order=order)
     )
     if table.moves:
         cursor.execute("insert into moved select distinct battle from fresh")

@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from coupled_arena.store.files import quoted
+from coupled_arena.core.sql import quoted
 
 Cursor = duckdb.DuckDBPyConnection
 

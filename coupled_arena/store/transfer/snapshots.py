@@ -16,9 +16,9 @@ import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
 from coupled_arena.core.files import reason
+from coupled_arena.core.sql import quoted
 from coupled_arena.store.connection import CONFIG
 from coupled_arena.store.database import Store
-from coupled_arena.store.files import quoted
 from coupled_arena.store.tables.upkeep import keep_up
 from coupled_arena.store.transfer.row_counts import RowCounts, count_rows, goes_on_from
 

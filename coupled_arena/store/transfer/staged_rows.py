@@ -10,8 +10,8 @@ import duckdb
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
+from coupled_arena.core.sql import quoted
 from coupled_arena.core.vote_columns import VERDICT, read_names
-from coupled_arena.store.files import quoted
 from coupled_arena.store.tables import times
 from coupled_arena.store.transfer import conversations
 from coupled_arena.store.transfer.file_rows import columns, count

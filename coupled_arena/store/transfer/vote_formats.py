@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coupled_arena.core.sql import quoted
 from coupled_arena.core.vote_columns import (
     QUESTION_NAMES,
     VERDICT,
@@ -11,7 +12,6 @@ from coupled_arena.core.vote_columns import (
     WINNERS,
     read_names,
 )
-from coupled_arena.store.files import quoted
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,14 @@ from coupled_arena.api.checks import (
     selected,
     selection_of,
 )
-from coupled_arena.api.declared import analysis, refuse
+from coupled_arena.api.declared import Field, analysis, refuse
 from coupled_arena.api.logs import is_log
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
 from coupled_arena.core.choices import Control, Ties, Truth
 from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.core.language import N_
 from coupled_arena.core.records import Drawn, Sampler
 
 if TYPE_CHECKING:
@@ -53,9 +54,13 @@ def audit(
     category: options.Category = None,
     language: options.Language = None,
     truth: Annotated[
-        choices.Truth | str, Doc("People's votes, or a benchmark's scores of graded answers.")
+        choices.Truth | str,
+        Field(N_("Held against"), N_("With a benchmark as the truth, read it for people below.")),
+        Doc("People's votes, or a benchmark's scores of graded answers."),
     ] = "votes",
-    metric: Annotated[str | None, Doc("Which benchmark, where the store has several.")] = None,
+    metric: Annotated[
+        str | None, Field(N_("Benchmark")), Doc("Which benchmark, where the store has several.")
+    ] = None,
     key_from: Annotated[
         str | None, Doc("The model that gives the key: its answers to a benchmark.")
     ] = None,
@@ -65,7 +70,13 @@ def audit(
     ] = None,
     judge_score: options.JudgeScore = "verdict",
     flips: options.Flips = "tie",
-    control: options.Control = "none",
+    control: Annotated[
+        options.Control,
+        Field(
+            N_("Style held fixed"),
+            N_("Adds bias and agreement that length, or Markdown too, cannot move."),
+        ),
+    ] = "none",
     own: Annotated[
         Sequence[str] | None,
         Doc("Models that the judge is itself, for its self-preference; by default by its name."),
@@ -195,22 +206,39 @@ def coupling(
     scores: pd.DataFrame | ArenaStore | Path,
     *,
     seeds: Annotated[
-        int, Ge(2), Doc("Of a table: repetitions, which are consecutive rows of one prompt.")
+        int,
+        Ge(2),
+        Field(N_("Repetitions of each prompt")),
+        Doc("Of a table: repetitions, which are consecutive rows of one prompt."),
     ] = 10,
-    metric: Annotated[str | None, Doc("Which scores of the store.")] = None,
+    metric: Annotated[str | None, Field(N_("Scores")), Doc("Which scores of the store.")] = None,
     models: options.Models = None,
-    category: Annotated[str | None, Doc("Only prompts of this category, or subject.")] = None,
-    temperature: Annotated[float | None, Doc("Only answers drawn at this temperature.")] = None,
-    top_p: Annotated[float | None, Doc("Only answers drawn with this top-p.")] = None,
-    sampler: Annotated[Sampler | str | None, Doc("Only answers drawn by this sampler.")] = None,
+    category: Annotated[
+        str | None,
+        Field(N_("Category"), nothing=N_("Any category")),
+        Doc("Only prompts of this category, or subject."),
+    ] = None,
+    temperature: Annotated[
+        float | None, Field(N_("Temperature")), Doc("Only answers drawn at this temperature.")
+    ] = None,
+    top_p: Annotated[
+        float | None, Field(N_("Top-p")), Doc("Only answers drawn with this top-p.")
+    ] = None,
+    sampler: Annotated[
+        Sampler | str | None, Field(N_("Sampler")), Doc("Only answers drawn by this sampler.")
+    ] = None,
     by_sampling: Annotated[
         bool, Doc("Temperatures, top-ps and samplers side by side, in place of all else.")
     ] = False,
     by_category: Annotated[bool, Doc("Each category, or subject, by itself too.")] = False,
     error: Annotated[
-        float | None, Doc("Say how many prompts an interval of this half width would take.")
+        float | None,
+        Field(N_("Half the width of the interval"), first=0.02, step=0.005),
+        Doc("Say how many prompts an interval of this half width would take."),
     ] = None,
-    repetitions: Annotated[int, Ge(1), Doc("Answers to each prompt, for `error`.")] = 1,
+    repetitions: Annotated[
+        int, Ge(1), Field(N_("Answers to each prompt")), Doc("Answers to each prompt, for `error`.")
+    ] = 1,
     published: Annotated[bool, Doc("The paper's own gain too, which is biased upwards.")] = False,
     alpha: options.Alpha = 0.05,
     seed: Annotated[int, Ge(0), Doc("Seed of `published`.")] = 0,

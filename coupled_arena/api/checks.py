@@ -41,6 +41,10 @@ def is_frame(given: Any) -> TypeGuard[pd.DataFrame]:
     return isinstance(given, pd.DataFrame)
 
 
+SELECTING = ("mode", "models", "category", "language", "judge_score", "flips")
+"""Options that say which comparisons count, beside the judge."""
+
+
 def selection_of(
     opened: Store,
     mode: Battles | str = Battles.ALL,

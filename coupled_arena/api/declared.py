@@ -2,8 +2,9 @@
 
 Each keyword has a type, a default and a sentence (`annotated_doc.Doc`). From these come the checks
 before anything is read, the numpydoc section of the docstring, the command of the same name with
-its help, and the page of commands. In a sentence other options stand in backticks, and links lead
-from the folder `docs`. Nothing here knows any analysis.
+its help, the page of commands, and the `settings` of the answer. With a `Field` the option has a
+field on the tab of the analysis, too. In a sentence other options stand in backticks, and links
+lead from the folder `docs`. Nothing here knows any analysis.
 """
 
 from __future__ import annotations
@@ -51,6 +52,33 @@ class Opposite:
     name: str
 
 
+@dataclass(frozen=True)
+class Field:
+    """The field of an option on the page: what it says, and what it offers.
+
+    Attributes
+    ----------
+    label : str
+        Marked for translation.
+    info : str
+        A sentence below the label, marked for translation.
+    nothing : str
+        What it offers for None, marked for translation.
+    first : object
+        What it has at first, where that is not the option's default.
+    least, most, step : float or None
+        Bounds of a number; with `most` it is a slider.
+    """
+
+    label: str
+    info: str = ""
+    nothing: str = ""
+    first: Any = None
+    least: float | None = None
+    most: float | None = None
+    step: float | None = None
+
+
 class Level:
     """An error level: between 0 and 1, and in doubt from one half on."""
 
@@ -83,6 +111,8 @@ class Option:
         See `Opposite`.
     level : bool
         Whether it is an error level.
+    field : Field or None
+        None where the page does not offer it.
     """
 
     name: str
@@ -95,6 +125,7 @@ class Option:
     least: int | None
     opposite: str
     level: bool
+    field: Field | None
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -159,7 +190,8 @@ def without_links(text: str) -> str:
 def analysis(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
     """Check a function's options when it is called, and tell of them in its docstring.
 
-    The result's settings are what it was called with, and in their place what it says was used.
+    The result's settings are what it was called with, and in their place what it says was used;
+    its answer has them, too.
     """
     signature = inspect.signature(function)
 
@@ -175,7 +207,7 @@ def analysis(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
         found = function(*bound.args, **bound.kwargs)
         used = {**asked, **found.settings}
         told = {name: str(x) if isinstance(x, StrEnum) else x for name, x in used.items()}
-        return replace(found, settings=told)
+        return replace(found, settings=told, answer={**found.answer, "settings": told})
 
     checked.__doc__ = _documented(function)
     return checked
@@ -250,6 +282,7 @@ def _option(parameter: inspect.Parameter, annotated: Any, metadata: Sequence[Any
         least=found[Ge].ge if Ge in found else None,
         opposite=found[Opposite].name if Opposite in found else "",
         level=Level in found,
+        field=found.get(Field),
     )
 
 

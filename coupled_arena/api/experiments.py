@@ -12,12 +12,13 @@ from annotated_types import Ge
 
 from coupled_arena.api import options
 from coupled_arena.api.checks import check_store, only_judge, selection_of
-from coupled_arena.api.declared import Level, analysis, refuse
+from coupled_arena.api.declared import Field, Level, analysis, refuse
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
 from coupled_arena.core.choices import Covariance, Cutoff, Design, Pairing, Ties, Weighting
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import N_
 from coupled_arena.stats.progress import Track
 
 if TYPE_CHECKING:
@@ -46,14 +47,32 @@ def plan(
     store: ArenaStore,
     model: str,
     *,
-    against: Annotated[str | None, Doc("Separate it from this model.")] = None,
-    width: Annotated[float, Doc("Width of the interval, from end to end.")] = 0.05,
+    against: Annotated[
+        str | None,
+        Field(N_("Aim"), nothing=N_("An interval of its win rate")),
+        Doc("Separate it from this model."),
+    ] = None,
+    width: Annotated[
+        float,
+        Field(N_("Width of the interval"), step=0.01),
+        Doc("Width of the interval, from end to end."),
+    ] = 0.05,
     lead: Annotated[
         float | None, Doc("True difference of the two; by default as it is estimated now.")
     ] = None,
-    power: Annotated[float, Doc("Probability that the leaderboard separates the two.")] = 0.8,
-    verdicts_per_vote: Annotated[float, Doc("Verdicts on other comparisons, for each vote.")] = 10,
-    price: Annotated[float | None, Doc("Of one verdict.")] = None,
+    power: Annotated[
+        float,
+        Field(N_("Probability to separate"), step=0.05),
+        Doc("Probability that the leaderboard separates the two."),
+    ] = 0.8,
+    verdicts_per_vote: Annotated[
+        float,
+        Field(N_("Verdicts for each vote"), least=0),
+        Doc("Verdicts on other comparisons, for each vote."),
+    ] = 10,
+    price: Annotated[
+        float | None, Field(N_("Price of a verdict"), least=0), Doc("Of one verdict.")
+    ] = None,
     cutoff: Annotated[
         choices.Cutoff | str,
         Doc("Of a board looked at once, or (any-time) watched until it tells; chi2 has no plan."),
@@ -129,11 +148,18 @@ def resample(
     total: Annotated[
         int | None,
         Ge(1),
+        Field(N_("Comparisons of each subset")),
         Doc("Comparisons of each random subset; by default four fifths of those there."),
     ] = None,
-    repeats: options.Repeats = 200,
-    balanced: Annotated[bool, Doc("As many in every pair.")] = False,
-    judge: Annotated[str | None, Doc("Whose verdicts; needed where there are several.")] = None,
+    repeats: Annotated[
+        options.Repeats, Field(N_("Repeats"), first=100, least=10, most=1000, step=10)
+    ] = 200,
+    balanced: Annotated[
+        bool, Field(N_("As many in every pair"), first=True), Doc("As many in every pair.")
+    ] = False,
+    judge: Annotated[
+        str | None, Field(N_("Judge")), Doc("Whose verdicts; needed where there are several.")
+    ] = None,
     alpha: Annotated[Sequence[float], Level(), Doc("Error levels.")] = (0.05,),
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_doc import Doc
 
@@ -17,7 +18,7 @@ from coupled_arena.api.checks import (
     selection_of,
     voter_of,
 )
-from coupled_arena.api.declared import analysis, refuse
+from coupled_arena.api.declared import Field, analysis, refuse
 from coupled_arena.api.logs import Logs, are_files, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
@@ -31,17 +32,21 @@ from coupled_arena.core.choices import (
     Weighting,
 )
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.language import N_
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
     from coupled_arena.analysis.leaderboard.result import Leaderboard
+    from coupled_arena.analysis.style.read import StyleEstimates
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.table import Table
 
 Source = Annotated[
     BoardSource | str | None,
+    Field(N_("Whose word"), first=BoardSource.HUMAN),
     Doc(
         "Whose word counts: people's, the judge's, or both together (prediction-powered). By "
         "default `ppr` with a judge, else `human`."
@@ -56,6 +61,7 @@ def leaderboard(
     source: Source = None,
     judge: Annotated[
         str | Sequence[str] | None,
+        Field(N_("Judge")),
         Doc(
             "The judge, or with votes up to three together. They have a weight each, and only "
             "battles that all of them judged count as judged."
@@ -99,17 +105,7 @@ def leaderboard(
     ArenaError
         The store cannot be read, does not know a name, or a setting is out of range.
     """
-    settings = BoardSettings(
-        BoardSource(source) if source else None,
-        alpha,
-        Cutoff(cutoff),
-        Scope(sets),
-        TieScore(ties),
-        Covariance(covariance),
-        Weighting(weighting),
-        bradley_terry,
-        Control(control),
-    )
+    settings = BoardSettings.of(locals())
     if are_files(store):
         of_store = {"source": source, "judge": judge, "mode": mode, "models": models}
         of_store |= {"category": category, "language": language, "voter": voter}
@@ -178,16 +174,7 @@ def rank(
     ArenaError
         A setting is out of range.
     """
-    settings = BoardSettings(
-        BoardSource(source) if source else None,
-        alpha,
-        Cutoff(cutoff),
-        Scope(sets),
-        TieScore(ties),
-        Covariance(covariance),
-        Weighting(weighting),
-        bradley_terry,
-    )
+    settings = BoardSettings.of(locals())
     if are_files(votes):
         refuse(rank, {"source": source}, "with scores")
         return _of_files(votes, metric, settings)
@@ -218,35 +205,67 @@ def _of_files(files: Logs, metric: str | None, settings: BoardSettings) -> Resul
 
 @dataclass(frozen=True)
 class BoardSettings:
-    """How a leaderboard is made of what is selected."""
+    """How a leaderboard is made of what is selected, by the names of `leaderboard`'s options."""
 
-    source: BoardSource | None
-    alpha: float
-    cutoff: Cutoff
-    scope: Scope
-    ties: TieScore
-    covariance: Covariance
-    weighting: Weighting
-    bradley_terry: bool
+    source: BoardSource | None = None
+    alpha: float = 0.05
+    cutoff: Cutoff = Cutoff.MAX_T
+    sets: Scope = Scope.JOINT
+    ties: TieScore = TieScore.LOSS
+    covariance: Covariance = Covariance.CORRECTED
+    weighting: Weighting = Weighting.STRATIFIED
+    bradley_terry: bool = False
     control: Control = Control.NONE
 
-    def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
-        """Return the leaderboard of a selection, with its tables."""
-        from coupled_arena.analysis.leaderboard.read import Method
-        from coupled_arena.analysis.leaderboard.result import read_leaderboard
-        from coupled_arena.views.tables import bradley_terry
-        from coupled_arena.views.tables import leaderboard as tables
+    @classmethod
+    def of(cls, asked: Mapping[str, Any]) -> Self:
+        """Return those of options that have been checked; others do not matter."""
+        return cls(**{each.name: asked[each.name] for each in fields(cls) if each.name in asked})
 
-        board = read_leaderboard(
-            store,
-            selection,
-            Method(self.weighting, self.covariance, self.ties),
+    @property
+    def method(self) -> Method:
+        """How win rates are estimated."""
+        from coupled_arena.analysis.leaderboard.read import Method
+
+        return Method(self.weighting, self.covariance, self.ties)
+
+    def concluded(self, estimates: BoardEstimates) -> Leaderboard:
+        """Return what estimates by this method say."""
+        from coupled_arena.analysis.leaderboard.result import leaderboard
+
+        return leaderboard(
+            estimates,
             source=self.source,
             alpha=self.alpha,
             cutoff=self.cutoff,
-            scope=self.scope,
-            control=self.control,
+            scope=self.sets,
         )
+
+    def styled(self, board: Leaderboard, read: Callable[..., StyleEstimates]) -> Leaderboard:
+        """Return a board with scores beside it that the style held fixed cannot move.
+
+        Parameters
+        ----------
+        read : callable
+            As `coupled_arena.analysis.style.read.read_style`, of a store.
+        """
+        from coupled_arena.analysis.style.result import style_board
+
+        if self.control is Control.NONE:
+            return board
+        by_judge = board.source is BoardSource.JUDGE
+        found = read(board.estimates.selection, self.control, by_judge=by_judge)
+        return replace(board, style=style_board(found, self.alpha))
+
+    def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
+        """Return the leaderboard of a selection, with its tables."""
+        from coupled_arena.analysis.leaderboard.read import read_estimates
+        from coupled_arena.analysis.style.read import read_style
+        from coupled_arena.views.tables import bradley_terry
+        from coupled_arena.views.tables import leaderboard as tables
+
+        board = self.concluded(read_estimates(store, selection, self.method))
+        board = self.styled(board, partial(read_style, store))
         scores = bradley_terry.scores(board) if self.bradley_terry else None
         found = _tables(board)
         if scores:

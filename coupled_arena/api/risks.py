@@ -12,13 +12,14 @@ from annotated_types import Ge
 
 from coupled_arena.api import options
 from coupled_arena.api.checks import check_frame, only_judge, selection_of
-from coupled_arena.api.declared import Opposite, analysis, refuse
+from coupled_arena.api.declared import Field, Opposite, analysis, refuse
 from coupled_arena.api.logs import Logs, are_files, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
 from coupled_arena.core.choices import Battles, Copula, Correction, Distance, PValues
 from coupled_arena.core.extras import command_for, is_installed
+from coupled_arena.core.language import N_
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,22 +37,33 @@ def risk(
     *,
     metrics: Annotated[
         Sequence[str] | None,
+        Field(N_("Metrics")),
         Doc(
             "Metrics to look at: by default all of a table, of logs the first; of a store also "
             "length, repetition, refusal and verdicts."
         ),
     ] = None,
     lower_is_better: Annotated[
-        Sequence[str] | None, Doc("Metrics of which less is better.")
+        Sequence[str] | None, Field(N_("Lower is better")), Doc("Metrics of which less is better.")
     ] = None,
     higher_is_better: Annotated[
         Sequence[str] | None, Doc("Metrics of which more is better after all.")
     ] = None,
-    judge: Annotated[str | None, Doc("Of a store: add this judge's verdicts as a metric.")] = None,
-    mode: Annotated[
-        Battles | str | None, Doc("Of a store: which battles count, by default `all`.")
+    judge: Annotated[
+        str | None,
+        Field(N_("Verdicts of"), nothing=N_("None")),
+        Doc("Of a store: add this judge's verdicts as a metric."),
     ] = None,
-    models: Annotated[Sequence[str] | None, Doc("Of a store: only these models.")] = None,
+    mode: Annotated[
+        Battles | str | None,
+        Field(N_("Battles"), first=Battles.ALL),
+        Doc("Of a store: which battles count, by default `all`."),
+    ] = None,
+    models: Annotated[
+        Sequence[str] | None,
+        Field(N_("Models"), N_("None: all that can be compared.")),
+        Doc("Of a store: only these models."),
+    ] = None,
     paired: Annotated[
         bool | None,
         Opposite("independent"),
@@ -64,12 +76,17 @@ def risk(
     alpha: options.Alpha = 0.05,
     portfolio: Annotated[
         Copula | str | None,
+        Field(N_("Portfolio"), first=Copula.INDEPENDENT),
         Doc("Copula that joins several metrics; by default `independent` where there are several."),
     ] = None,
     weights: Annotated[
         Sequence[float] | None, Doc("Importance of each metric; by default equal.")
     ] = None,
-    tail_p: Annotated[float, Doc("Share of the worst scores that the tail risks look at.")] = 0.05,
+    tail_p: Annotated[
+        float,
+        Field(N_("Share of the worst: the tail"), least=0.01, most=1, step=0.01),
+        Doc("Share of the worst scores that the tail risks look at."),
+    ] = 0.05,
     threshold: Annotated[
         float, Doc("Violation ratio below which absolute tests speak of dominance.")
     ] = 0.25,

@@ -126,7 +126,7 @@ def test_a_store_without_verdicts_says_what_to_do():
     with Store.in_memory() as store, gr.Blocks():
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
-        shown = tab._refresh({tab._judge: None})
+        shown = tab._refresh({tab._fields["judge"]: None})
     assert "There are no verdicts here yet" in shown[tab._said]
     assert not shown[tab._body].visible
 
@@ -136,9 +136,9 @@ def test_style_is_held_fixed_where_it_is_asked_for():
         fill_styled(store, TERSE, 60, judged="gpt")
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
-        values = {**{each: each.value for each in tab._inputs}, tab._judge: "gpt"}
+        values = {**{each: each.value for each in tab._inputs}, tab._fields["judge"]: "gpt"}
         plain = tab._refresh(values)
-        styled = tab._refresh({**values, tab._control: "style"})
+        styled = tab._refresh({**values, tab._fields["control"]: "style"})
         command = read_judge_style(store, Selection(judge="gpt"), Control.STYLE)
     panel = tab._style
     assert not plain[panel._all].visible

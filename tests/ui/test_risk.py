@@ -179,16 +179,23 @@ def walk_through_handlers(store, tmp_path):
             tab._scores: shown[tab._scores],
             tab._behind: None,
             tab._view: "truth",
-            tab._lower: ["truth"],
+            tab._fields["lower_is_better"]: ["truth"],
         }
     )
-    values.update({tab._behind: None, tab._metrics: ["truth"], tab._alpha: 0.05, tab._tail: 0.05})
-    values.update({tab._copula: Copula.EMPIRICAL.value, tab._pairing: ""})
+    values.update(
+        {
+            tab._behind: None,
+            tab._fields["metrics"]: ["truth"],
+            tab._fields["alpha"]: 0.05,
+            tab._fields["tail_p"]: 0.05,
+        }
+    )
+    values.update({tab._fields["portfolio"]: Copula.EMPIRICAL.value, tab._pairing: ""})
     values.update(dict.fromkeys(tab._weights, 1.0))
     text = tab._refresh(values)[tab._table]
     assert text.index("worse") < text.index("best &lt;")  # lower is better now
     with pytest.raises(gr.Error, match="at least one metric"):
-        tab._refresh({**values, tab._view: "portfolio", tab._metrics: None})
+        tab._refresh({**values, tab._view: "portfolio", tab._fields["metrics"]: None})
     with pytest.raises(gr.Error, match="one must be above zero"):
         tab._refresh({**values, tab._view: "portfolio", **dict.fromkeys(tab._weights, 0.0)})
     (tmp_path / "x.csv").write_text("model,prompt\n")
@@ -276,15 +283,17 @@ def test_chosen_replies(store_here):
     with gr.Blocks():
         stored = StoredReplies(store_here, "rounds")
         stored.build()
-    values = {**dict.fromkeys(stored.inputs), stored._mode: "all"}
-    offered = stored._offer({**values, stored._models: ["left", "gone"]})
-    assert offered[stored._models].choices == [("left", "left"), ("right", "right")]
-    assert offered[stored._models].value == ["left"]
-    assert [name for name, _ in offered[stored._metrics].choices] == [
+    values = {**dict.fromkeys(stored.inputs), stored._fields["mode"]: "all"}
+    offered = stored._offer({**values, stored._fields["models"]: ["left", "gone"]})
+    assert offered[stored._fields["models"]].choices == [("left", "left"), ("right", "right")]
+    assert offered[stored._fields["models"]].value == ["left"]
+    assert [name for name, _ in offered[stored._fields["metrics"]].choices] == [
         *("quiz", "length", "repetition", "refusal"),
     ]
     assert stored.read(values).metrics == ("quiz", "length", "repetition", "refusal")
-    chosen = stored.read({**values, stored._metrics: ["length"], stored._mode: "coupled"})
+    chosen = stored.read(
+        {**values, stored._fields["metrics"]: ["length"], stored._fields["mode"]: "coupled"}
+    )
     assert (chosen.metrics, chosen.size) == (("length",), 40)
 
 

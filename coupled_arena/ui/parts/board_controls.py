@@ -7,53 +7,36 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.leaderboard.read import Method
-from coupled_arena.core.choices import (
-    Battles,
-    BoardSource,
-    Control,
-    Covariance,
-    Cutoff,
-    Scope,
-    TieScore,
-    Weighting,
-)
+from coupled_arena.api.checks import SELECTING, selection_of
+from coupled_arena.api.rankings import BoardSettings, leaderboard
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import _
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
-from coupled_arena.ui.parts.controls import (
-    alpha_slider,
-    dropdown,
-    error_level,
-    offered,
-    with_any,
-)
+from coupled_arena.ui.parts.choices import Fields
 from coupled_arena.ui.parts.opening import how
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.words.methods import BOARD
+
+_DRAWN_ANEW = ("alpha", "cutoff", "sets", "control")  # without counting anew
 
 
 @dataclass(frozen=True)
 class BoardChoice:
     """Everything that decides what a board shows."""
 
-    source: BoardSource
+    settings: BoardSettings
     selection: Selection
-    method: Method
-    alpha: float
-    cutoff: Cutoff
-    scope: Scope
-    control: Control
     dark: bool
     counting: Counting = BY_DEFAULT
 
     def counts_like(self, other: BoardChoice) -> bool:
         """Return whether the other choice counts the same comparisons in the same way."""
-        same = {name: getattr(self, name) for name in ("alpha", "cutoff", "scope", "control")}
-        return self == replace(other, **same)
+        same = {name: getattr(self.settings, name) for name in _DRAWN_ANEW}
+        return self == replace(other, settings=replace(other.settings, **same))
 
 
 class BoardControls:
@@ -64,28 +47,14 @@ class BoardControls:
 
     def build(self) -> None:
         """Lay out the controls inside the current Blocks."""
+        self._fields = Fields(leaderboard, "board")
+        build = self._fields.build
         self.dark = gr.Checkbox(visible=False)
         with gr.Row():
-            self.mode = gr.Radio(
-                offered(Battles),
-                value=Battles.ALL.value,
-                label=_("Battles"),
-                scale=2,
-                min_width=280,
-                elem_id="board-mode",
-            )
+            build("mode", gr.Radio, scale=2)
             with gr.Row(visible=False, scale=3) as self.judged:
-                self.source = gr.Radio(
-                    offered(BoardSource),
-                    value=BoardSource.HUMAN.value,
-                    label=_("Whose word"),
-                    scale=3,
-                    min_width=280,
-                    elem_id="board-source",
-                )
-                self.judge = gr.Dropdown(
-                    [], label=_("Judge"), scale=2, min_width=160, elem_id="board-judge"
-                )
+                build("source", gr.Radio, scale=3)
+                build("judge", scale=2, min_width=160)
                 self.more_judges = gr.Dropdown(
                     [],
                     multiselect=True,
@@ -97,30 +66,21 @@ class BoardControls:
                     min_width=200,
                     elem_id="board-more-judges",
                 )
-        self.control = gr.Radio(
-            offered(Control),
-            value=Control.NONE.value,
-            label=_("Style held fixed"),
-            info=_("Adds scores that the length of replies, or their Markdown too, cannot move."),
-            elem_id="board-control",
-        )
+        build("control", gr.Radio)
         with how(BOARD):
             self._build_method()
 
     def _build_method(self) -> None:
-        self.alpha = alpha_slider("board-alpha")
+        build = self._fields.build
+        build("alpha")
         with gr.Row():
-            self.weighting = dropdown(offered(Weighting), _("Weighting"), "board-weighting")
-            self.covariance = dropdown(offered(Covariance), _("Covariance"), "board-covariance")
-            self.cutoff = dropdown(
-                offered(Cutoff), _("Cut-off of rank-sets"), "board-cutoff", Cutoff.ANY_TIME
-            )
+            for name in ("weighting", "covariance", "cutoff"):
+                build(name)
         with gr.Row():
-            self.sets = dropdown(offered(Scope), _("Rank-sets hold"), "board-sets")
-            self.ties = dropdown(offered(TieScore), _("A tie is"), "board-ties")
+            self._fields.build_others("category", "language")
         with gr.Row():
-            self.category = dropdown([(_("Any category"), "")], _("Category"), "board-category")
-            self.language = dropdown([(_("Any language"), "")], _("Language"), "board-language")
+            build("category")
+            build("language")
             self.all_votes = gr.Checkbox(
                 label=_("Excluded votes count, too"),
                 info=_("The board as if nobody's votes had been left out."),
@@ -142,49 +102,30 @@ class BoardControls:
     @property
     def inputs(self) -> set[Any]:
         """All components that `read` needs."""
-        return {self.dark, self.source, self.alpha, *self._judges, *self._discrete}
+        return {self.dark, *self._fields.all, *self._beside}
 
     @property
     def changes(self) -> list[Any]:
         """Events after which the board may have to be drawn again."""
-        chosen = [self.source, *self._judges, *self._discrete]
-        return [self.alpha.release, *(component.input for component in chosen)]
+        return [*self._fields.changes(), *(component.input for component in self._beside)]
 
     @property
-    def _judges(self) -> list[Any]:
-        return [self.judge, self.more_judges]
-
-    @property
-    def _discrete(self) -> list[Any]:
-        return [
-            *(self.mode, self.weighting, self.covariance, self.cutoff, self.sets, self.ties),
-            *(self.category, self.language, self.all_votes, self.named, self.mine, self.control),
-        ]
+    def _beside(self) -> list[Any]:
+        """What is no option of the analysis: of the store, or of who asks."""
+        return [self.more_judges, self.all_votes, self.named, self.mine]
 
     def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
         """Return what the visitor chose; whose votes are "mine" only the request says."""
-        source = BoardSource(values[self.source])
-        judge = values[self.judge]
+        asked = self._fields.read(values)
+        source, judge = asked["source"], asked.pop("judge")
         more = values[self.more_judges] if source is BoardSource.PPR else []
+        judges = () if source is BoardSource.HUMAN or not judge else (judge, *(more or ()))
+        given = {name: asked[name] for name in SELECTING if name in asked}
+        selection = selection_of(self._store, judge=judges, **given)
+        voter = visitor(request) if values[self.mine] else None
         return BoardChoice(
-            source=source,
-            selection=Selection(
-                judge=judge if source is not BoardSource.HUMAN else None,
-                more_judges=tuple(other for other in more or [] if other != judge),
-                mode=Battles(values[self.mode]).mode,
-                category=values[self.category] or None,
-                language=values[self.language] or None,
-                voter=visitor(request) if values[self.mine] else None,
-            ),
-            method=Method(
-                Weighting(values[self.weighting]),
-                Covariance(values[self.covariance]),
-                TieScore(values[self.ties]),
-            ),
-            alpha=error_level(values[self.alpha]),
-            cutoff=Cutoff(values[self.cutoff]),
-            scope=Scope(values[self.sets]),
-            control=Control(values[self.control]),
+            settings=BoardSettings.of(asked),
+            selection=replace(selection, voter=voter),
             dark=bool(values[self.dark]),
             counting=Counting(bool(values[self.all_votes]), bool(values[self.named])),
         )
@@ -193,7 +134,8 @@ class BoardControls:
     def offered(self) -> list[Any]:
         """The components whose choices come from the store."""
         left_out = self.all_votes, self.named
-        return [self.judged, *self._judges, self.category, self.language, *left_out]
+        known = [self._fields[name] for name in ("judge", "category", "language")]
+        return [self.judged, self.more_judges, *known, *left_out]
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
@@ -202,13 +144,15 @@ class BoardControls:
             categories = comparisons.categories(cursor)
             languages = comparisons.languages(cursor)
             left_out = excluded(cursor)
-        judge = values[self.judge] or (judges[0] if judges else None)
+        fields = self._fields
+        known = {"judge": judges, "category": categories, "language": languages}
         return {
             self.judged: gr.Row(visible=bool(judges)),
-            self.judge: gr.Dropdown(choices=judges, value=judge),
             self.more_judges: gr.Dropdown(choices=judges, visible=len(judges) > 1),
-            self.category: gr.Dropdown(choices=with_any(_("Any category"), categories)),
-            self.language: gr.Dropdown(choices=with_any(_("Any language"), languages)),
+            **{
+                fields[name]: fields.offering(name, there, values[fields[name]])
+                for name, there in known.items()
+            },
             self.all_votes: gr.Checkbox(visible=left_out.votes > 0),
             self.named: gr.Checkbox(visible=left_out.named > 0),
         }

@@ -1,26 +1,159 @@
-"""What the tabs of analyses offer, and say above it; translated where it is shown."""
+"""The fields of the analyses' tabs: those of options as these are declared, and what all share."""
 
 from __future__ import annotations
 
-from coupled_arena.core.language import N_
+from collections.abc import Callable, Mapping
+from typing import Any
 
-INTERVAL = (N_("An interval of its win rate"), "")
-PLANNER = N_(
-    "## How many more votes\n"
-    "What an interval of a given width takes, or two models that the leaderboard is to separate "
-    "with a given probability at their present distance, if more votes and verdicts are like those "
-    "there are. The leaderboard keeps ties, whatever is chosen above."
-)
-PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
-REPLIES_HERE = N_(
-    "The replies here, with their length, repetition and refusals, and whatever scores and "
-    "verdicts they have. Rounds that nobody has voted on yet are left out, so that they stay blind."
-)
-SCORES_FILE = N_(
-    "A CSV, JSON or Parquet file with the columns model, prompt, metric and score, or model, "
-    "prompt and one for each metric."
-)
-NO_VERDICTS = N_(
-    '<p class="headline">There are no verdicts here yet.</p><p class="hint">Let a judge judge the '
-    "battles, or import verdicts with <code>coupled-arena import FILE --judge NAME</code>.</p>"
-)
+import gradio as gr
+
+from coupled_arena.api.declared import Option, options
+from coupled_arena.core.choices import Choice
+from coupled_arena.core.language import _
+
+IS_DARK = "() => document.body.classList.contains('dark')"
+"""Script that says which background figures have."""
+
+
+class Fields:
+    """The fields of an analysis, by the names of its options.
+
+    Parameters
+    ----------
+    function : callable
+        Of the Python API: its options with a `Field` are those that the page offers.
+    prefix : str
+        A field's id is this, a hyphen, and the option's name.
+    """
+
+    def __init__(self, function: Callable[..., Any], prefix: str) -> None:
+        self._prefix = prefix
+        self._offered = {each.name: each for each in options(function) if each.field}
+        self._built: dict[str, Any] = {}
+
+    def build(self, name: str, kind: Any = None, **changes: Any) -> Any:
+        """Lay out the field of an option inside the current Blocks, and return it.
+
+        Parameters
+        ----------
+        kind : type, optional
+            Of the component, where it is not the usual one of such an option.
+        **changes
+            Of the component's own options.
+        """
+        kind, asked = _component(self._offered[name], kind)
+        asked |= {"elem_id": f"{self._prefix}-{name.replace('_', '-')}"}
+        self._built[name] = kind(**asked | changes)
+        return self._built[name]
+
+    def build_others(self, *later: str) -> None:
+        """Lay out the fields of all options that have none yet, but those that come later."""
+        for name in self._offered:
+            if name not in self._built and name not in later:
+                self.build(name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._built[name]
+
+    @property
+    def names(self) -> list[str]:
+        """The options of the fields that are laid out."""
+        return list(self._built)
+
+    @property
+    def all(self) -> list[Any]:
+        """All fields that are laid out."""
+        return list(self._built.values())
+
+    def changes(self, *but: str) -> list[Any]:
+        """Return the events after which the analysis may have to be made again."""
+        return [
+            each.release if isinstance(each, gr.Slider) else each.input
+            for name, each in self._built.items()
+            if name not in but
+        ]
+
+    def read(self, values: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return what the visitor chose, as the function takes it.
+
+        Raises
+        ------
+        ArenaError
+            A request has what no field offers.
+        """
+        return {
+            name: _read(self._offered[name], values[built]) for name, built in self._built.items()
+        }
+
+    def offering(self, name: str, known: list[str], chosen: Any = None, **changes: Any) -> Any:
+        """Return the change of a field to values that the data have now.
+
+        Parameters
+        ----------
+        chosen : optional
+            What the visitor chose: it stays so where it is still known. Else the field has its
+            first value.
+        """
+        choices = _listed(self._offered[name], known)
+        there = [value for _, value in choices]
+        first = there[0] if there else None
+        return gr.Dropdown(choices, value=chosen if chosen in there else first, **changes)
+
+
+def _component(option: Option, kind: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Return the component of an option, and what to make it with."""
+    assert option.field, f"{option.name} is not on the page"
+    said = option.field
+    first = option.default if said.first is None else said.first
+    asked: dict[str, Any] = {"label": _(said.label), "min_width": 220}
+    asked |= {"info": _(said.info)} if said.info else {}
+    if option.kind is bool:
+        return kind or gr.Checkbox, asked | {"value": bool(first)}
+    if option.kind in (int, float) and not option.many and kind is not gr.Dropdown:
+        least = option.least if said.least is None else said.least
+        asked |= {"value": first, "minimum": least, "step": said.step or 1}
+        if said.most is not None:
+            return kind or gr.Slider, asked | {"maximum": said.most, "min_width": 280}
+        whole = {"precision": 0} if option.kind is int else {}
+        return kind or gr.Number, asked | whole | {"min_width": 160}
+    if option.many and not option.alone:
+        return kind or gr.Dropdown, asked | {"choices": [], "multiselect": True}
+    known = offered(option.kind) if issubclass(option.kind, Choice) else []
+    choices = [*_nothing(option), *known]
+    value = str(first) if first is not None else choices[0][1] if choices else None
+    asked |= {"choices": choices, "value": value}
+    if kind is gr.Radio:
+        return kind, asked | {"min_width": 280}
+    return kind or gr.Dropdown, asked | {"filterable": not choices}
+
+
+def _read(option: Option, value: Any) -> Any:
+    """Return a field's value as the function takes it; a request may hold any number."""
+    assert option.field, f"{option.name} is not on the page"
+    if option.optional and value in (None, "", []):
+        return None
+    if option.kind in (int, float) and not option.many:
+        least = option.least if option.field.least is None else option.field.least
+        value = value or 0
+        value = value if least is None else max(value, least)
+        value = value if option.field.most is None else min(value, option.field.most)
+        value = option.kind(value)
+    return option.checked(value)
+
+
+def _nothing(option: Option) -> list[tuple[str, str]]:
+    return [(_(option.field.nothing), "")] if option.field and option.field.nothing else []
+
+
+def _listed(option: Option, known: list[str]) -> list[tuple[str, str]]:
+    return [*_nothing(option), *((each, each) for each in known)]
+
+
+def translated(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return choices of (label, value) with their labels in the language in force."""
+    return [(_(label), value) for label, value in choices]
+
+
+def offered(kind: type[Choice]) -> list[tuple[str, str]]:
+    """Return the values of an option that a page offers, with their labels."""
+    return [(_(each.label), each.value) for each in kind if each.label]

@@ -11,6 +11,10 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.views.markup import joined, paragraph
 
 HOW = N_("How this was computed, and filters")
+NO_VERDICTS = N_(
+    '<p class="headline">There are no verdicts here yet.</p><p class="hint">Let a judge judge the '
+    "battles, or import verdicts with <code>coupled-arena import FILE --judge NAME</code>.</p>"
+)
 
 _WAITING = '<p class="headline waiting">{}</p>'
 

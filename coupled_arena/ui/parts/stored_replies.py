@@ -10,18 +10,16 @@ import gradio as gr
 from coupled_arena.analysis.battles import battles_of_models
 from coupled_arena.analysis.risk.read import VERDICTS, metrics_here, read_stored_scores
 from coupled_arena.analysis.risk.scores import RiskScores
-from coupled_arena.core.choices import Battles
-from coupled_arena.core.language import N_, _
+from coupled_arena.api.risks import risk
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.visibility import Hidden
-from coupled_arena.ui.parts.controls import dropdown, offered, translated
+from coupled_arena.ui.parts.choices import Fields
 from coupled_arena.ui.parts.events import QUIET
 from coupled_arena.views.addresses import model_address, replies_address
-
-_NO_JUDGE = (N_("None"), "")
 
 
 @dataclass(frozen=True)
@@ -51,57 +49,42 @@ class StoredReplies:
 
     def build(self) -> None:
         """Lay out the choices inside the current Blocks."""
+        self._fields = Fields(risk, "risk")
         with gr.Row():
-            self._models = gr.Dropdown(
-                [],
-                label=_("Models"),
-                info=_("None: all that can be compared."),
-                multiselect=True,
-                elem_id="risk-models",
-                min_width=240,
-            )
-            self._metrics = gr.Dropdown(
-                [],
-                label=_("Metrics"),
+            self._fields.build("models", min_width=240)
+            self._fields.build(
+                "metrics",
                 info=_("None: those that most replies have."),
-                multiselect=True,
-                elem_id="risk-stored-metrics",
                 min_width=240,
+                elem_id="risk-stored-metrics",
             )
-            self._judge = dropdown(translated([_NO_JUDGE]), _("Verdicts of"), "risk-judge")
-            self._mode = gr.Radio(
-                offered(Battles),
-                value=Battles.ALL.value,
-                label=_("Battles"),
-                elem_id="risk-mode",
-                min_width=280,
-            )
+            self._fields.build("judge")
+            self._fields.build("mode", gr.Radio)
 
     def offer_when_shown(self, tabs: gr.Tabs, title: str) -> None:
         """Fill the choices whenever the tab of this title is selected."""
 
         def offer(values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-            return self._offer(values) if event.value == title else {self._models: gr.skip()}
+            return self._offer(values) if event.value == title else {offered[0]: gr.skip()}
 
-        tabs.select(offer, self.inputs, [self._models, self._metrics, self._judge], **QUIET)
+        offered = [self._fields[name] for name in ("models", "metrics", "judge")]
+        tabs.select(offer, self.inputs, offered, **QUIET)
 
     @property
     def inputs(self) -> set[Any]:
         """All components that `read` needs."""
-        return {self._models, self._metrics, self._judge, self._mode}
+        return set(self._fields.all)
 
     def _offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with self._store.cursor() as cursor:
             models = replies.models(cursor, revealed_only=True)
             metrics = [name for name in metrics_here(cursor) if name != VERDICTS]
             judges = comparisons.judges(cursor)
-        judge = values[self._judge] if values[self._judge] in judges else ""
+        fields = self._fields
         return {
-            self._models: _several(models, values[self._models]),
-            self._metrics: _several(metrics, values[self._metrics]),
-            self._judge: gr.Dropdown(
-                [*translated([_NO_JUDGE]), *((name, name) for name in judges)], value=judge
-            ),
+            fields["models"]: _several(models, values[fields["models"]]),
+            fields["metrics"]: _several(metrics, values[fields["metrics"]]),
+            fields["judge"]: fields.offering("judge", judges, values[fields["judge"]]),
         }
 
     def read(self, values: dict[Any, Any]) -> RiskScores:
@@ -112,20 +95,18 @@ class StoredReplies:
         ArenaError
             There are none, or a choice is not in the store any more.
         """
-        judge = values[self._judge] or None
-        metrics = list(values[self._metrics] or [])
+        asked = self._fields.read(values)
+        judge, metrics = asked["judge"], asked["metrics"]
         return read_stored_scores(
             self._store,
-            Selection(
-                judge, Battles(values[self._mode]).mode, tuple(values[self._models] or ()) or None
-            ),
+            Selection(judge, asked["mode"].mode, asked["models"]),
             [*metrics, *([VERDICTS] if judge else [])] if metrics else None,
             revealed_only=True,
         )
 
     def behind(self, values: dict[Any, Any], scores: RiskScores) -> BattlesBehind:
         """Return the battles that each model of these scores has answered."""
-        mode = Battles(values[self._mode]).mode
+        mode = self._fields.read(values)["mode"].mode
         counts = battles_of_models(self._store, scores.models, self._hidden, mode)
         return BattlesBehind(counts, mode)
 

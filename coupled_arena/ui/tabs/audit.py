@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,28 +14,22 @@ from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval,
 from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
-from coupled_arena.core.choices import Battles, Control, Ties, Truth
+from coupled_arena.analysis.style.judge import JudgeStyle
+from coupled_arena.api.analyses import audit as audit_of
+from coupled_arena.api.checks import SELECTING, selection_of
+from coupled_arena.api.experiments import plan
+from coupled_arena.core.choices import Truth
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, grades
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
-from coupled_arena.ui.parts.choices import NO_VERDICTS
+from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.computing import telling
-from coupled_arena.ui.parts.controls import (
-    IS_DARK,
-    alpha_slider,
-    dropdown,
-    error_level,
-    offered,
-    with_any,
-)
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.judge_style_panel import JudgeStylePanel
-from coupled_arena.ui.parts.opening import hidden, how, said, verdict
-from coupled_arena.ui.parts.plan_fields import PlanFields
+from coupled_arena.ui.parts.opening import NO_VERDICTS, hidden, how, said, verdict
 from coupled_arena.views.addresses import audit_addresses
 from coupled_arena.views.figures.audit import (
     agreement_figure,
@@ -44,13 +38,21 @@ from coupled_arena.views.figures.audit import (
     powered_figure,
 )
 from coupled_arena.views.figures.reading import AUDIT
-from coupled_arena.views.markup import paragraph
+from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.tables.judge_style import judge_style_models, judge_style_traits
 from coupled_arena.views.words.audit import audit_details, audit_verdict
+from coupled_arena.views.words.judge_style import judge_style_warnings, judge_style_words
 from coupled_arena.views.words.methods import AUDIT as AUDIT_METHOD
 from coupled_arena.views.words.plan import plan_findings
 
 _TITLE = N_("Audit")
+_PLANNER = N_(
+    "## How many more votes\n"
+    "What an interval of a given width takes, or two models that the leaderboard is to separate "
+    "with a given probability at their present distance, if more votes and verdicts are like those "
+    "there are. The leaderboard keeps ties, whatever is chosen above."
+)
 _LAYOUT = (("bias", "agreement"), ("powered",))
 _FIGURES = {
     "bias": bias_figure,
@@ -64,12 +66,8 @@ _FIGURES = {
 class AuditChoice:
     """Everything that decides what the audit shows."""
 
+    asked: Mapping[str, Any]
     selection: Selection
-    truth: Truth
-    metric: str | None
-    ties: Ties
-    control: Control
-    alpha: float
     dark: bool
 
 
@@ -85,6 +83,7 @@ class AuditTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
+        self._fields = Fields(audit_of, "audit")
         self._dark = gr.Checkbox(visible=False)
         self._said = verdict("audit-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
@@ -98,7 +97,7 @@ class AuditTab:
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
             self._style.build()
             with gr.Column() as self._planner:
-                self._plan = self._asked.build()
+                self._plan = self._asked.build([*self._fields.names, "cutoff"])
                 gr.on(
                     [each.input for each in self._asked.components],
                     self._plan_again,
@@ -107,68 +106,43 @@ class AuditTab:
                     trigger_mode="always_last",
                     **FREE,
                 )
-        changed = [self._alpha.release, *(each.input for each in self._chosen)]
+        truth = self._fields["truth"]
+        changed = self._fields.changes("truth")
         wiring: dict[str, Any] = {"inputs": {self._said, *self._inputs}, "outputs": self._outputs}
         gr.on(changed, self._telling(self._refresh), **wiring, trigger_mode="always_last", **FREE)
-        self._truth.input(self._telling(self._turn), **wiring, **FREE)
+        truth.input(self._telling(self._turn), **wiring, **FREE)
 
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        offered = [self._truths, self._truth, self._metric, self._category, self._language]
+        offered = [self._fields[name] for name in ("truth", "metric", "category", "language")]
         inputs = {self._said, *self._inputs}
-        tabs.select(self._show, inputs, [*self._outputs, *offered], **FREE)
+        tabs.select(self._show, inputs, [*self._outputs, self._truths, *offered], **FREE)
 
     def _build_controls(self) -> None:
+        build = self._fields.build
         with gr.Row(visible=False) as self._truths:
-            self._truth = gr.Radio(
-                offered(Truth),
-                value=Truth.VOTES.value,
-                label=_("Held against"),
-                info=_("With a benchmark as the truth, read it for people below."),
-                elem_id="audit-truth",
-                min_width=280,
-            )
-            self._metric = gr.Dropdown(
-                [], label=_("Benchmark"), elem_id="audit-metric", min_width=220, visible=False
-            )
+            build("truth", gr.Radio)
+            build("metric", visible=False)
         with gr.Row():
-            self._judge = gr.Dropdown([], label=_("Judge"), elem_id="audit-judge", min_width=220)
-            self._ties = gr.Radio(
-                offered(Ties),
-                value=Ties.LOSS.value,
-                label=_("Ties"),
-                elem_id="audit-ties",
-                min_width=280,
-            )
-            self._mode = gr.Radio(
-                offered(Battles),
-                value=Battles.ALL.value,
-                label=_("Battles"),
-                elem_id="audit-mode",
-                min_width=280,
-            )
-        self._control = self._style.build_choice()
+            build("judge")
+            build("ties", gr.Radio)
+            build("mode", gr.Radio)
+        build("control", gr.Radio)
         with how(AUDIT_METHOD), gr.Row():
-            self._alpha = alpha_slider("audit-alpha")
-            self._category = dropdown([(_("Any category"), "")], _("Category"), "audit-category")
-            self._language = dropdown([(_("Any language"), "")], _("Language"), "audit-language")
-
-    @property
-    def _chosen(self) -> list[Any]:
-        filters = [self._ties, self._mode, self._category, self._language]
-        return [self._judge, self._metric, *filters, self._control]
+            self._fields.build_others()
 
     @property
     def _inputs(self) -> set[Any]:
-        return {self._dark, self._truth, self._alpha, *self._chosen, *self._asked.components}
+        return {self._dark, *self._fields.all, *self._asked.components}
 
     @property
     def _outputs(self) -> list[Any]:
         shown = [self._said, self._opening, self._findings, self._body]
         shown += [*self._plots.values(), self._table, self._leads, *self._style.outputs]
         asked = [self._planner, *self._asked.models, self._plan]
-        return [*shown, self._judge, self._ties, self._control, *asked]
+        of_votes = [self._fields[name] for name in ("judge", "ties", "control")]
+        return [*shown, *of_votes, *asked]
 
     def _telling(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
         """Return a handler that says that it counts, if that takes longer than a moment."""
@@ -185,33 +159,37 @@ class AuditTab:
             known, benchmarks = self._judges(cursor), scores.benchmarks(cursor)
             categories = comparisons.categories(cursor)
             languages = comparisons.languages(cursor)
-        metric = values[self._metric]
-        metric = metric if metric in benchmarks else next(iter(benchmarks), None)
-        truth = values[self._truth] if known[Truth.BENCHMARK] else Truth.VOTES.value
+        fields = self._fields
+        metric = fields["metric"]
+        chosen = values[metric] if values[metric] in benchmarks else next(iter(benchmarks), None)
+        truth = values[fields["truth"]] if known[Truth.BENCHMARK] else Truth.VOTES.value
+        prompts = {"category": categories, "language": languages}
         return {
             self._truths: gr.Row(visible=bool(known[Truth.BENCHMARK])),
-            self._truth: truth,
-            self._metric: gr.Dropdown(benchmarks, value=metric, visible=len(benchmarks) > 1),
-            self._category: gr.Dropdown(with_any(_("Any category"), categories)),
-            self._language: gr.Dropdown(with_any(_("Any language"), languages)),
-            **self._judged(
-                {**values, self._truth: truth, self._metric: metric}, known[Truth(truth)]
-            ),
+            fields["truth"]: truth,
+            metric: fields.offering("metric", benchmarks, chosen, visible=len(benchmarks) > 1),
+            **{
+                fields[name]: fields.offering(name, there, values[fields[name]])
+                for name, there in prompts.items()
+            },
+            **self._judged({**values, fields["truth"]: truth, metric: chosen}, known[Truth(truth)]),
         }
 
     def _turn(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors(), self._store.cursor() as cursor:
-            return self._judged(values, self._judges(cursor)[Truth(values[self._truth])])
+            return self._judged(values, self._judges(cursor)[Truth(values[self._fields["truth"]])])
 
     def _judged(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
         """Offer judges, and show one of them."""
-        voted = Truth(values[self._truth]) is Truth.VOTES
-        judge = values[self._judge] if values[self._judge] in judges else next(iter(judges), None)
+        fields = self._fields
+        voted = Truth(values[fields["truth"]]) is Truth.VOTES
+        chosen = values[fields["judge"]]
+        judge = chosen if chosen in judges else next(iter(judges), None)
         return {
-            self._judge: gr.Dropdown(judges, value=judge),
-            self._ties: gr.Radio(visible=voted),
-            self._control: gr.Radio(visible=voted),
-            **self._refresh({**values, self._judge: judge}),
+            fields["judge"]: fields.offering("judge", judges, judge),
+            fields["ties"]: gr.Radio(visible=voted),
+            fields["control"]: gr.Radio(visible=voted),
+            **self._refresh({**values, fields["judge"]: judge}),
         }
 
     def _judges(self, cursor: comparisons.Cursor) -> dict[Truth, list[str]]:
@@ -219,11 +197,11 @@ class AuditTab:
         return {Truth.VOTES: comparisons.judges(cursor), Truth.BENCHMARK: grades.graders(cursor)}
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        if not values[self._judge]:
+        if not values[self._fields["judge"]]:
             return {self._said: _(NO_VERDICTS), **hidden(self._opening, self._body)}
         with user_errors():
             choice = self._read(values)
-            found = audit(self._estimates(choice), choice.alpha)
+            found = audit(self._estimates(choice), choice.asked["alpha"])
             if not found.comparisons:
                 return {self._said: said(audit_verdict(found)), **hidden(self._opening, self._body)}
             return self._drawn(found, choice, values)
@@ -231,7 +209,7 @@ class AuditTab:
     def _drawn(self, found: Audit, choice: AuditChoice, values: dict[Any, Any]) -> dict[Any, Any]:
         models = [row.model for row in found.models]
         offered, asked = self._asked.offered(models, values)
-        voted = choice.truth is Truth.VOTES
+        voted = choice.asked["truth"] is Truth.VOTES
         return {
             self._said: said(audit_verdict(found)),
             self._opening: gr.Column(visible=True),
@@ -251,7 +229,7 @@ class AuditTab:
 
     def _plan_again(self, values: dict[Any, Any]) -> str:
         choice = self._read(values)
-        question = self._asked.goal(values, choice.alpha)
+        question = self._asked.goal(values, choice.asked["alpha"])
         if not choice.selection.judge or not question.model:
             return ""
         try:
@@ -265,26 +243,99 @@ class AuditTab:
         return plan_separation(self._boards.get(choice.selection), question)
 
     def _estimates(self, choice: AuditChoice) -> AuditEstimates:
-        if choice.truth is Truth.BENCHMARK:
-            return read_benchmark_estimates(self._store, choice.selection, choice.metric)
-        return self._audits.get(choice.selection, choice.ties, choice.control)
+        asked = choice.asked
+        if asked["truth"] is Truth.BENCHMARK:
+            return read_benchmark_estimates(self._store, choice.selection, asked["metric"])
+        return self._audits.get(choice.selection, asked["ties"], asked["control"])
 
     def _read(self, values: dict[Any, Any]) -> AuditChoice:
-        return AuditChoice(
-            selection=Selection(
-                judge=values[self._judge],
-                mode=Battles(values[self._mode]).mode,
-                category=values[self._category] or None,
-                language=values[self._language] or None,
-            ),
-            truth=Truth(values[self._truth]),
-            metric=values[self._metric],
-            ties=Ties(values[self._ties]),
-            control=Control(values[self._control]),
-            alpha=error_level(values[self._alpha]),
-            dark=bool(values[self._dark]),
-        )
+        asked = self._fields.read(values)
+        of_votes = {name: asked[name] for name in SELECTING if name in asked}
+        selection = selection_of(self._store, judge=(asked["judge"],), **of_votes)
+        return AuditChoice(asked, selection, dark=bool(values[self._dark]))
 
 
 def _counting(_share: float) -> str:
     return _("Counting …")
+
+
+class PlanFields:
+    """What a plan for more votes is asked with; what it shares with the audit is chosen there."""
+
+    def build(self, of_audit: Sequence[str]) -> gr.HTML:
+        """Lay out the fields inside the current Blocks, and return where the answer goes.
+
+        Parameters
+        ----------
+        of_audit : sequence of str
+            Options that the audit has, too.
+        """
+        self._fields = Fields(plan, "plan")
+        gr.Markdown(_(_PLANNER))
+        with gr.Row():
+            self._model = gr.Dropdown([], label=_("Model"), elem_id="plan-model", min_width=280)
+            self._fields.build("against", min_width=280)
+        with gr.Row():
+            self._fields.build_others(*of_audit)
+        return gr.HTML(elem_id="plan", apply_default_css=False)
+
+    @property
+    def models(self) -> list[Any]:
+        """The fields whose choices are the audit's models."""
+        return [self._model, self._fields["against"]]
+
+    @property
+    def components(self) -> list[Any]:
+        """All fields."""
+        return [self._model, *self._fields.all]
+
+    def offered(
+        self, models: Sequence[str], values: dict[Any, Any]
+    ) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Return updates that offer these models, and the values that follow."""
+        against = self._fields["against"]
+        others = [(_("Separate from {model}").format(model=model), model) for model in models]
+        model = values[self._model] if values[self._model] in models else models[0]
+        other = values[against] if values[against] in models else ""
+        updates = {
+            self._model: gr.Dropdown(list(models), value=model),
+            against: gr.Dropdown([against.choices[0], *others], value=other),
+        }
+        return updates, {**values, self._model: model, against: other}
+
+    def goal(self, values: dict[Any, Any], alpha: float) -> PlanGoal:
+        """Return the question; without a model nothing is asked."""
+        asked = self._fields.read(values)
+        against = asked.pop("against")
+        return PlanGoal(values[self._model] or "", against, alpha=alpha, **asked)
+
+
+class JudgeStylePanel:
+    """What sways the judge beside people: components that are shown where style is held fixed."""
+
+    def build(self) -> None:
+        """Lay out the panel inside the current Blocks."""
+        with gr.Column(visible=False, elem_id="audit-style") as self._all:
+            gr.Markdown(_("## With style held fixed"))
+            self._words = gr.HTML(elem_id="audit-style-words", apply_default_css=False)
+            with gr.Column(visible=False) as self._known:
+                self._traits = gr.HTML(elem_id="audit-style-traits", apply_default_css=False)
+                self._models = gr.HTML(elem_id="audit-style-models", apply_default_css=False)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The components that `shown` changes."""
+        return [self._all, self._words, self._known, self._traits, self._models]
+
+    def shown(self, style: JudgeStyle | None) -> dict[Any, Any]:
+        """Return the panel with a result, or without one."""
+        changed: dict[Any, Any] = {self._all: gr.Column(visible=style is not None)}
+        if style is None:
+            return changed
+        warnings = listed(judge_style_warnings(style), "hint")
+        changed[self._words] = joined([listed(judge_style_words(style), "findings"), warnings])
+        changed[self._known] = gr.Column(visible=bool(style.models))
+        if style.models:
+            changed[self._traits] = judge_style_traits(style).html() if style.traits else ""
+            changed[self._models] = judge_style_models(style).html()
+        return changed

@@ -16,6 +16,7 @@ from coupled_arena.analysis.coupling.read import (
     read_protocol_scores,
 )
 from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
+from coupled_arena.api.analyses import coupling as coupling_of
 from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
@@ -26,7 +27,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import protocol_scores
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.tables import scores
-from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, dropdown, error_level, with_any
+from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
@@ -50,7 +51,8 @@ from coupled_arena.views.words.methods import COUPLING as COUPLING_METHOD
 
 _TITLE = N_("Coupling")
 _LAYOUT = (("savings",), ("variance", "covariance"))
-_DRAWN = {"temperature": N_("Temperature"), "top_p": N_("Top-p"), "sampler": N_("Sampler")}
+_DRAWN = ("temperature", "top_p", "sampler")
+_ASKED = ("error", "repetitions")  # of the prompts that it would take
 _MOST_SCORES = 2_000_000  # of one page; else the command line
 # A bootstrap and a thousand sub-samplings take a core for a second.
 _ONE: dict[str, Any] = {
@@ -82,23 +84,21 @@ class CouplingTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
+        self._fields = Fields(coupling_of, "coupling")
+        build = self._fields.build
         self._dark = gr.Checkbox(visible=False)
         self._uploaded, self._shown = gr.State(None), gr.State(None)
         self._said = verdict("coupling-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
             opened = figure_panel("coupling-curve", COUPLING["curve"], opening=True)
         with gr.Row():
-            self._metric = gr.Dropdown(
-                [], label=_("Scores"), elem_id="coupling-metric", min_width=200
-            )
-            self._category = dropdown([(_("Any category"), "")], _("Category"), "coupling-category")
-            self._drawn = {
-                name: gr.Dropdown([], label=_(label), elem_id=f"coupling-{name}", visible=False)
-                for name, label in _DRAWN.items()
-            }
+            build("metric", min_width=200)
+            build("category")
+            for name in _DRAWN:
+                build(name, gr.Dropdown, visible=False)
             self._pair = gr.Dropdown([], label=_("Pair"), elem_id="coupling-pair", scale=2)
         with how(COUPLING_METHOD, N_("How this was computed")):
-            self._alpha = alpha_slider("coupling-alpha")
+            self._fields.build_others("error", "repetitions", "seeds")
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="coupling-findings", apply_default_css=False)
             self._plots = {"curve": opened, **figure_rows("coupling", _LAYOUT, COUPLING)}
@@ -107,9 +107,7 @@ class CouplingTab:
         with gr.Accordion(_("A table of scores from elsewhere"), open=False):
             gr.Markdown(_(_UPLOAD))
             with gr.Row():
-                self._seeds = gr.Number(
-                    10, label=_("Repetitions of each prompt"), precision=0, minimum=2
-                )
+                build("seeds")
                 self._file = gr.File(
                     label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="coupling-file"
                 )
@@ -123,37 +121,26 @@ class CouplingTab:
     def _build_calculator(self) -> None:
         gr.Markdown(_(_CALCULATOR))
         with gr.Row():
-            self._error = gr.Number(
-                0.02,
-                label=_("Half the width of the interval"),
-                step=0.005,
-                elem_id="coupling-error",
-            )
-            self._repetitions = gr.Number(
-                1, label=_("Answers to each prompt"), precision=0, minimum=1
-            )
+            self._fields.build("error")
+            self._fields.build("repetitions")
         self._needed = gr.HTML(elem_id="coupling-needed", apply_default_css=False)
 
     def _bind(self) -> None:
         calm: dict[str, Any] = {**UNSHOWN, **_ONE, "trigger_mode": "always_last"}
-        chosen = [*(each.input for each in self._chosen), self._alpha.release]
+        chosen = [*self._fields.changes(*_ASKED, "seeds"), self._pair.input]
         gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
-        asked = [self._error.change, self._repetitions.change]
-        gr.on(asked, self._calculate, self._asked, self._needed, **calm)
+        asked = [self._fields[name].change for name in _ASKED]
+        gr.on(asked, self._calculate, {*self._fields.all, self._shown}, self._needed, **calm)
         self._file.upload(self._open, {*self._inputs, self._file}, self._outputs, **_ONE)
         self._file.clear(self._close, self._inputs, self._outputs, **_ONE)
 
     @property
     def _inputs(self) -> set[Any]:
-        return {*self._chosen, self._uploaded, self._dark, self._seeds, *self._asked}
+        return {*self._fields.all, self._pair, self._uploaded, self._dark, self._shown}
 
     @property
-    def _chosen(self) -> list[Any]:
-        return [self._metric, self._category, *self._drawn.values(), self._pair]
-
-    @property
-    def _asked(self) -> set[Any]:
-        return {self._shown, self._error, self._repetitions, self._alpha}
+    def _of_the_store(self) -> dict[str, Any]:
+        return {name: self._fields[name] for name in ("metric", "category", *_DRAWN)}
 
     @property
     def _outputs(self) -> list[Any]:
@@ -167,7 +154,7 @@ class CouplingTab:
             self._needed,
             self._table,
         ]
-        return [*self._chosen, self._uploaded, *shown]
+        return [*self._of_the_store.values(), self._pair, self._uploaded, *shown]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
         return self._refresh(values) if event.value == _(_TITLE) else {self._said: gr.skip()}
@@ -176,7 +163,7 @@ class CouplingTab:
         with user_errors():
             with read_once(Path(values[self._file])) as path:
                 read = read_subject_scores(
-                    path, int(values[self._seeds] or 0), name=path.name, bound=UPLOADED
+                    path, self._fields.read(values)["seeds"], name=path.name, bound=UPLOADED
                 )
             if 2 * read.table.coupled.size > _MOST_SCORES:
                 text = _(
@@ -192,14 +179,14 @@ class CouplingTab:
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         values, offered = self._offered(values)
-        if values[self._uploaded] is None and not values[self._metric]:
+        if values[self._uploaded] is None and not values[self._fields["metric"]]:
             return {self._said: _(_EMPTY), **hidden(self._opening, self._body), **offered}
         try:
             stored = self._read(values)
         except ScoreError as error:  # others may be chosen instead
             why = _("These scores say nothing yet. {why}").format(why=error)
             return {self._said: said(why), **hidden(self._opening, self._body), **offered}
-        alpha, dark = error_level(values[self._alpha]), bool(values[self._dark])
+        alpha, dark = self._fields.read(values)["alpha"], bool(values[self._dark])
         found = coupling(stored, alpha)
         names = [_name(pair) for pair in found.pairs]
         at = names.index(values[self._pair]) if values[self._pair] in names else 0
@@ -233,9 +220,10 @@ class CouplingTab:
 
     def _offered(self, values: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Return what is chosen of the scores here, and what may be chosen instead."""
-        of_the_store = self._metric, self._category, *self._drawn.values()
+        fields = self._of_the_store
         if values[self._uploaded] is not None:
-            return values, {each: gr.Dropdown(visible=False) for each in of_the_store}
+            return values, {each: gr.Dropdown(visible=False) for each in fields.values()}
+        metric, category = fields["metric"], fields["category"]
         with self._store.cursor() as cursor:
             known = [
                 name
@@ -243,25 +231,21 @@ class CouplingTab:
                 if protocol_scores.scored_models(cursor, name)
             ]
             if not known:
-                shown = {each: gr.Dropdown(visible=True) for each in of_the_store[:2]}
-                return {**values, self._metric: None}, shown
-            metric = values[self._metric] if values[self._metric] in known else known[0]
-            categories = protocol_scores.categories(cursor, metric)
-            drawings = protocol_scores.drawings(cursor, metric)
-        category = values[self._category] if values[self._category] in categories else ""
-        wanted = Drawn(**{name: values[each] for name, each in self._drawn.items()})
+                shown = {each: gr.Dropdown(visible=True) for each in (metric, category)}
+                return {**values, metric: None}, shown
+            chosen = values[metric] if values[metric] in known else known[0]
+            categories = protocol_scores.categories(cursor, chosen)
+            drawings = protocol_scores.drawings(cursor, chosen)
+        wanted = Drawn(**{name: values[fields[name]] for name in _DRAWN})
         way, choices = nearest_drawn(drawings, wanted)
-        drawn = {self._drawn[name]: getattr(way, name) for name in choices}
-        chosen = {self._metric: metric, self._category: category, **drawn}
-        return {**values, **chosen}, {
-            self._metric: gr.Dropdown(known, value=metric, visible=True),
-            self._category: gr.Dropdown(
-                with_any(_("Any category"), categories), value=category, visible=True
-            ),
+        of_category = values[category] if values[category] in categories else ""
+        drawn = {fields[name]: getattr(way, name) for name in choices}
+        offering = self._fields.offering
+        return {**values, metric: chosen, category: of_category, **drawn}, {
+            metric: offering("metric", known, chosen, visible=True),
+            category: offering("category", categories, of_category, visible=True),
             **{
-                self._drawn[name]: gr.Dropdown(
-                    there, value=getattr(way, name), visible=len(there) > 1
-                )
+                fields[name]: gr.Dropdown(there, value=getattr(way, name), visible=len(there) > 1)
                 for name, there in choices.items()
             },
         }
@@ -269,18 +253,19 @@ class CouplingTab:
     def _read(self, values: dict[Any, Any]) -> StoredScores:
         if values[self._uploaded] is not None:
             return values[self._uploaded]
-        way = Drawn(**{name: values[each] for name, each in self._drawn.items()})
-        return read_protocol_scores(
-            self._store, values[self._metric], None, values[self._category] or None, way
-        )
+        asked = self._fields.read(values)
+        way = Drawn(**{name: asked[name] for name in _DRAWN})
+        return read_protocol_scores(self._store, asked["metric"], None, asked["category"], way)
 
     def _calculate(self, values: dict[Any, Any]) -> str:
         pair: PairSavings | None = values[self._shown]
         if pair is None:
             return ""
-        error, repetitions = values[self._error] or 0, int(values[self._repetitions] or 0)
+        asked = self._fields.read(values)
         try:
-            return calculator_findings(pair, error, repetitions, error_level(values[self._alpha]))
+            return calculator_findings(
+                pair, asked["error"] or 0, asked["repetitions"], asked["alpha"]
+            )
         except ScoreError as refused:
             return paragraph(str(refused), "hint")
 

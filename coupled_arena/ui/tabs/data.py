@@ -17,7 +17,7 @@ from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import Hidden, export
 from coupled_arena.store.transfer.snapshots import snapshot_needs
-from coupled_arena.ui.parts.controls import offered
+from coupled_arena.ui.parts.choices import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
 from coupled_arena.ui.parts.opening import said
 

@@ -11,19 +11,20 @@ import gradio as gr
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.rewordings import pooled_words
+from coupled_arena.api.experiments import resample
 from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan, resample
+from coupled_arena.stats.simulation import resampling
+from coupled_arena.stats.simulation.resampling import Resampling
 from coupled_arena.stats.simulation.subsets import Sizes, fitting_sizes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.ui.parts.choices import NO_VERDICTS
-from coupled_arena.ui.parts.controls import IS_DARK
+from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
-from coupled_arena.ui.parts.opening import how, said
+from coupled_arena.ui.parts.opening import NO_VERDICTS, how, said
 from coupled_arena.views.figures.reading import EXPERIMENTS
 from coupled_arena.views.figures.resampling import position_figure, rank_set_figure
 from coupled_arena.views.figures.theme import on_paper
@@ -33,7 +34,6 @@ from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.methods import EXPERIMENTS as METHOD
 
 _TITLE = N_("Experiments")
-_MOST_REPEATS = 1000
 _ALPHAS = (0.4, 0.3, 0.2, 0.1, 0.05, 0.025, 0.01)
 _UNASKED = N_("Would fewer votes and a judge have ranked the models as well? Run it to see.")
 _OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
@@ -50,20 +50,22 @@ class ExperimentsTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
+        self._fields = Fields(resample, "experiment")
+        build = self._fields.build
         self._dark = gr.Checkbox(visible=False)
         self._said = gr.HTML(
             said(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False
         )
         with gr.Row():
-            self._judge = gr.Dropdown([], label=_("Judge"), elem_id="experiment-judge")
+            build("judge")
             self._human = gr.Textbox(
                 label=_("Votes that are kept"), placeholder=_("one or more numbers: 66, 198")
             )
-            self._total = gr.Number(precision=0, label=_("Comparisons of each subset"))
-            repeats = gr.Slider(10, _MOST_REPEATS, 100, step=10, label=_("Repeats"))
+            build("total")
+            build("repeats")
         with how(METHOD, N_("How this is computed")), gr.Row():
-            self._balanced = gr.Checkbox(True, label=_("As many in every pair"))
-            papers = gr.Checkbox(
+            build("balanced")
+            self._papers = gr.Checkbox(
                 False, label=_("As published: count weighting, published covariance, chi2 cut-off")
             )
         with gr.Row():
@@ -76,19 +78,20 @@ class ExperimentsTab:
             with gr.Column(visible=False) as panel:
                 figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
         gr.on(
-            [run.click, self._human.submit, self._total.submit],
+            [run.click, self._human.submit, self._fields["total"].submit],
             self._run,
-            [self._judge, self._human, self._total, repeats, self._balanced, papers, self._dark],
+            {*self._fields.all, self._human, self._papers, self._dark},
             [outcome, self._said, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
         stop.click(self._stop, None, None, **FREE)
-        self._judge.input(self._fit, self._sized, self._sized[1:], **FREE)
+        self._fields["judge"].input(self._fit, self._sized, self._sized[1:], **FREE)
 
     @property
     def _sized(self) -> list[Any]:
-        return [self._judge, self._human, self._total, self._balanced, self._offered]
+        judge, total, balanced = (self._fields[name] for name in ("judge", "total", "balanced"))
+        return [judge, self._human, total, balanced, self._offered]
 
     def offer_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Fill the choice of judges and the sizes whenever the tab is selected."""
@@ -146,23 +149,18 @@ class ExperimentsTab:
 
     def _run(
         self,
-        judge: str | None,
-        human: str,
-        total: float,
-        repeats: float,
-        balanced: bool,
-        papers: bool,
-        dark: bool,
+        values: dict[Any, Any],
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (how Gradio hands it in)
     ) -> list[Any]:
         with user_errors(), self._stoppable(request.session_hash or "") as stopped:
-            if not judge:
+            asked = self._fields.read(values)
+            if not (judge := asked["judge"]):
                 raise ArenaError(
                     _("There are no verdicts here: let a judge judge, or import some.")
                 )
             read = self._read(judge)
-            weighting, covariance, cutoff = _PAPERS if papers else _OURS
+            weighting, covariance, cutoff = _PAPERS if values[self._papers] else _OURS
 
             def track(numbers: range) -> Iterator[int]:
                 for number in numbers:
@@ -172,22 +170,22 @@ class ExperimentsTab:
                         return
 
             try:
-                plan = ResamplingPlan(
-                    total=int(total or 0),
-                    human=_numbers(human),
-                    repeats=min(int(repeats), _MOST_REPEATS),
+                plan = resampling.ResamplingPlan(
+                    total=asked["total"] or 0,
+                    human=_numbers(values[self._human]),
+                    repeats=asked["repeats"],
                     alphas=_ALPHAS,
-                    balanced=balanced,
+                    balanced=asked["balanced"],
                     weighting=weighting,
                     covariance=covariance,
                     cutoff=cutoff,
                 )
-                result = resample(read.judged.with_both, plan, track)
+                result = resampling.resample(read.judged.with_both, plan, track)
             except ValueError as error:
                 raise ArenaError(str(error)) from error
             sentence = said(resampling_verdict(result, judge))
             words = [_words(result), *pooled_words(read.reworded), *result.warnings]
-            return [" ".join(words), sentence, *_figures(result, dark=dark)]
+            return [" ".join(words), sentence, *_figures(result, dark=bool(values[self._dark]))]
 
     @contextmanager
     def _stoppable(self, session: str) -> Iterator[threading.Event]:

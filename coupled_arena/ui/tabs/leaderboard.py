@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
-from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
+from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.style.read import LiveStyle
-from coupled_arena.analysis.style.result import style_board
-from coupled_arena.core.choices import BoardSource, Control
+from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.exclusions import BY_DEFAULT
 from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
-from coupled_arena.ui.parts.controls import IS_DARK
+from coupled_arena.ui.parts.choices import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.opening import said, verdict
@@ -115,26 +113,23 @@ class LeaderboardTab:
                 yield {self._seen: gr.skip()}
                 return
             live, styles = self._boards[choice.counting]
+            settings = choice.settings
             estimates = live.get(
-                choice.selection, choice.method, judge_alone=choice.source is BoardSource.JUDGE
+                choice.selection,
+                settings.method,
+                judge_alone=settings.source is BoardSource.JUDGE,
             )
             counted = _counted(estimates)
             if seen and (seen[0], seen[2]) == (choice, counted):
                 yield {self._seen: (choice, estimates.version, *seen[2:])}
                 return
-            board = leaderboard(
-                estimates,
-                source=choice.source,
-                alpha=choice.alpha,
-                cutoff=choice.cutoff,
-                scope=choice.scope,
-            )
+            board = settings.concluded(estimates)
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
             yield {
                 self._said: said(board_verdict(board)),
                 self._table: board_table(board, to.standing),
             }
-            drawing = self._drawn(_styled(board, choice, styles), choice, to)
+            drawing = self._drawn(settings.styled(board, styles.get), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
                 drawing |= self._drawn_of_counts(board, choice, to)
             figures = {plot.elem_id: hash(figure.plot) for plot, figure in _figures(drawing)}
@@ -181,14 +176,6 @@ class LeaderboardTab:
             changed[self._mode_models] = drawn(mode_figure(board, dark=choice.dark))
             changed[self._mode_pairs] = drawn(mode_pairs_figure(board, dark=choice.dark))
         return changed
-
-
-def _styled(board: Leaderboard, choice: BoardChoice, styles: LiveStyle) -> Leaderboard:
-    if choice.control is Control.NONE:
-        return board
-    by_judge = choice.source is BoardSource.JUDGE
-    found = styles.get(choice.selection, choice.control, by_judge=by_judge)
-    return replace(board, style=style_board(found, choice.alpha))
 
 
 def _timer_for_tab(event: gr.SelectData) -> gr.Timer:

@@ -15,6 +15,7 @@ from coupled_arena.analysis.risk.files import read_risk_scores
 from coupled_arena.analysis.risk.live import KeptReports
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskSettings, RiskView
 from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.api.risks import risk
 from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ScoreError
@@ -23,13 +24,11 @@ from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
-from coupled_arena.ui.parts.choices import PAIRINGS, REPLIES_HERE, SCORES_FILE
+from coupled_arena.ui.parts.choices import IS_DARK, Fields, translated
 from coupled_arena.ui.parts.computing import telling, told
-from coupled_arena.ui.parts.controls import IS_DARK, alpha_slider, error_level, offered, translated
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.opening import hidden, how, said, verdict
-from coupled_arena.ui.parts.score_limits import MOST_METRICS, check_size
 from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.figures.reading import RISK
@@ -44,6 +43,16 @@ from coupled_arena.views.words.methods import RISK as RISK_METHOD
 from coupled_arena.views.words.risk import risk_details, risk_verdict
 
 _TITLE = N_("Risk")
+_PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
+_REPLIES_HERE = N_(
+    "The replies here, with their length, repetition and refusals, and whatever scores and "
+    "verdicts they have. Rounds that nobody has voted on yet are left out, so that they stay blind."
+)
+_SCORES_FILE = N_(
+    "A CSV, JSON or Parquet file with the columns model, prompt, metric and score, or model, "
+    "prompt and one for each metric."
+)
+_MOST_MODELS, _MOST_METRICS, _MOST_SCORES = 30, 10, 400_000  # the command line takes more
 _SPARE = 2  # times the fewest bootstrap samples that many models take
 # Each takes all cores for a second or more.
 _ONE: dict[str, Any] = {
@@ -77,6 +86,7 @@ class RiskTab:
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         self._scores, self._behind = gr.State(None), gr.State(None)
+        self._fields = Fields(risk, "risk")
         self._dark = gr.Checkbox(visible=False)
         self._said = verdict("risk-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
@@ -98,8 +108,8 @@ class RiskTab:
         )
         gr.on(
             [
-                *(each.input for each in self._chosen),
-                *(slider.release for slider in (*self._weights, self._alpha, self._tail)),
+                *(self._view.input, self._pairing.input, *self._fields.changes()),
+                *(slider.release for slider in self._weights),
             ],
             telling(self._refresh, self._said, _computing),
             {self._said, self._scores, self._behind, self._dark, *self._controls},
@@ -119,10 +129,10 @@ class RiskTab:
     def _build_sources(self) -> None:
         title = _("Which replies, or scores from a file")
         with gr.Accordion(title, open=False, elem_id="risk-which"):
-            gr.Markdown(_(REPLIES_HERE))
+            gr.Markdown(_(_REPLIES_HERE))
             self._stored.build()
             self._from_store = gr.Button(_("Rank by the replies here"), elem_id="risk-stored")
-            gr.Markdown(_(SCORES_FILE))
+            gr.Markdown(_(_SCORES_FILE))
             self._file = gr.File(
                 label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="risk-file"
             )
@@ -130,43 +140,25 @@ class RiskTab:
     def _build_controls(self) -> None:
         with gr.Row():
             self._view = gr.Dropdown([], label=_("Rank by"), elem_id="risk-view", min_width=220)
-            self._metrics = gr.Dropdown(
-                [], label=_("Metrics"), multiselect=True, elem_id="risk-metrics", min_width=280
-            )
-            self._lower = gr.Dropdown(
-                [],
-                label=_("Lower is better"),
-                multiselect=True,
-                elem_id="risk-lower",
-                min_width=220,
-            )
+            self._fields.build("metrics", min_width=280)
+            self._fields.build("lower_is_better")
         with gr.Row():
             self._weights = [
                 gr.Slider(0, 1, 1, step=0.05, visible=False, min_width=200, elem_id=f"weight-{at}")
-                for at in range(MOST_METRICS)
+                for at in range(_MOST_METRICS)
             ]
         with how(RISK_METHOD, N_("How this was computed")), gr.Row():
-            self._alpha = alpha_slider("risk-alpha")
-            self._tail = gr.Slider(
-                0.01, 1, 0.05, step=0.01, label=_("Share of the worst: the tail")
-            )
-            self._copula = gr.Radio(
-                offered(Copula),
-                value=Copula.INDEPENDENT.value,
-                label=_("Portfolio"),
-                min_width=280,
-            )
+            self._fields.build("alpha")
+            self._fields.build("tail_p")
+            self._fields.build("portfolio", gr.Radio)
+            self._fields.build_others("judge", "mode", "models")  # of the replies here
             self._pairing = gr.Radio(
-                translated(PAIRINGS), value="", label=_("Models answered"), min_width=280
+                translated(_PAIRINGS), value="", label=_("Models answered"), min_width=280
             )
-
-    @property
-    def _chosen(self) -> list[Any]:
-        return [self._view, self._metrics, self._lower, self._copula, self._pairing]
 
     @property
     def _controls(self) -> list[Any]:
-        return [*self._chosen, *self._weights, self._alpha, self._tail]
+        return [self._view, self._pairing, *self._fields.all, *self._weights]
 
     @property
     def _outputs(self) -> list[Any]:
@@ -209,18 +201,17 @@ class RiskTab:
         track: Track = iter,
     ) -> dict[Any, Any]:
         """Offer what a new table has, and show it."""
-        check_size(scores)
+        _check_size(scores)
         names = list(scores.metrics)
         views = names if len(names) == 1 else [PORTFOLIO, *names]
         pairing = "" if scores.paired else "independent"
+        metrics, lower = self._fields["metrics"], self._fields["lower_is_better"]
         start = {
+            **{each: each.value for each in self._fields.all},
             self._view: views[0],
-            self._metrics: names,
-            self._lower: sorted(scores.lower_is_better),
-            self._copula: Copula.INDEPENDENT.value,
+            metrics: names,
+            lower: sorted(scores.lower_is_better),
             self._pairing: pairing,
-            self._alpha: 0.05,
-            self._tail: 0.05,
             **dict.fromkeys(self._weights, 1.0),
         }
         opened = {self._scores: scores, self._behind: behind}
@@ -231,8 +222,8 @@ class RiskTab:
             **shown,
             **opened,
             self._view: gr.Dropdown(views, value=views[0], visible=several),
-            self._metrics: gr.Dropdown(names, value=names, multiselect=True, visible=several),
-            self._lower: gr.Dropdown(names, value=start[self._lower], multiselect=True),
+            metrics: gr.Dropdown(names, value=names, multiselect=True, visible=several),
+            lower: gr.Dropdown(names, value=start[lower], multiselect=True),
             **{
                 slider: gr.Slider(
                     value=1.0,
@@ -266,22 +257,22 @@ class RiskTab:
         self, scores: RiskScores, values: dict[Any, Any], track: Track
     ) -> tuple[RiskReport, RiskView]:
         """Rank by what is asked for, and by nothing else: a page should answer at once."""
-        wanted = values[self._view]
+        wanted, asked = values[self._view], self._fields.read(values)
         joined = wanted == PORTFOLIO and len(scores.metrics) > 1
-        names = [name for name in scores.metrics if name in (values[self._metrics] or [])]
+        names = [name for name in scores.metrics if name in (asked["metrics"] or ())]
         if joined and not names:
             raise ScoreError(_("Choose at least one metric."))
         of_metric = dict(zip(scores.metrics, self._weights, strict=False))
         scores = scores.with_metrics(names if joined else [wanted])
-        lower = frozenset(values[self._lower] or []) & set(scores.metrics)
+        lower = frozenset(asked["lower_is_better"] or ()) & set(scores.metrics)
         changed = lower ^ scores.lower_is_better
         scores = scores.turned(changed & lower, changed - lower)
         weights = [float(values[of_metric[name]]) for name in scores.metrics]
         settings = RiskSettings(
             paired=False if values[self._pairing] else None,
-            alpha=error_level(values[self._alpha]),
-            tail_p=float(values[self._tail]),
-            copula=Copula(values[self._copula]) if joined else Copula.NONE,
+            alpha=asked["alpha"],
+            tail_p=asked["tail_p"],
+            copula=asked["portfolio"] if joined else Copula.NONE,
             weights=tuple(weights) if joined and set(weights) != {1.0} else None,
         )
         least = fewest_bootstraps(len(scores.models), settings.plan(scores, paired=False))
@@ -301,3 +292,20 @@ def _models(report: RiskReport, view: RiskView, behind: BattlesBehind | None) ->
     if behind is None:
         return table.html()
     return with_battles(table, behind.counts).html(address=behind.address)
+
+
+def _check_size(scores: RiskScores) -> None:
+    """Raise ScoreError where there are more scores than a page takes."""
+    total = sum(values.size for values in scores.values)
+    if (
+        len(scores.metrics) > _MOST_METRICS
+        or len(scores.models) > _MOST_MODELS
+        or total > _MOST_SCORES
+    ):
+        text = _(
+            "A page takes {models} models, {metrics} metrics and {scores:,} scores at most; the "
+            "command line takes more: coupled-arena risk."
+        )
+        raise ScoreError(
+            text.format(models=_MOST_MODELS, metrics=_MOST_METRICS, scores=_MOST_SCORES)
+        )

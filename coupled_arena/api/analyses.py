@@ -56,17 +56,19 @@ def audit(
     truth: Annotated[
         choices.Truth | str,
         Field(N_("Held against"), N_("With a benchmark as the truth, read it for people below.")),
-        Doc("People's votes, or a benchmark's scores of graded answers."),
+        Doc("The truth: people's votes, or a benchmark's scores of graded answers."),
     ] = "votes",
     metric: Annotated[
-        str | None, Field(N_("Benchmark")), Doc("Which benchmark, where the store has several.")
+        str | None, Field(N_("Benchmark")), Doc("Benchmark, if the store has several.")
     ] = None,
     key_from: Annotated[
-        str | None, Doc("The model that gives the key: its answers to a benchmark.")
+        str | None, Doc("The model that gives the key by its answers to a benchmark.")
     ] = None,
-    majority: Annotated[bool, Doc("Of several voters on two answers, most count as one.")] = False,
+    majority: Annotated[
+        bool, Doc("The majority of several voters on the same two answers is one vote.")
+    ] = False,
     metrics: Annotated[
-        Sequence[str] | None, Doc("Of logs: the metric that is the truth, and the judge's.")
+        Sequence[str] | None, Doc("For logs: the metric of the truth, and the judge's metric.")
     ] = None,
     judge_score: options.JudgeScore = "verdict",
     flips: options.Flips = "tie",
@@ -79,10 +81,10 @@ def audit(
     ] = "none",
     own: Annotated[
         Sequence[str] | None,
-        Doc("Models that the judge is itself, for its self-preference; by default by its name."),
+        Doc("The judge's own models, for its self-preference; by default those with its name."),
     ] = None,
 ) -> Result[Audit]:
-    """Say what a judge's verdicts are worth beside people's votes, model by model.
+    """Report the value of a judge's verdicts beside people's votes, model by model.
 
     With `truth` "benchmark": what its grades of single answers are worth beside the benchmark's
     key; with `key_from` what a model's answers are worth as a key.
@@ -169,7 +171,7 @@ def agreement(
     category: options.Category = None,
     language: options.Language = None,
 ) -> Result[AnnotatorAgreement]:
-    """Say how far people who voted on the same battles agree: Krippendorff's alpha.
+    """Report the agreement of people who voted on the same battles: Krippendorff's alpha.
 
     Parameters
     ----------
@@ -209,9 +211,9 @@ def coupling(
         int,
         Ge(2),
         Field(N_("Repetitions of each prompt")),
-        Doc("Of a table: repetitions, which are consecutive rows of one prompt."),
+        Doc("For a table: repetitions, in consecutive rows of one prompt."),
     ] = 10,
-    metric: Annotated[str | None, Field(N_("Scores")), Doc("Which scores of the store.")] = None,
+    metric: Annotated[str | None, Field(N_("Scores")), Doc("Scores of the store to use.")] = None,
     models: options.Models = None,
     category: Annotated[
         str | None,
@@ -228,23 +230,23 @@ def coupling(
         Sampler | str | None, Field(N_("Sampler")), Doc("Only answers drawn by this sampler.")
     ] = None,
     by_sampling: Annotated[
-        bool, Doc("Temperatures, top-ps and samplers side by side, in place of all else.")
+        bool, Doc("Only a comparison of temperatures, top-ps and samplers.")
     ] = False,
-    by_category: Annotated[bool, Doc("Each category, or subject, by itself too.")] = False,
+    by_category: Annotated[bool, Doc("Also each category, or subject, by itself.")] = False,
     error: Annotated[
         float | None,
         Field(N_("Half the width of the interval"), first=0.02, step=0.005),
-        Doc("Say how many prompts an interval of this half width would take."),
+        Doc("Report the number of prompts for an interval of this half width."),
     ] = None,
     repetitions: Annotated[
         int, Ge(1), Field(N_("Answers to each prompt")), Doc("Answers to each prompt, for `error`.")
     ] = 1,
-    published: Annotated[bool, Doc("The paper's own gain too, which is biased upwards.")] = False,
+    published: Annotated[bool, Doc("Also the paper's own gain, which is biased upwards.")] = False,
     alpha: options.Alpha = 0.05,
     seed: Annotated[int, Ge(0), Doc("Seed of `published`.")] = 0,
     progress: options.Progress = iter,
 ) -> Result[Coupling | Sweep]:
-    """Say how many samples coupled generation saves, for every pair of models.
+    """Report the samples saved by coupled generation, for every pair of models.
 
     From the scores that the benchmark command has stored, or from a table of scores.
 

@@ -58,7 +58,7 @@ def plan(
         Doc("Width of the interval, from end to end."),
     ] = 0.05,
     lead: Annotated[
-        float | None, Doc("True difference of the two; by default as it is estimated now.")
+        float | None, Doc("True difference of the two; by default the current estimate.")
     ] = None,
     power: Annotated[
         float,
@@ -71,11 +71,13 @@ def plan(
         Doc("Verdicts on other comparisons, for each vote."),
     ] = 10,
     price: Annotated[
-        float | None, Field(N_("Price of a verdict"), least=0), Doc("Of one verdict.")
+        float | None, Field(N_("Price of a verdict"), least=0), Doc("Price of one verdict.")
     ] = None,
     cutoff: Annotated[
         choices.Cutoff | str,
-        Doc("Of a board looked at once, or (any-time) watched until it tells; chi2 has no plan."),
+        Doc(
+            "Cut-off of the board: for one look, or any-time for a watched board; chi2 has no plan."
+        ),
     ] = "max-t",
     judge: options.Judge = None,
     ties: options.Ties = "loss",
@@ -84,7 +86,7 @@ def plan(
     category: options.Category = None,
     language: options.Language = None,
 ) -> Result[VotePlan]:
-    """Say how many more votes a win-rate takes, or a place apart from another model's.
+    """Report how many more votes a win-rate needs, or the separation of two models.
 
     With `against` the two are separated on the leaderboard, which compares all its models at once.
 
@@ -92,7 +94,7 @@ def plan(
     ----------
     store : ArenaStore
     model : str
-        Whose win-rate.
+        Model of the win-rate.
 
     Returns
     -------
@@ -149,16 +151,18 @@ def resample(
         int | None,
         Ge(1),
         Field(N_("Comparisons of each subset")),
-        Doc("Comparisons of each random subset; by default four fifths of those there."),
+        Doc("Comparisons of each random subset; by default four fifths of all."),
     ] = None,
     repeats: Annotated[
         options.Repeats, Field(N_("Repeats"), first=100, least=10, most=1000, step=10)
     ] = 200,
     balanced: Annotated[
-        bool, Field(N_("As many in every pair"), first=True), Doc("As many in every pair.")
+        bool, Field(N_("As many in every pair"), first=True), Doc("Equal numbers in every pair.")
     ] = False,
     judge: Annotated[
-        str | None, Field(N_("Judge")), Doc("Whose verdicts; needed where there are several.")
+        str | None,
+        Field(N_("Judge")),
+        Doc("The judge of the verdicts; needed if there are several."),
     ] = None,
     alpha: Annotated[Sequence[float], Level(), Doc("Error levels.")] = (0.05,),
     covariance: options.Covariance = "corrected",
@@ -243,42 +247,45 @@ def simulate(
     judge_only: Annotated[int, Doc("Comparisons with a verdict alone.")] = 5000,
     judge_quality: Annotated[float, Doc("Probability that the verdict repeats the vote.")] = 0.5,
     more_judges: Annotated[
-        Sequence[float] | None, Doc("That of further judges, taken together with it.")
+        Sequence[float] | None, Doc("The same for further judges, combined with the first.")
     ] = None,
     judge_noise: Annotated[
         Sequence[float] | None,
-        Doc("The ranking paper's truths: judges whose win rates are off by up to so much."),
+        Doc("The ranking paper's truths: judges with win rates off by up to this amount."),
     ] = None,
     toward_first: Annotated[
-        float, Doc("Probability that the verdict goes to whom is shown first.")
+        float, Doc("Probability that the verdict goes to the model shown first.")
     ] = 0.0,
     toward_last: Annotated[
-        float, Doc("Probability that it goes to the weakest model, if there.")
+        float,
+        Doc("Probability that the verdict goes to the weakest model of all, if it takes part."),
     ] = 0.0,
     design: Annotated[
         choices.Design | str,
         Doc(
-            "Who meets whom; clustered: rankings that share prompts; voters: several votes on each "
-            "battle."
+            "How pairs are drawn; clustered: rankings that share prompts; "
+            "voters: several votes on each battle."
         ),
     ] = "balanced",
     prompt_effect: Annotated[
-        float, Doc("Clustered, voters: spread of what a prompt adds, in log-odds.")
+        float, Doc("For clustered and voters: spread of the prompt effect, in log-odds.")
     ] = 1.0,
-    voters: Annotated[int, Doc("Voters: how many on each battle.")] = 10,
+    voters: Annotated[int, Doc("For voters: their number on each battle.")] = 10,
     repeats: options.Repeats = 200,
     alpha: options.Alpha = 0.05,
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
-    cutoff: Annotated[choices.Cutoff | str | None, Doc("One of them; by default all.")] = None,
+    cutoff: Annotated[choices.Cutoff | str | None, Doc("Cut-off; by default all.")] = None,
     watch: Annotated[
-        int | None, Ge(1), Doc("Look after so many votes each: right at all looks together?")
+        int | None,
+        Ge(1),
+        Doc("Look after each so many votes: are rank-sets right at all looks together?"),
     ] = None,
     pairing: Annotated[
         choices.Pairing | str,
         Doc(
-            "With `watch`: whose turn it is; first: more often those whose votes are to settle "
-            "which model is best; places: any model's place."
+            "With `watch`: how pairs are drawn. first: more often pairs that "
+            "decide the best model; places: pairs that decide any rank."
         ),
     ] = "uniform",
     seed: options.Seed = 0,

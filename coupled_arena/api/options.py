@@ -13,8 +13,8 @@ from coupled_arena.core import choices
 from coupled_arena.core.language import N_
 from coupled_arena.stats.progress import Track
 
-Judge = Annotated[str | None, Field(N_("Judge")), Doc("The judge; needed where there are several.")]
-Mode = Annotated[choices.Battles | str, Field(N_("Battles")), Doc("Which battles count.")]
+Judge = Annotated[str | None, Field(N_("Judge")), Doc("The judge; needed if there are several.")]
+Mode = Annotated[choices.Battles | str, Field(N_("Battles")), Doc("Battles that count.")]
 Alpha = Annotated[
     float,
     Level(),
@@ -35,7 +35,7 @@ Language = Annotated[
 Ties = Annotated[
     choices.Ties | str,
     Field(N_("Ties")),
-    Doc("Comparisons that are ties count as wins for neither, or are left out."),
+    Doc("Ties are a win for neither, or left out."),
 ]
 TieScore = Annotated[
     choices.TieScore | str,
@@ -44,11 +44,11 @@ TieScore = Annotated[
 ]
 JudgeScore = Annotated[
     choices.JudgeScore | str,
-    Doc("A judge's verdict counts as 0 or 1, or as likely as it was to prefer each."),
+    Doc("A verdict counts as 0 or 1, or as the judge's probability to prefer each model."),
 ]
 Flips = Annotated[
     choices.Flips | str,
-    Doc("What a judge says that does not say the same in both orders: a tie, or nothing."),
+    Doc("Verdicts that differ between the two orders: a tie, or ignored."),
 ]
 Control = Annotated[
     choices.Control | str,
@@ -56,18 +56,20 @@ Control = Annotated[
         N_("Style held fixed"),
         N_("Adds scores that the length of replies, or their Markdown too, cannot move."),
     ),
-    Doc("Hold the length of replies fixed, or their Markdown too."),
+    Doc("Scores with the length of replies held fixed, or also their Markdown."),
 ]
 Weighting = Annotated[
     choices.Weighting | str,
     Field(N_("Weighting")),
     Doc(
-        "What the mean over opponents weighs: each opponent the same, each order too, or each "
-        "comparison."
+        "Equal weights in the mean over opponents: for each opponent, also "
+        "for each order, or for each comparison."
     ),
 ]
 Covariance = Annotated[
-    choices.Covariance | str, Field(N_("Covariance")), Doc("The one that holds, or the papers'.")
+    choices.Covariance | str,
+    Field(N_("Covariance")),
+    Doc("The corrected covariance, or the published one."),
 ]
 Cutoff = Annotated[
     choices.Cutoff | str,
@@ -78,10 +80,10 @@ Cutoff = Annotated[
 Scope = Annotated[
     choices.Scope | str,
     Field(N_("Rank-sets hold")),
-    Doc("Rank-sets that hold for all models together, or each by itself, which are narrower."),
+    Doc("Rank-sets hold for all models together, or each by itself (narrower)."),
 ]
-Metric = Annotated[str | None, Doc("Which metric of scores in files tells who wins.")]
+Metric = Annotated[str | None, Doc("Metric of scores in files that decides the winner.")]
 BradleyTerry = Annotated[bool, Doc("Add Bradley-Terry scores.")]
-Seed = Annotated[int, Ge(0), Doc("Seed of what is drawn at random.")]
-Repeats = Annotated[int, Ge(1), Doc("How often to draw.")]
+Seed = Annotated[int, Ge(0), Doc("Seed of all random draws.")]
+Repeats = Annotated[int, Ge(1), Doc("Number of draws.")]
 Progress = Annotated[Track, Tracked()]

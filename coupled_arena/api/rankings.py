@@ -48,8 +48,8 @@ Source = Annotated[
     BoardSource | str | None,
     Field(N_("Whose word"), first=BoardSource.HUMAN),
     Doc(
-        "Whose word counts: people's, the judge's, or both together (prediction-powered). By "
-        "default `ppr` with a judge, else `human`."
+        "Votes of people, verdicts of the judge, or both "
+        "(prediction-powered). By default `ppr` with a judge, else `human`."
     ),
 ]
 
@@ -63,8 +63,8 @@ def leaderboard(
         str | Sequence[str] | None,
         Field(N_("Judge")),
         Doc(
-            "The judge, or with votes up to three together. They have a weight each, and only "
-            "battles that all of them judged count as judged."
+            "The judge, or up to three together with votes. Each has its own "
+            "weight; only battles that all of them judged count as judged."
         ),
     ] = None,
     mode: options.Mode = "all",
@@ -91,7 +91,7 @@ def leaderboard(
     Parameters
     ----------
     store : ArenaStore, or Path, sequence of Path, or mapping of names to Path
-        Of files of scores, which `risk` takes, whoever scores higher on a prompt wins it.
+        With files of scores, as for `risk`, the model with the higher score on a prompt wins it.
 
     Returns
     -------

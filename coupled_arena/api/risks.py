@@ -39,37 +39,39 @@ def risk(
         Sequence[str] | None,
         Field(N_("Metrics")),
         Doc(
-            "Metrics to look at: by default all of a table, of logs the first; of a store also "
-            "length, repetition, refusal and verdicts."
+            "Metrics to use: by default all of a table, and the first of logs; "
+            "for a store also length, repetition, refusal and verdicts."
         ),
     ] = None,
     lower_is_better: Annotated[
-        Sequence[str] | None, Field(N_("Lower is better")), Doc("Metrics of which less is better.")
+        Sequence[str] | None,
+        Field(N_("Lower is better")),
+        Doc("Metrics with lower values that are better."),
     ] = None,
     higher_is_better: Annotated[
-        Sequence[str] | None, Doc("Metrics of which more is better after all.")
+        Sequence[str] | None, Doc("Metrics with higher values that are better.")
     ] = None,
     judge: Annotated[
         str | None,
         Field(N_("Verdicts of"), nothing=N_("None")),
-        Doc("Of a store: add this judge's verdicts as a metric."),
+        Doc("For a store: add this judge's verdicts as a metric."),
     ] = None,
     mode: Annotated[
         Battles | str | None,
         Field(N_("Battles"), first=Battles.ALL),
-        Doc("Of a store: which battles count, by default `all`."),
+        Doc("For a store: battles that count, by default `all`."),
     ] = None,
     models: Annotated[
         Sequence[str] | None,
         Field(N_("Models"), N_("None: all that can be compared.")),
-        Doc("Of a store: only these models."),
+        Doc("For a store: only these models."),
     ] = None,
     paired: Annotated[
         bool | None,
         Opposite("independent"),
         Doc(
-            "Draw prompts for all models together, or scores of each model by themselves; by "
-            "default together where all have the same prompts."
+            "Draw prompts for all models together, or the scores of each model "
+            "separately; by default together if all have the same prompts."
         ),
     ] = None,
     bootstraps: Annotated[int, Ge(2), Doc("Bootstrap samples.")] = 10_000,
@@ -77,7 +79,7 @@ def risk(
     portfolio: Annotated[
         Copula | str | None,
         Field(N_("Portfolio"), first=Copula.INDEPENDENT),
-        Doc("Copula that joins several metrics; by default `independent` where there are several."),
+        Doc("Copula that joins several metrics; by default `independent` if there are several."),
     ] = None,
     weights: Annotated[
         Sequence[float] | None, Doc("Importance of each metric; by default equal.")
@@ -85,15 +87,19 @@ def risk(
     tail_p: Annotated[
         float,
         Field(N_("Share of the worst: the tail"), least=0.01, most=1, step=0.01),
-        Doc("Share of the worst scores that the tail risks look at."),
+        Doc("Share of the worst scores that the tail risks use."),
     ] = 0.05,
     threshold: Annotated[
-        float, Doc("Violation ratio below which absolute tests speak of dominance.")
+        float, Doc("Largest violation ratio that absolute tests call dominance.")
     ] = 0.25,
-    p_values: Annotated[choices.PValues | str, Doc("How the bootstrap decides.")] = "swap",
-    correction: Annotated[choices.Correction | str, Doc("For many tests at once.")] = "bonferroni",
+    p_values: Annotated[
+        choices.PValues | str, Doc("How p-values come from the bootstrap.")
+    ] = "swap",
+    correction: Annotated[
+        choices.Correction | str, Doc("Correction for many tests at once.")
+    ] = "bonferroni",
     distance: Annotated[
-        choices.Distance | str, Doc("By which the metrics' ranks are aggregated.")
+        choices.Distance | str, Doc("Distance for combining the metrics' ranks.")
     ] = "pearson",
     seed: options.Seed = 0,
 ) -> Result[RiskReport]:

@@ -10,9 +10,9 @@ from coupled_arena.core.passwords import hash_password
 
 
 def password() -> None:
-    """Ask for a password, and print what stands for it under `users` in the table `access`.
+    """Ask for a password, and print its hash for `users` in the table `access`.
 
-    Where no terminal is, the first line of what is piped in is the password.
+    Without a terminal, the first line of the input is the password.
     """
     if sys.stdin.isatty():
         given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)

@@ -38,9 +38,9 @@ leaderboard = command(
     rankings.leaderboard,
     files=Files(
         "scores",
-        "In place of votes, [scores](leaderboard.md#by-scores): a table or logs as `risk` takes "
-        "them, NAME=LOG each; may be given several times. Whoever scores higher on a prompt wins "
-        "it.",
+        "[Scores](leaderboard.md#by-scores) in place of votes: a table or "
+        "logs as for `risk`, each as NAME=LOG; may be given several times. "
+        "The model with the higher score on a prompt wins it.",
         many=True,
     ),
 )

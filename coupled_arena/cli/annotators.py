@@ -13,9 +13,8 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import Settings, load_settings
 
 annotators_app = typer.Typer(
-    help="List who has a link, and as whom their votes are stored; give people links, or "
-    "take them back. "
-    "[People with links](annotate.md#people-with-links)."
+    help="List annotators with links and the voters they are; add or revoke "
+    "links. [People with links](annotate.md#people-with-links)."
 )
 
 
@@ -23,7 +22,7 @@ annotators_app = typer.Typer(
 def annotators(
     context: typer.Context, config: Config = None, db: Db = None, as_json: Json = False
 ) -> None:
-    """List who has a link, and as whom their votes are stored."""
+    """List annotators with links and the voters they are."""
     if context.invoked_subcommand:
         return
     from coupled_arena.store.annotators import read_annotators
@@ -39,22 +38,25 @@ def annotators(
 @annotators_app.command()
 def add(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Who is to have a link.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Name of a person who gets a link.")
     ] = None,
     count: Annotated[
-        int, typer.Option(min=0, max=1000, help="Links for so many people more: 1, 2 and so on.")
+        int,
+        typer.Option(
+            min=0, max=1000, help="Number of further links, for people named 1, 2 and so on."
+        ),
     ] = 0,
     url: Annotated[
-        str | None, typer.Option(help="Where people reach the page.", show_default="this machine")
+        str | None, typer.Option(help="Address of the page.", show_default="this machine")
     ] = None,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Make a link for each person and print it; nobody can be told it again.
+    """Make a link for each person and print it once; it cannot be shown again.
 
-    Whoever's link was revoked gets another one, and is the same voter. A running app knows new
-    links at once.
+    A person with a revoked link gets another one, and is the same voter. A running app accepts
+    new links at once.
     """
     settings = load_settings(config, db=db)
     page = _page(settings, url)
@@ -72,11 +74,11 @@ def add(
 
 @annotators_app.command()
 def revoke(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Whose link.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Name of the person.")],
     config: Config = None,
     db: Db = None,
 ) -> None:
-    """Take links back, at once; the votes that came by them stay."""
+    """Revoke links at once; their votes stay."""
     from coupled_arena.store.annotators import revoke_annotators
 
     revoke_annotators(_path(load_settings(config, db=db)), names)

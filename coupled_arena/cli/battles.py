@@ -16,19 +16,19 @@ def battles(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="Which, as an [address of the page](battles.md#addresses), from `?` on or "
-            "all of it. Without one: all battles.",
+            help="An [address of the page](battles.md#addresses), complete or from "
+            "`?` on. Without one: all battles.",
         ),
     ] = "",
     limit: Annotated[
-        int, typer.Option(min=1, max=1 << 31, help="How many, the newest first.")
+        int, typer.Option(min=1, max=1 << 31, help="Number of battles, the newest first.")
     ] = 20,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """List the battles that an address of the Battles tab shows, and those that it may not."""
+    """List the battles of an address of the Battles tab, also those that the tab hides."""
     settings = load_settings(config, db=db)
     from coupled_arena.analysis.battles import read_battles
     from coupled_arena.views.addresses import read_address

@@ -28,8 +28,12 @@ def import_(
         list[Path],
         typer.Argument(metavar="FILE", help="JSON, CSV or Parquet, or the folder of an export."),
     ],
-    judge: Annotated[str | None, typer.Option(help="Winners are this judge's verdicts.")] = None,
-    dataset: Annotated[str, typer.Option(help="Rows of one dataset meet.")] = "import",
+    judge: Annotated[
+        str | None, typer.Option(help="The winners are verdicts of this judge.")
+    ] = None,
+    dataset: Annotated[
+        str, typer.Option(help="Name of the data set; its rows are matched with each other.")
+    ] = "import",
     single_turn: Annotated[
         bool, typer.Option("--single-turn", help="Leave out conversations of several turns.")
     ] = False,
@@ -40,14 +44,14 @@ def import_(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Bring in votes or verdicts from elsewhere, or what `export` wrote; again adds nothing.
+    """Import votes or verdicts from elsewhere, or an export; a second import adds nothing.
 
-    Files of an export keep their battles' ids, so that copies of a database meet.
+    Files of an export keep their battles' ids, so copies of a database merge.
 
-    [The columns that are read](data-dictionary.md#tables-of-votes-from-elsewhere) are those of
-    `ca.rank`, too. The command names the columns of the file that it does not read, and each reason
-    why rows were rejected. It ends with code 3 where some rows were rejected, and with 1 where all
-    were: a board of the rest may favour a model.
+    [The columns that are read](data-dictionary.md#tables-of-votes-from-elsewhere) are also
+    those of `ca.rank`. The command names the columns that it ignores, and each reason for rejected
+    rows. It ends with code 3 if some rows were rejected, and with 1 if all were: a board of the
+    rest may favour a model.
     """
     settings = load_settings(config, db=db)
     from coupled_arena.cli.bars import Bar
@@ -86,16 +90,16 @@ def import_scores(
         str | None, typer.Option(help="Metrics to take: `a,b`.", show_default="all")
     ] = None,
     lower_is_better: Annotated[
-        str | None, typer.Option(help="Metrics of which less is better: a,b.")
+        str | None, typer.Option(help="Metrics with lower values that are better: a,b.")
     ] = None,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Bring in scores of stored replies; importing again adds nothing.
+    """Import scores of stored replies; a second import adds nothing.
 
-    A row has a battle, a model (or its place in the battle, from 0 on), a turn if it is not the
-    first (0), and a column for each metric, or a metric and its score.
+    A row has a battle and a model, or its place in the battle from 0 on. It has a turn if it is
+    not the first (0). It has a column for each metric, or a metric and its score.
     """
     settings = load_settings(config, db=db)
     from coupled_arena.analysis.risk.read import COMPUTED

@@ -25,18 +25,18 @@ def doctor(
     ] = None,
     mend: Annotated[
         bool,
-        typer.Option("--mend", help="First repair times that cannot be; a copy of the file stays."),
+        typer.Option("--mend", help="First repair impossible times; a copy of the file stays."),
     ] = False,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Check all that must hold in a database, and say what to do; only --mend changes it.
+    """Check a database and name the remedy for each fault; only --mend changes it.
 
-    A line a check: ok, or what is wrong, how often, and where first. Exit 1 where anything is.
-    Snapshots, the annotators' file and the backup, where one is set, are looked at, too.
-    `--mend` needs the database for itself: while another process owns it, the command ends with
-    exit code 1 and changes nothing. [What it checks](hosting.md#is-a-database-whole)
+    Each check is one line: ok, or the fault, its number and its first place. The exit code is 1
+    after any fault. Snapshots, the annotators' file and the backup are checked too.
+    `--mend` needs the database alone. While another process owns it, the command ends with exit
+    code 1 and changes nothing. [What it checks](hosting.md#is-a-database-whole)
     """
     if file and db:
         raise typer.BadParameter("Name the database once: as DB, or with --db.")

@@ -13,8 +13,10 @@ from coupled_arena.cli.shared import Config, Db, Json, reading, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
-Why = Annotated[str, typer.Option("--reason", help="Why: kept with the decision.")]
-Who = Annotated[str, typer.Option("--by", help="Who decides: kept with the decision.")]
+Why = Annotated[str, typer.Option("--reason", help="Reason, kept with the decision.")]
+Who = Annotated[
+    str, typer.Option("--by", help="Name of the person who decides, kept with the decision.")
+]
 
 
 def exclude(
@@ -22,10 +24,10 @@ def exclude(
     by: Who,
     voter: Annotated[
         list[str] | None,
-        typer.Option(help="Whose votes: an annotator's name, or a voter; several: again."),
+        typer.Option(help="An annotator's name, or a voter; may be given several times."),
     ] = None,
     origin: Annotated[
-        str | None, typer.Option(help="Voters whose votes came from one place: see `voters`.")
+        str | None, typer.Option(help="Voters with votes from one place: see `voters`.")
     ] = None,
     since: Annotated[
         str | None, typer.Option(help="Votes from this time on, such as 2026-11-23T14:00 (UTC).")
@@ -35,9 +37,9 @@ def exclude(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Let votes count no more: a voter's, or all of some time; they are kept, and can come back.
+    """Exclude votes of a voter or of a time; they are kept, and `include` takes it back.
 
-    A rule covers votes that are still to come, too. Whoever reads the boards is told the share.
+    A rule also covers later votes. Boards show the share of excluded votes.
     """
     settings = load_settings(config, db=db)
     from coupled_arena.core.records import new_id
@@ -68,13 +70,13 @@ def exclude(
 
 
 def include(
-    names: Annotated[list[str], typer.Argument(metavar="EXCLUSION", help="What to take back.")],
+    names: Annotated[list[str], typer.Argument(metavar="EXCLUSION", help="Id of an exclusion.")],
     reason: Why,
     by: Who,
     config: Config = None,
     db: Db = None,
 ) -> None:
-    """Take exclusions back: their votes count again, unless another one covers them."""
+    """Take exclusions back: their votes count again, unless another exclusion covers them."""
     settings = load_settings(config, db=db)
     from coupled_arena.store.tables.exclusions import Decision
     from coupled_arena.store.tables.exclusions import include as write
@@ -87,7 +89,7 @@ def include(
 
 
 def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> None:
-    """List which votes do not count, who decided that and why; also what was taken back."""
+    """List all exclusions with author, time and reason, also those that were taken back."""
     settings = load_settings(config, db=db)
     from coupled_arena.store.tables.exclusions import exclusions as read
     from coupled_arena.views.tables.exclusions import exclusions_answer, exclusions_text
@@ -100,7 +102,7 @@ def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> N
 def names(config: Config = None, db: Db = None, as_json: Json = False) -> None:
     """List answers that name a model or its maker: votes on them do not count by default.
 
-    [What names tell, and what to do about them](trust.md#answers-that-name-a-model).
+    [How answers are recognised](trust.md#answers-that-name-a-model).
     """
     settings = load_settings(config, db=db)
     from coupled_arena.store.tables.naming import naming_replies

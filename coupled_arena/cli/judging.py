@@ -15,7 +15,11 @@ from coupled_arena.core.settings import JudgeSettings, load_settings
 
 _Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Most battles to judge, or answers to grade.", show_default="all"),
+    typer.Option(
+        min=1,
+        help="Maximum number of battles to judge, or of answers to grade.",
+        show_default="all",
+    ),
 ]
 _Total = Annotated[
     int | None, typer.Option("--max-tokens-total", min=1, help="Stop before this many tokens.")
@@ -27,9 +31,9 @@ _Money = Annotated[
 
 def judge(
     judge: Annotated[
-        str | None, typer.Option(help="Name that the verdicts go under.", show_default="the model")
+        str | None, typer.Option(help="Name of the judge in the store.", show_default="the model")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model, as its server calls it.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model's name on its server.")] = None,
     base_url: Annotated[
         str | None,
         typer.Option(
@@ -45,7 +49,8 @@ def judge(
         int | None, typer.Option(help="Questions in flight.", show_default="8")
     ] = None,
     prompt: Annotated[
-        Path | None, typer.Option(help="Text file on how to judge.", show_default="ours")
+        Path | None,
+        typer.Option(help="Text file with the judge's instructions.", show_default="ours"),
     ] = None,
     both_bad: Annotated[
         bool | None, typer.Option("--both-bad", help="Allow the verdict that both are bad.")
@@ -53,19 +58,21 @@ def judge(
     temperature: Annotated[
         str | None,
         typer.Option(
-            help="`server` leaves it to the server, for models that take none.", show_default="0"
+            help="Sampling temperature; `server` sends none, for models that accept none.",
+            show_default="0",
         ),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(help="Longest answer, thinking included.", show_default="256")
+        int | None,
+        typer.Option(help="Longest answer in tokens, with thinking.", show_default="256"),
     ] = None,
     max_tokens_total: _Total = None,
     budget: _Money = None,
     price_in: Annotated[
-        float | None, typer.Option(help="Per million tokens read.", show_default="0")
+        float | None, typer.Option(help="Price of a million tokens read.", show_default="0")
     ] = None,
     price_out: Annotated[
-        float | None, typer.Option(help="Per million tokens written.", show_default="0")
+        float | None, typer.Option(help="Price of a million tokens written.", show_default="0")
     ] = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds for an answer.", show_default="60")
@@ -75,21 +82,22 @@ def judge(
         typer.Option(help="Seconds for all attempts at a question.", show_default="180"),
     ] = None,
     grade: Annotated[
-        bool, typer.Option("--grade", help="Grade a benchmark's answers, one by one: right, wrong.")
+        bool,
+        typer.Option("--grade", help="Grade a benchmark's answers one by one: right or wrong."),
     ] = False,
     again_unreadable: Annotated[
-        bool, typer.Option("--again-unreadable", help="Ask again what had no readable answer.")
+        bool, typer.Option("--again-unreadable", help="Ask again if the answer was unreadable.")
     ] = False,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Let a model judge the stored battles; interrupted, the same command goes on.
+    """Let a model judge the stored battles; after an interruption, the same command goes on.
 
-    Its key comes from COUPLED_ARENA_JUDGE_KEY, or OPENAI_API_KEY. Every pair of a battle's models
-    is judged; identical answers are a tie that nobody is asked about. With --grade it says of
-    each distinct answer to a benchmark's question if it is right: `audit --truth benchmark` tells
-    how often it knows. A name stands for one of the two.
+    Its key comes from COUPLED_ARENA_JUDGE_KEY, or OPENAI_API_KEY. It judges every pair of a
+    battle's models; identical answers are a tie without a question. With --grade it decides
+    whether each distinct answer to a benchmark's question is right. `audit --truth benchmark`
+    shows how often it is correct. A name stands for verdicts or for grades.
     """
     given = {
         "name": judge,

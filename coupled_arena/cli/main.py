@@ -101,8 +101,8 @@ def serve(
 ) -> None:
     """Start the web app.
 
-    With --annotate people vote on battles that `generate` or `benchmark` made, here or on another
-    machine: blind, the pair of models with the fewest votes first.
+    With --annotate people vote blind on battles that `generate` or `benchmark` made, here or on
+    another machine. The pair of models with the fewest votes comes first.
     """
     require("arena", "The app")
     settings = load_settings(config, preset=preset, db=db, host=host, port=port)

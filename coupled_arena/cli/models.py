@@ -88,12 +88,12 @@ def check(
     preset: Preset = None,
     as_json: Json = False,
 ) -> None:
-    """Load models one after the other; say which weights they are, and whether they read and write.
+    """Load models one after the other, and check their weights, reading and writing.
 
-    The perplexity is that of a fixed plain text: a variant whose perplexity is far from that of
-    the model it is like was not unpacked as it was packed, or is another model. Each model also
-    writes two made-up texts together: "many" replies at once, or "one" where company would
-    change them. A model that writes wrong text even alone is refused.
+    The perplexity is that of a fixed plain text. If a variant's perplexity is far from that of
+    its model, it was unpacked wrongly, or is another model. Each model also writes two made-up
+    texts together. It then writes "many" replies at once, or "one" if neighbours change them.
+    A model that writes wrong text alone is refused.
 
     The JSON has `models`, each with `name`, `perplexity`, and for those of this process
     `fingerprint`, `bytes_per_weight`, `layers` and `replies_at_once` (`many`, or `one`); and

@@ -12,7 +12,9 @@ from coupled_arena.core.extras import require
 from coupled_arena.core.records import Battle
 from coupled_arena.core.settings import Settings, load_settings
 
-BattleId = Annotated[str, typer.Argument(metavar="BATTLE_ID", help="Id, or its beginning.")]
+BattleId = Annotated[
+    str, typer.Argument(metavar="BATTLE_ID", help="Id of a battle, or its beginning.")
+]
 
 
 def replay_battle(
@@ -35,13 +37,15 @@ def replay_battle(
 
 def explain(
     battle: BattleId,
-    turn: Annotated[int, typer.Option(min=0, help="Which question of it, from 0.")] = 0,
+    turn: Annotated[
+        int, typer.Option(min=0, help="Number of the question in the battle, from 0.")
+    ] = 0,
     config: Config = None,
     preset: Preset = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Say why the answers of a stored battle part: the draw at which they do, laid open."""
+    """Explain the first difference between the answers of a stored battle, by its draw."""
     require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.battles.parting import explain_parting

@@ -28,12 +28,12 @@ def report(
     models: Annotated[str | None, typer.Option(help="Only these models: A,B[,C...].")] = None,
     mode: Annotated[
         Battles,
-        typer.Option(help="Which battles votes and verdicts count of."),
+        typer.Option(help="Battles with votes and verdicts that count."),
     ] = Battles.ALL,
     tell_seeds: Annotated[
         bool,
         typer.Option(
-            "--tell-seeds", help="Tell seeds of experiments even while people vote on them."
+            "--tell-seeds", help="Show seeds of experiments even while people vote on them."
         ),
     ] = False,
     config: Config = None,

@@ -35,7 +35,9 @@ Number = TypeVar("Number", int, float)
 
 
 def reproduce(
-    paper: Annotated[str | None, typer.Argument(metavar="PAPER", help="One of --list.")] = None,
+    paper: Annotated[
+        str | None, typer.Argument(metavar="PAPER", help="Name of a paper, see --list.")
+    ] = None,
     item: Annotated[
         str | None,
         typer.Argument(metavar="ITEM", help="A figure or table: figure-2.", show_default="all"),
@@ -50,8 +52,8 @@ def reproduce(
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A table of scores, or a log of another tool; `NAME=LOG` names its model. "
-            "May be given again."
+            help="A table of scores, or a log of another tool; `NAME=LOG` names its "
+            "model. May be given several times."
         ),
     ] = None,
     votes: Annotated[
@@ -63,14 +65,18 @@ def reproduce(
     ] = None,
     verdicts: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A judge's verdicts on them; may be given again."),
+        typer.Option(
+            metavar="NAME=FILE", help="A judge's verdicts on them; may be given several times."
+        ),
     ] = None,
     judge: Annotated[
         str | None, typer.Option(help="Only these judges: A[,B...].", show_default="all")
     ] = None,
     key_from: Annotated[
         str | None,
-        typer.Option(metavar="MODELS", help="Judges whose own answers to a benchmark are the key."),
+        typer.Option(
+            metavar="MODELS", help="Models that judge by their own answers to a benchmark."
+        ),
     ] = None,
     models: Annotated[
         str | None, typer.Option(help="Only these models: A,B[,C...].", show_default="all")
@@ -79,7 +85,7 @@ def reproduce(
         str | None, typer.Option(help="Only these metrics: a,b.", show_default="all")
     ] = None,
     lower_is_better: Annotated[
-        str | None, typer.Option(help="Metrics of which less is better: a,b.")
+        str | None, typer.Option(help="Metrics with lower values that are better: a,b.")
     ] = None,
     category: Annotated[
         str | None, typer.Option(help="Only prompts of this category.", show_default="all")
@@ -91,14 +97,14 @@ def reproduce(
         str | None, typer.Option(help="Sample sizes: N[,N...].", show_default="the paper's")
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="How often to draw.", show_default="as the paper")
+        int | None, typer.Option(min=1, help="Number of draws.", show_default="as the paper")
     ] = None,
     alpha: Annotated[
         str | None, typer.Option(help="Error levels: A[,A...].", show_default="the paper's")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     again: Annotated[
-        bool, typer.Option("--again", help="Make also what the folder has already.")
+        bool, typer.Option("--again", help="Also make items that the folder already has.")
     ] = False,
     config: Config = None,
     db: Db = None,
@@ -106,9 +112,9 @@ def reproduce(
 ) -> None:
     """Make figures and tables of the papers, beside the published numbers.
 
-    From a store, from files, or by simulation. Of a whole paper, what these data are not enough
-    for is named and left out, and what the folder has from an earlier run is kept.
-    What it makes, from what: [the papers](papers/README.md).
+    The data come from a store, from files, or by simulation. For a whole paper, items without
+    enough data are named and left out, and items from an earlier run are kept. All items:
+    [the papers](papers/README.md).
     """
     from coupled_arena.papers import registry
     from coupled_arena.papers.item import listing, listing_answer

@@ -24,11 +24,11 @@ def restore(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a lost or damaged database back from a snapshot, and verify it.
+    """Restore a lost or damaged database from a snapshot, and verify it.
 
-    Beside a database lie its snapshots: the newest (arena.snapshot.duckdb), one of about an hour
-    ago (arena.snapshot-hour.duckdb) and one of about a day ago (arena.snapshot-day.duckdb).
-    Whatever is in the way is renamed; nothing is deleted.
+    A database has three snapshots beside it: the newest (arena.snapshot.duckdb), one of about an
+    hour ago (arena.snapshot-hour.duckdb) and one of about a day ago
+    (arena.snapshot-day.duckdb). Files in the way are renamed; nothing is deleted.
     """
     settings = load_settings(config, db=db)
     from coupled_arena.store.transfer.restoring import restore as bring_back

@@ -19,15 +19,15 @@ SamplerOption = Annotated[
     RunSampler,
     typer.Option(
         "--sampler",
-        help="How noise becomes a token: Gumbel-max, or inverse transform, to [compare it "
-        "with](coupling.md#another-sampler).",
+        help="How noise becomes a token: Gumbel-max, or [inverse "
+        "transform](coupling.md#another-sampler) for comparison.",
     ),
 ]
 CouplingOption = Annotated[
     Coupling | None,
     typer.Option(
         "--coupling",
-        help="Whether noise is read for each token or for each byte; `auto` takes bytes [where "
+        help="Noise for each token or for each byte; `auto` uses bytes [if "
         "vocabularies differ](byte-coupling.md).",
         show_default="auto",
     ),
@@ -103,8 +103,8 @@ Question = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT|@FILE",
-        help="What is asked; `{problem}` stands for the benchmark's own question, or a program's "
-        "stub. A text, or @FILE.",
+        help="The question; `{problem}` stands for the benchmark's own question,"
+        " or a program's stub. A text, or @FILE.",
         show_default="as the task needs",
     ),
 ]
@@ -112,21 +112,23 @@ AnswerPrefix = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT|@FILE",
-        help="Words with which each answer begins: the model goes on from there, and they "
-        "are scored "
-        "with it. May hold `{problem}`. A text, or @FILE.",
+        help="Beginning of each answer: the model continues it, and it is scored"
+        " with the rest. May hold `{problem}`. A text, or @FILE.",
         show_default="as the task needs",
     ),
 ]
 Temperature = Annotated[
     str | None,
-    typer.Option(metavar="X[,Y…]", help="0 is greedy. Several, `0.1,0.5,1`: each of them."),
+    typer.Option(
+        metavar="X[,Y…]",
+        help="Sampling temperature; 0 is greedy. A list such as `0.1,0.5,1` runs each.",
+    ),
 ]
 TopK = Annotated[int | None, typer.Option(help="Keep the k likeliest tokens; 0 keeps all.")]
 TopP = Annotated[
     str | None,
     typer.Option(
-        metavar="X[,Y…]", help="Keep this share of probability. Several, `0.9,1`: each of them."
+        metavar="X[,Y…]", help="Share of probability to keep. A list such as `0.9,1` runs each."
     ),
 ]
 MaxNewTokens = Annotated[int | None, typer.Option(help="Longest reply, in tokens.")]

@@ -19,20 +19,17 @@ if TYPE_CHECKING:
     from coupled_arena.store.database import Store
 
 Config = Annotated[Path | None, typer.Option(help="TOML file with settings and a catalog.")]
-Preset = Annotated[str | None, typer.Option(help="Catalog that comes with the program.")]
+Preset = Annotated[str | None, typer.Option(help="Catalog of the program.")]
 Db = Annotated[Path | None, typer.Option(help="Database file.  [default: arena.duckdb]")]
 Excluded = Annotated[
     Uncounted,
-    typer.Option(
-        help="Votes that `exclude` has [excluded](trust.md#exclusion): left out, or counted all "
-        "the same."
-    ),
+    typer.Option(help="[Excluded](trust.md#exclusion) votes: left out, or counted."),
 ]
 Named = Annotated[
     Uncounted,
     typer.Option(
-        help="Votes on answers that [name a model](trust.md#answers-that-name-a-model): left out, "
-        "or counted all the same."
+        help="Votes on answers that [name a "
+        "model](trust.md#answers-that-name-a-model): left out, or counted."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]

@@ -14,12 +14,14 @@ from coupled_arena.core.settings import load_settings
 def voters(
     alpha: Annotated[
         float,
-        typer.Option(help="Expected share of honest voters among those who are named, at most."),
+        typer.Option(help="Largest expected share of honest voters among the named ones."),
     ] = 0.05,
     tolerance: Annotated[
         float,
         typer.Option(
-            min=0, max=100, help="How much more often than others an honest one may say the same."
+            min=0,
+            max=100,
+            help="Honest voters give each outcome at most 1 + this times as often as the others.",
         ),
     ] = 0.25,
     excluded: Excluded = Uncounted.LEAVE_OUT,
@@ -28,7 +30,7 @@ def voters(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Say who votes how much, how fast, and too unlike the others; nobody is excluded by it."""
+    """List voters: number and pace of votes, and evidence of unusual votes. It excludes nobody."""
     settings = load_settings(config, db=db)
     check_level(alpha)
     from coupled_arena.analysis.voters import read_voters

@@ -10,10 +10,12 @@
   const ANSWER = 10_000; // that one of them may take
   const BEAT = 15_000; // between two looks whether the heartbeat came
   const SILENT = 60_000; // without a heartbeat, which comes every 15 seconds
+  const REFUSALS = 20; // of a press while the server has no room for a connection: a minute
   const ASLEEP = 30 * 60_000; // after which the server may have forgotten the page
   const APART = 10_000; // between two reloads, lest a broken proxy has the page reload for ever
   const STORED_AS = "coupled-arena-kept";
   const LOST = say("The connection to the server is lost. The page connects again by itself.");
+  const CROWDED = say("The server has too many visitors just now. The page tries again by itself.");
   const AGAIN = say("The server was started again. The page is new, and has what you wrote.");
   const ASK = say("The server was started again and stopped your round. Its question is in the box: ask it once more.");
   const BACK = say("The connection is back. The page is new, and has what you wrote.");
@@ -213,6 +215,22 @@
     return new Response(new ReadableStream({ pull, cancel: (why) => reader.cancel(why) }), response);
   };
 
+  // A server that has no room for a connection says when to come again, and has done nothing yet.
+  const patiently = async (request) => {
+    let told = false;
+    for (let left = REFUSALS; ; left -= 1) {
+      const response = await send(request.clone());
+      const wait = response.status === 503 ? Number(response.headers.get("retry-after")) : 0;
+      if (!wait || !left || trying) {
+        if (told && !trying) tell("");
+        return response;
+      }
+      told = true;
+      tell(CROWDED);
+      await new Promise((go) => { setTimeout(go, 1000 * wait); });
+    }
+  };
+
   window.fetch = async (input, options) => {
     const path = new URL(input.url ?? input, window.location.href).pathname;
     if (path.includes("/gradio_api/heartbeat/")) return heartbeat(new Request(input, options));
@@ -224,7 +242,7 @@
     const request = new Request(input, options);
     if (joins) request.headers.set("x-arena-page", own());
     try {
-      const response = await send(request);
+      const response = await patiently(request);
       // The server does not know this page (any more).
       if (response.status === 409 || response.status === 401 || (hears && !response.ok)) throw new TypeError(path);
       return hears ? unbroken(request, response) : response;

@@ -134,6 +134,13 @@ class Scope(Choice):
     MARGINAL = "marginal", N_("For each model alone: narrower")  # chosen before one looks
 
 
+class Voters(Choice):
+    """Whom a board speaks for."""
+
+    LIKE = "like", N_("People like these voters")  # who have tastes of their own
+    THESE = "these", N_("Exactly these voters: narrower")  # tastes are part of what is asked
+
+
 class TieScore(Choice):
     """What a tie, or "both bad", counts for in a win rate."""
 

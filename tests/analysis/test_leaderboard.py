@@ -9,12 +9,15 @@ import pytest
 
 from coupled_arena.analysis.leaderboard import read as read_module
 from coupled_arena.analysis.leaderboard.pairs import HeadToHead, MissingVotes
-from coupled_arena.analysis.leaderboard.read import LiveEstimates, read_estimates
+from coupled_arena.analysis.leaderboard.read import LiveEstimates, Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
-from coupled_arena.core.choices import BoardSource, Cutoff, Design, Weighting
+from coupled_arena.core.choices import BoardSource, Cutoff, Design, Voters, Weighting
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation
+from coupled_arena.stats.simulation.campaigns import Campaign
+from coupled_arena.stats.simulation.coverage import estimate_drawn
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import SimulatedTruth
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
@@ -245,7 +248,7 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, pai
     truth = SimulatedTruth((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
     drawn = truth.draw(np.random.default_rng(3))
     store_rankings(store, drawn)
-    found = read_estimates(store, Selection(judge="gpt"))
+    found = read_estimates(store, Selection(judge="gpt"), Method(voters=Voters.THESE))
     for source, kept in ((BoardSource.HUMAN, False), (BoardSource.PPR, True)):
         counts, on = drawn.counts(), drawn.prompts()
         plain = estimate(counts, prompts=on) if kept else None
@@ -269,18 +272,38 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, pai
         assert places == dict(zip(drawn.models, sets, strict=True))
 
 
+@pytest.mark.parametrize("prompts", [None, 12], ids=["a prompt each", "shared prompts"])
+def test_a_board_of_a_campaign_says_what_the_simulations_say(store, prompts):
+    truth = Campaign((0.4, 0.0, -0.4), 6, 120, prompts=prompts, prompt_effect=1.0, judge_only=40)
+    drawn = truth.draw(np.random.default_rng(4))
+    store_rankings(store, drawn)
+    found = read_estimates(store, Selection(judge="gpt"))
+    for source, ranking in ((BoardSource.HUMAN, Ranking.HUMAN), (BoardSource.PPR, Ranking.PPR)):
+        expected, stored = estimate_drawn(drawn, ranking), found.by_source[source]
+        assert (stored.tastes.voters, stored.tastes.votes) == (6, 120)
+        assert stored.tastes.worth == pytest.approx(expected.tastes.worth, rel=1e-9)
+        assert stored.tastes.worth < 120
+        assert stored.covariance == pytest.approx(expected.covariance, rel=1e-9)
+        assert stored.degrees == pytest.approx(expected.degrees, rel=1e-9)
+        assert stored.certain_size == pytest.approx(expected.certain_size)
+
+
 RANKS = {0: (1, 2), 1: (2, 1), 2: (1, 1)}
 
 
 def store_rankings(store, drawn):
     """Store battles with all their votes and their verdict."""
     with at_once(store) as batch:
-        for prompt in np.unique(drawn.prompt):
-            at = np.flatnonzero(drawn.prompt == prompt)
+        # A battle has one prompt and two models, with votes of several people or none.
+        rows = np.arange(len(drawn.prompt)) if drawn.voter is not None else drawn.prompt
+        for battle_no in np.unique(rows):
+            at = np.flatnonzero(rows == battle_no)
+            prompt = drawn.prompt[at[0]]
             models = (drawn.models[drawn.first[at[0]]], drawn.models[drawn.second[at[0]]])
             battle = make_battle(*models, prompts=(Prompt(f"Why {prompt}?"),), replies=())
             batch.add_battle(battle)
             for voter, row in enumerate(at[drawn.shown[at]]):
+                voter = voter if drawn.voter is None else drawn.voter[row]
                 batch.cast(make_vote(battle, *RANKS[drawn.vote[row]], voter=f"voter {voter}"))
             judge(batch, "gpt", battle, 0, 1, ("first", "second", "tie")[drawn.verdict[at[0]]])
 

@@ -10,18 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.influence_cells import (
-    cells_of_both,
-    cells_of_verdicts,
-    cells_of_votes,
-)
+from coupled_arena.analysis.leaderboard.clusters import in_clusters
 from coupled_arena.analysis.leaderboard.mode_counts import modes_of, modes_on_prompts
 from coupled_arena.analysis.live import Kept
-from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Weighting
+from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Voters, Weighting
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison
-from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
@@ -33,10 +28,6 @@ from coupled_arena.store.queries.rewordings import reworded
 from coupled_arena.store.queries.visibility import seen
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded, excluded
 
-_MANY_PROMPTS = 1000
-"""Prompts of every pair from which it is not worth a pass over the table to know which pair has
-how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
-
 
 @dataclass(frozen=True)
 class Method:
@@ -45,6 +36,7 @@ class Method:
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
     ties: TieScore = TieScore.LOSS
+    voters: Voters = Voters.LIKE
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +154,9 @@ def read_estimates(
         estimates = _estimates(votes, scored, method, prompts, judge_alone=judge_alone)
         voted = not modes_by_judge and bool(votes.comparisons.any())
         modes = modes_of(counts, voted=voted) if selection.mode is None else None
+        people = method.voters is Voters.LIKE and method.covariance is Covariance.CORRECTED
+        estimates = in_clusters(cursor, selection, estimates, prompts=shared, voters=people)
         if shared:
-            estimates = {s: _on_prompts(cursor, selection, s, e) for s, e in estimates.items()}
             modes = modes and modes_on_prompts(cursor, plain, modes, voted=voted)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         left, idle = excluded(cursor), seen(cursor, sorted({*stored.models} - {*counts.models}))
@@ -259,26 +252,6 @@ def _estimates(
     return estimates
 
 
-def _on_prompts(
-    cursor: comparisons.Cursor, selection: Selection, source: BoardSource, plain: Estimate
-) -> Estimate:
-    """Return an estimate whose comparisons on one prompt depend on each other."""
-    cells, k = _CELLS[source](plain), len(plain.models)
-    gram, pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
-    many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
-    sums = (gram,) if many else (gram, pairs)
-    clusters.add_up(cursor, selection, plain.models, cells, *sums)
-    products = None if many else PairProducts(pairs.squares, pairs.products)
-    return plain.clustered(gram.sum, gram.clusters, products)
-
-
 def _mixed(counts: Counts) -> tuple[Mode, ...]:
     sizes = counts.votes.sum((1, 2, 3, 4)) + counts.unlabelled.sum((1, 2, 3))
     return tuple(mode for mode, n in zip(Mode, sizes, strict=True) if n)
-
-
-_CELLS = {
-    BoardSource.HUMAN: cells_of_votes,
-    BoardSource.JUDGE: cells_of_verdicts,
-    BoardSource.PPR: cells_of_both,
-}

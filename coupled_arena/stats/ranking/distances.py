@@ -88,11 +88,11 @@ def _distance(estimate: Estimate, spread: FloatArray, degrees: FloatArray) -> Fl
     guarded = score > 0
     # Votes that nothing ties together are few in one way: the score test allows for it alone.
     alone = guarded & (estimate.clusters is None)
-    far = _as_normal(t, np.where(alone, np.inf, degrees))
+    far = as_normal(t, np.where(alone, np.inf, degrees))
     return np.where(guarded, np.minimum(far, difference / np.sqrt(spread + score)), far)
 
 
-def _as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
+def as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
     """Return what the normal law puts as far out as Student's puts t; 0 without any degree."""
     known = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-3), 1.0)
     tail = stdtr(known, -t)

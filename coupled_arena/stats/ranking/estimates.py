@@ -47,10 +47,38 @@ from coupled_arena.stats.ranking.strata import (
     certain_variance,
     degrees_by_pair,
     effective_size,
+    residuals_by_pair,
     shortage,
 )
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs, apart, thin_pairs
 from coupled_arena.stats.tie_scores import tie_scores
+
+
+@dataclass(frozen=True)
+class Tastes:
+    """Who voted, and what it costs that voters have tastes of their own.
+
+    Attributes
+    ----------
+    voters : int
+        How many people; votes of nobody known are one person's each.
+    votes : int
+    worth : float
+        Votes of as many people that would tell as much of people like these.
+    degrees : float or None
+        Degrees of freedom that voters tell the covariance with, the median of the differences;
+        None where it does not depend on who voted: one person did, or each vote has its own voter.
+    """
+
+    voters: int
+    votes: int
+    worth: float
+    degrees: float | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether one person cast all votes, so that nothing is known of people like the voters."""
+        return self.voters < 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +114,11 @@ class Estimate:
     influence : Influence
     free : ndarray of float64, shape (k, k)
         Degrees of freedom that each pair's part in the variances is known with.
+    residuals : ndarray of float64, shape (k, k)
+        By how much `influence` makes good, in squares, that residuals were taken from a mean of
+        their pair; 1 where they were not.
+    sizes : ndarray of float64, shape (k, k), symmetric
+        Comparisons of each pair with a vote.
     warnings : tuple of str
     clusters : int or None
         Clusters of human comparisons that the covariance comes from; None where comparisons do
@@ -93,6 +126,9 @@ class Estimate:
     thin : ThinPairs or None
         How the stratified mean fills in pairs with few comparisons; None where there are none.
     ties : TieScore
+    tastes : Tastes or None
+        Of an estimate for people like the voters, see `coupled_arena.stats.ranking.voters`; None
+        where it is for exactly these.
     """
 
     models: tuple[str, ...]
@@ -110,10 +146,13 @@ class Estimate:
     kind: Covariance
     influence: Influence
     free: FloatArray
+    residuals: FloatArray
+    sizes: FloatArray
     warnings: tuple[str, ...] = ()
     clusters: int | None = None
     thin: ThinPairs | None = None
     ties: TieScore = TieScore.LOSS
+    tastes: Tastes | None = None
 
     @property
     def standard_error(self) -> FloatArray:
@@ -250,6 +289,8 @@ def _estimated(
         kind=kind,
         influence=influence,
         free=free,
+        residuals=np.ones_like(free) if published else residuals_by_pair(strata, weighting, share),
+        sizes=cells.n.sum(axis=2),
         warnings=warnings,
         thin=thin,
         ties=ties,

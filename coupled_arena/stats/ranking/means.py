@@ -7,7 +7,7 @@ import numpy as np
 from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.influence import Influence
-from coupled_arena.stats.ranking.strata import Strata, StratumCells, stratum_weight
+from coupled_arena.stats.ranking.strata import Strata, StratumCells, stratum_weight, unbiased
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs
 
 
@@ -53,9 +53,9 @@ def weighted_mean(
         # A few votes may all agree: they are held against the fit, not against their own mean.
         taken = np.where(share == 1, 1.0, 0.0)
         echoes = np.minimum(strata.votes, s.m)
-        per_vote = per_vote * _unbiased(strata.votes, taken)
-        per_echo = per_echo * _unbiased(echoes, taken)
-        per_verdict = per_verdict * _unbiased(strata.alone, 1.0)
+        per_vote = per_vote * np.sqrt(unbiased(strata.votes, taken))
+        per_echo = per_echo * np.sqrt(unbiased(echoes, taken))
+        per_verdict = per_verdict * np.sqrt(unbiased(strata.alone, 1.0))
     total = theta.sum((1, 2))
     if thin is not None:
         centre = np.where(share < 1, thin.expected[..., None], centre)
@@ -66,8 +66,3 @@ def weighted_mean(
         return total, direct
     filled = v * ((1 - thin.share) * thin.expected).sum(axis=1)
     return total + filled, thin.of_both(direct)
-
-
-def _unbiased(size: FloatArray, taken: FloatArray | float) -> FloatArray:
-    """Return what residuals are short of where means were taken from as few, as a factor."""
-    return np.sqrt(size / np.maximum(size - taken, 1))

@@ -4,13 +4,18 @@ Two models are separated where their estimates differ by more than c standard de
 difference; a model's rank-set then runs from 1 + (separated and better) to k - (separated and
 worse). With probability 1 - alpha all rank-sets together cover the true ranks. Marginal ones, which
 compare a model with the others and not these with each other, promise it of each by itself.
+
+Where the covariance comes from few voters, all differences share its error. The cut-off is then
+drawn with it: each draw of the differences is divided by a standard deviation that is drawn, too,
+from the law of Wishart.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +25,7 @@ from coupled_arena.core.choices import Cutoff, Scope
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
 from coupled_arena.stats.ranking import any_time
-from coupled_arena.stats.ranking.distances import Distances
+from coupled_arena.stats.ranking.distances import Distances, as_normal
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.step_down import step_down
 
@@ -28,6 +33,7 @@ DRAWS = 100_000
 LIVE_DRAWS = 20_000
 SEED = 20_240_227
 _CHUNK = 4_000_000  # numbers at once while the largest differences are drawn
+_KNOWN = 300  # degrees of freedom from which a covariance of voters is as good as known
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,17 +163,56 @@ class Separation:
         root = vectors * np.sqrt(np.clip(values, 0, None))
         first, second = pairs
         signs = np.where(self._theta[first] < self._theta[second], -1.0, 1.0)
-        contrasts = (root[first] - root[second]) / (signs * self._apart.sd[first, second])[:, None]
-        normal = _standard_normal(self._draws, len(values))
-        step = max(_CHUNK // len(first), 1)
+        sd = signs * self._apart.sd[first, second]
+        normal, k = _standard_normal(self._draws, len(values)), len(values)
+        degrees = self._degrees()
+        step = max(_CHUNK // (len(first) if degrees is None else len(first) + k * k), 1)
+        contrasts = (root[first] - root[second]) / sd[:, None]
         for start in range(0, self._draws, step):
-            yield contrasts @ normal[start : start + step].T
+            drawn = contrasts @ normal[start : start + step].T
+            if degrees is None:
+                yield drawn
+                continue
+            factor = root @ _wishart(self._draws, k, degrees)[start : start + step]
+            guessed = factor @ factor.swapaxes(1, 2)
+            own = np.diagonal(guessed, axis1=1, axis2=2)
+            variance = own[:, first] + own[:, second] - 2 * guessed[:, first, second]
+            t = drawn * (np.abs(sd) / np.sqrt(variance)).T
+            yield np.sign(t) * as_normal(np.abs(t), np.full_like(t, degrees))
+
+    def _degrees(self) -> float | None:
+        """Return how well voters tell the covariance that all differences share, if not well.
+
+        Each difference by itself is held against Student's t, so two models need no more.
+        """
+        tastes = self._estimate.tastes
+        if tastes is None or tastes.degrees is None or len(self._theta) < 3:
+            return None
+        return tastes.degrees if tastes.degrees < _KNOWN else None
 
 
 @cache
 def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
     """Return the same numbers for every estimate, so that equal votes give equal rank-sets."""
     return np.random.default_rng(SEED).standard_normal((draws, k))
+
+
+@lru_cache(maxsize=2)
+def _wishart(draws: int, k: int, degrees: float) -> NDArray[np.float64]:
+    """Return factors of k x k matrices that are the unit matrix on average, by Bartlett.
+
+    As many as `degrees` normal vectors make such a matrix; the last one counts in part.
+    """
+    rng = np.random.default_rng(SEED + 1)
+    if degrees <= k - 1:
+        whole = math.ceil(degrees)
+        found = rng.standard_normal((draws, k, whole))
+        found[:, :, -1] *= math.sqrt(degrees - whole + 1)
+        return found / math.sqrt(degrees)
+    found = np.tril(rng.standard_normal((draws, k, k)), -1)
+    each = np.arange(k)
+    found[:, each, each] = np.sqrt(rng.chisquare(degrees - each, (draws, k)))
+    return found / math.sqrt(degrees)
 
 
 def rank_sets(

@@ -178,6 +178,21 @@ def degrees_by_pair(
     return np.maximum(votes - _MEANS[weighting], 0.0)
 
 
+def unbiased(size: FloatArray, taken: FloatArray | float = 1.0) -> FloatArray:
+    """Return what squared residuals are short of where means were taken from as few."""
+    return size / np.maximum(size - taken, 1)
+
+
+def residuals_by_pair(
+    strata: Strata, weighting: Weighting, filled: FloatArray | None = None
+) -> FloatArray:
+    """Return what squared residuals of votes are short of in each pair, shape (k, k)."""
+    if weighting is Weighting.COUNT:
+        return np.ones(strata.votes.shape[:2])
+    found = unbiased(np.maximum(strata.votes, 1)).mean(axis=2)
+    return np.where(filled < 1, 1.0, found) if filled is not None else found
+
+
 def stratum_weight(k: int, weighting: Weighting) -> float:
     """Return the weight of a stratum's mean in a model's mean."""
     strata = {Weighting.COUNT: 1, Weighting.STRATIFIED: k - 1, Weighting.POSITION: 2 * (k - 1)}

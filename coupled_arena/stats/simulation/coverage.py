@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.core.choices import Covariance, Cutoff, Weighting
+from coupled_arena.core.choices import Covariance, Cutoff, Voters, Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals
+from coupled_arena.stats.simulation.campaigns import Campaign
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import SimulatedTruth
@@ -32,13 +33,15 @@ class SimulationPlan:
 
     Attributes
     ----------
-    truth : SimulatedTruth
+    truth : SimulatedTruth or Campaign
     repeats : int
     alpha : float
         Error level of the rank-sets, jointly, and of each interval.
     cutoffs : tuple of Cutoff
     weighting, covariance
         As in `estimate`. The published covariance knows nothing of clusters.
+    voters : Voters
+        Whom a board of votes in a campaign speaks for.
     seed : int
         A repeat depends on the seed and its own number alone.
     draws : int
@@ -50,12 +53,13 @@ class SimulationPlan:
         A number is out of its range.
     """
 
-    truth: SimulatedTruth
+    truth: SimulatedTruth | Campaign
     repeats: int
     alpha: float = 0.05
     cutoffs: tuple[Cutoff, ...] = tuple(Cutoff)
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
+    voters: Voters = Voters.LIKE
     seed: int = 0
     draws: int = LIVE_DRAWS
 
@@ -186,7 +190,7 @@ class _Repeat:
 
 def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     drawn = plan.truth.draw(np.random.default_rng([plan.seed, repeat]))
-    settings = plan.weighting, plan.covariance
+    settings = plan.weighting, plan.covariance, plan.voters
     estimates = [estimate_drawn(drawn, ranking, *settings) for ranking in RANKINGS]
     models = plan.truth.models
     bounds: list[list[IntArray]] = []
@@ -209,18 +213,20 @@ def estimate_drawn(
     ranking: Ranking,
     weighting: Weighting = Weighting.STRATIFIED,
     covariance: Covariance = Covariance.CORRECTED,
+    voters: Voters = Voters.LIKE,
 ) -> Estimate:
     """Estimate win rates from what a truth drew, by the votes alone or prediction-powered."""
-    settings = weighting, covariance
     if not isinstance(drawn, Rankings) or covariance is Covariance.PUBLISHED:
         counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
-        return _of_counts(counts, ranking, *settings)
+        return _of_counts(counts, ranking, weighting, covariance)
+    settings = weighting, covariance
     prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
     found = _of_counts(drawn.counts(), ranking, *settings, prompts)
     rows = drawn.of(found.models)
     gram = rows.gram(found.influence, found.thin)
     products = rows.products(found.influence)
-    return found.clustered(gram, rows.clusters, products)
+    clustered = found.clustered(gram, rows.clusters, products)
+    return rows.of_people(clustered, found) if voters is Voters.LIKE else clustered
 
 
 def _of_counts(
@@ -263,7 +269,7 @@ def _rank_set_coverage(plan: SimulationPlan, bounds: IntArray) -> tuple[RankSetC
 
 
 def _interval_coverage(
-    truth: SimulatedTruth, ranking: Ranking, found: FloatArray
+    truth: SimulatedTruth | Campaign, ranking: Ranking, found: FloatArray
 ) -> IntervalCoverage:
     theta = truth.theta
     low, high = found[:, 1], found[:, 2]

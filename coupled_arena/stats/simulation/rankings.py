@@ -8,11 +8,14 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.thin_pairs import ThinPairs
+from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,8 @@ class Rankings:
         The cluster; the models shown first and second; codes as in `OUTCOMES`.
     shown : ndarray of bool, shape (n,)
         Whether the vote is known.
+    voter : ndarray of int64, shape (n,), or None
+        Who voted, or would have; None where each vote has a voter of its own.
     """
 
     models: tuple[str, ...]
@@ -35,6 +40,7 @@ class Rankings:
     vote: IntArray
     verdict: IntArray
     shown: NDArray[np.bool_]
+    voter: IntArray | None = None
 
     @classmethod
     def apart(cls, counts: JudgedCounts) -> Self:
@@ -56,9 +62,9 @@ class Rankings:
         first, second = place[self.first], place[self.second]
         kept = (first >= 0) & (second >= 0)
         vote, verdict, shown = self.vote[kept], self.verdict[kept], self.shown[kept]
-        return Rankings(
-            tuple(models), self.prompt[kept], first[kept], second[kept], vote, verdict, shown
-        )
+        voter = None if self.voter is None else self.voter[kept]
+        rows = first[kept], second[kept], vote, verdict, shown, voter
+        return Rankings(tuple(models), self.prompt[kept], *rows)
 
     @property
     def clusters(self) -> int:
@@ -122,6 +128,36 @@ class Rankings:
         np.add.at(cross, (kinds[0], kinds[1]), sums[0] * sums[1])
         return PairProducts(own, cross + cross.T)
 
+    def of_people(self, estimate: Estimate, plain: Estimate) -> Estimate:
+        """Return an estimate of all the models for people like the voters, see `voters`.
+
+        Parameters
+        ----------
+        estimate, plain : Estimate
+            With the clusters of prompts, and without.
+        """
+        if self.voter is None:
+            return estimate
+        at = self.shown
+        voter, prompt, k = self.voter[at], self.prompt[at], len(self.models)
+        first, second = self.first[at], self.second[at]
+        rows = np.arange(len(voter))
+        adds = np.zeros((len(rows), k))
+        own = self._added(plain.influence)[at]
+        adds[rows, first], adds[rows, second] = own.T
+        if plain.thin is not None:
+            adds = plain.thin.on_all(first, second, self.vote[at], own)
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        kinds = Kinds(low * k + high, adds)
+        size = np.zeros((k, k))
+        np.add.at(size, (low, high), 1)
+        both = _table(voter * (int(prompt.max()) + 1) + prompt)
+        repeated = both[np.diff(both.indptr) > 1]
+        table = VoterTable(kinds, _table(voter), repeated, size + size.T)
+        shared = len(np.unique(prompt)) < len(prompt)
+        prompts = Shares.of(kinds.votes(_table(prompt)), table.size) if shared else None
+        return of_people(estimate, plain, table, prompts)
+
     def prompts(self, *, by_order: bool = False) -> PairPrompts:
         """Return on how many clusters each pair has comparisons, in each order if wanted."""
         votes, alone = (self._clusters_of(at, by_order) for at in (self.shown, ~self.shown))
@@ -144,3 +180,10 @@ class Rankings:
         known = influence.labelled[self.first, self.second, self.vote, self.verdict]
         alone = influence.unlabelled[self.first, self.second, self.verdict]
         return np.where(self.shown[:, None], known, alone)
+
+
+def _table(cluster: IntArray) -> csr_array:
+    """Return which comparisons each cluster has, shape (clusters, n)."""
+    found, of = np.unique(cluster, return_inverse=True)
+    n = len(cluster)
+    return csr_array((np.ones(n), (of, np.arange(n))), (len(found), n))

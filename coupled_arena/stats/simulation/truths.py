@@ -254,9 +254,9 @@ def _draw_battles(truth: SimulatedTruth, rng: np.random.Generator) -> Rankings:
     shown = np.tile(np.arange(known + alone) < known, len(pairs))
     gap = np.subtract(*np.asarray(truth.strengths)[np.stack([first, second])])
     gap = gap + rng.normal(0, 2**0.5 * truth.prompt_effect, len(gap))
-    say = partial(_say, rng, gap, truth.ties)
-    votes = np.stack([say() for _ in range(truth.voters)], axis=1)
-    verdict = np.where(rng.random(len(gap)) < truth.judge_quality, votes[:, 0], say())
+    once = partial(say, rng, gap, truth.ties)
+    votes = np.stack([once() for _ in range(truth.voters)], axis=1)
+    verdict = np.where(rng.random(len(gap)) < truth.judge_quality, votes[:, 0], once())
     verdict = np.where(rng.random(len(gap)) < truth.toward_first, _FIRST, verdict)
     last, favoured = len(truth.strengths) - 1, rng.random(len(gap)) < truth.toward_last
     verdict = np.where(favoured & (first == last), _FIRST, verdict)
@@ -275,7 +275,7 @@ def _draw_battles(truth: SimulatedTruth, rng: np.random.Generator) -> Rankings:
     )
 
 
-def _say(rng: np.random.Generator, gap: FloatArray, ties: float) -> IntArray:
+def say(rng: np.random.Generator, gap: FloatArray, ties: float) -> IntArray:
     """Return an outcome for each gap in log-odds between the model shown first and the other."""
     outcome = np.where(rng.random(len(gap)) < 1 / (1 + np.exp(-gap)), _FIRST, _SECOND)
     return np.where(rng.random(len(gap)) < ties, _TIE, outcome)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array, vstack
 
 from coupled_arena.store.queries.comparisons import (
     Cursor,
@@ -19,7 +19,7 @@ from coupled_arena.store.queries.comparisons import (
     condition_of,
     model_numbers,
 )
-from coupled_arena.store.queries.influence_sums import InfluenceCells, on_prompts
+from coupled_arena.store.queries.influence_sums import Block, InfluenceCells, blocks
 from coupled_arena.store.queries.judged_together import judged
 
 
@@ -39,7 +39,7 @@ class Gram:
         self._voted = np.ones(len(cells.first)) if cells.human is None else 1.0 * (cells.human >= 0)
 
     def add(self, found: csr_array) -> None:
-        """Add the prompts of a block of `on_prompts`."""
+        """Add the prompts of a block, as `Block.by_prompt` has them."""
         sums = found @ self._adds
         sums = sums.toarray() if isinstance(sums, csr_array) else sums
         self.sum += sums.T @ sums
@@ -72,7 +72,7 @@ class PairSums:
         ]
 
     def add(self, found: csr_array) -> None:
-        """Add the prompts of a block of `on_prompts`."""
+        """Add the prompts of a block, as `Block.by_prompt` has them."""
         low, high, compared = (found @ adds for adds in self._adds)
         k = len(self.squares)
         squares = [self._by_pair(each.power(2)) for each in (low, high)]
@@ -84,6 +84,67 @@ class PairSums:
 
     def _by_pair(self, sums: csr_array) -> FloatArray:
         return np.asarray(sums.sum(axis=0), np.float64).reshape(self.squares.shape)
+
+
+class VoterCounts:
+    """How many comparisons of each kind a voter decided, and a voter on one prompt.
+
+    Parameters
+    ----------
+    cells : InfluenceCells
+    voters : int
+        As `number_voters` has it.
+
+    Attributes
+    ----------
+    kinds : ndarray of int64, shape (kinds,)
+        Which of the cells have a vote.
+    """
+
+    def __init__(self, cells: InfluenceCells, voters: int) -> None:
+        voted = np.zeros(len(cells.first), bool) if cells.human is None else cells.human >= 0
+        self.kinds = np.flatnonzero(voted)
+        self._place = np.cumsum(voted) - 1
+        self._voted, self._voters = voted, max(voters, 1)
+        self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self._repeated: list[csr_array] = []
+
+    def add(self, block: Block) -> None:
+        """Add the votes of a block."""
+        assert block.voter is not None
+        at = (block.voter >= 0) & self._voted[block.cell]
+        voter, kind, weight = block.voter[at], self._place[block.cell[at]], block.weight[at]
+        self._rows.append((voter, kind.astype(np.int32), weight))
+        keys = block.prompt[at].astype(np.int64) * self._voters + voter
+        ordered = np.sort(keys)
+        again = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        if not len(again):
+            return
+        place = np.minimum(np.searchsorted(again, keys), len(again) - 1)
+        there = again[place] == keys
+        where = place[there], kind[there]
+        shape = len(again), len(self.kinds)
+        self._repeated.append(coo_array((weight[there], where), shape).tocsr())
+
+    @property
+    def by_voter(self) -> csr_array:
+        """Shape (voters, kinds)."""
+        voter, kind, weight = (
+            (
+                np.concatenate([np.zeros(0, np.int32), *column])
+                for column in zip(*self._rows, strict=True)
+            )
+            if self._rows
+            else (np.zeros(0, np.int32),) * 3
+        )
+        shape = self._voters, len(self.kinds)
+        return coo_array((weight.astype(np.float64), (voter, kind)), shape).tocsr()
+
+    @property
+    def repeated(self) -> csr_array:
+        """Of one voter on one prompt, where these are several: shape (any, kinds)."""
+        nothing = csr_array((0, len(self.kinds)))
+        return csr_array(vstack([nothing, *self._repeated])) if self._repeated else nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +188,8 @@ def add_up(
     *sums: Gram | PairSums,
 ) -> None:
     """Make sums over all prompts, of cells that agree with `cells` in all but what they add."""
-    for found in on_prompts(cursor, selection, models, cells):
+    for block in blocks(cursor, selection, models, cells):
+        found = block.by_prompt
         for each in sums:
             each.add(found)
 

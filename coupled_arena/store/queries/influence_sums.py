@@ -65,10 +65,59 @@ class InfluenceCells:
         return csr_array((np.concatenate([self.first, self.second]), both), (len(rows), k))
 
 
-def on_prompts(
-    cursor: Cursor, selection: Selection, models: Sequence[str], cells: InfluenceCells
-) -> Iterator[csr_array]:
-    """Yield how many comparisons of each kind there are on each prompt, block by block.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Comparisons on some of the prompts, each with its kind.
+
+    Attributes
+    ----------
+    prompt, cell : ndarray of int64
+        Numbers of the prompt within the block, and of the kind.
+    weight : ndarray of float64
+        1, but where judges are heard with weights.
+    voter : ndarray of int64 or None
+        As `number_voters` has them, -1 where nobody is known; None where nobody asked.
+    shape : (int, int)
+        Prompts and kinds.
+    """
+
+    prompt: IntArray
+    cell: IntArray
+    weight: FloatArray
+    voter: IntArray | None
+    shape: tuple[int, int]
+
+    @property
+    def by_prompt(self) -> csr_array:
+        """How many comparisons of each kind there are on each prompt."""
+        return coo_array((self.weight, (self.prompt, self.cell)), self.shape).tocsr()
+
+
+def number_voters(cursor: Cursor) -> int:
+    """Give each person who voted a number, for `blocks` on this cursor; return how many there are.
+
+    Equal stores number them alike.
+    """
+    cursor.execute(
+        """
+        create or replace temp table voter_numbers as
+        select voter, (row_number() over (order by voter) - 1)::integer as voter_no
+        from (select distinct voter from comparisons where voter is not null and judge_no = 0)
+        """
+    )
+    ((n,),) = cursor.execute("select count(*) from voter_numbers").fetchall()
+    return n
+
+
+def blocks(
+    cursor: Cursor,
+    selection: Selection,
+    models: Sequence[str],
+    cells: InfluenceCells,
+    *,
+    voters: bool = False,
+) -> Iterator[Block]:
+    """Yield the comparisons of these kinds, block by block of prompts.
 
     Sums over prompts are products of these matrices with what kinds add. In SQL they would take
     longer, and their last digits depend on the order in which threads find rows.
@@ -79,23 +128,21 @@ def on_prompts(
         What the indices of `cells` stand for.
     cells : InfluenceCells
         Its columns; what they add is of no account here.
-
-    Yields
-    ------
-    csr_array of float64, shape (prompts, rows)
-        Where judges are heard with weights, the sum of these.
+    voters : bool
+        Whether to say who voted.
     """
     (last,) = cursor.execute("select coalesce(max(prompt_no), -1) from comparisons").fetchall()[0]
     mixed = judged(cursor, *selection.heard).mixed
     step = max(_BLOCK // len(models), 1)
     for begin in range(0, last + 1, step):
-        found = _matched(cursor, selection, models, cells, (begin, begin + step))
-        prompts, cell, weights = (np.asarray(column) for column in found.values())
+        found = _matched(cursor, selection, models, cells, (begin, begin + step), voters=voters)
+        columns = [np.asarray(column) for column in found.values()]
         if mixed:  # equal ones add up exactly in any order, these do not
-            order = np.lexsort((weights, cell, prompts))
-            prompts, cell, weights = prompts[order], cell[order], weights[order]
+            order = np.lexsort((columns[2], columns[1], columns[0]))
+            columns = [column[order] for column in columns]
+        prompt, cell, weight, *voter = columns
         shape = min(step, last + 1 - begin), len(cells.first)
-        yield coo_array((weights, (prompts, cell)), shape).tocsr()
+        yield Block(prompt, cell, weight, voter[0] if voter else None, shape)
 
 
 def _matched(
@@ -104,8 +151,10 @@ def _matched(
     models: Sequence[str],
     cells: InfluenceCells,
     prompts: tuple[int, int],
+    *,
+    voters: bool,
 ) -> dict[str, Any]:
-    """Return the comparisons on prompts of some numbers: prompt, cell and weight of each."""
+    """Return the comparisons on prompts of some numbers: prompt, cell, weight and voter of each."""
     verdicts = judged(cursor, *selection.heard)
     codes = {**CODES, "verdict": verdicts.verdict}
     keys = {name: getattr(cells, name) for name in codes if getattr(cells, name) is not None}
@@ -118,6 +167,8 @@ def _matched(
     numbers = np.array([known[model] for model in models])
     cursor.register("cell_table", table)
     cursor.register("places", {"place": np.arange(len(models)), "model_no": numbers})
+    who = ", coalesce(voter_no, -1)::integer as voter" if voters else ""
+    named = "left join voter_numbers using (voter)" if voters else ""
     return cursor.execute(
         f"""
         with chosen as {verdicts.once} (
@@ -133,9 +184,10 @@ def _matched(
             where l.model_no <> r.model_no
         )
         select
-            (c.prompt_no - $begin)::integer as prompt, cells.cell, {verdicts.weight} as weight
+            (c.prompt_no - $begin)::integer as prompt, cells.cell, {verdicts.weight} as weight{who}
         from chosen as c
         join cells on cells.no_a = c.model_a and cells.no_b = c.model_b {also}
+        {named}
         """,
         {**values, "begin": prompts[0], "end": prompts[1]},
     ).fetchnumpy()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coupled_arena.api.rankings import leaderboard, rank
     from coupled_arena.api.results import Result
     from coupled_arena.api.risks import risk
+    from coupled_arena.api.schemas import schema
     from coupled_arena.api.stores import ArenaStore, open
     from coupled_arena.core.errors import ArenaError
 
@@ -39,6 +40,7 @@ __all__ = [
     "rank",
     "resample",
     "risk",
+    "schema",
     "simulate",
 ]
 
@@ -50,6 +52,7 @@ _HOMES = {
     "api.rankings": ("leaderboard", "rank"),
     "api.results": ("Result",),
     "api.risks": ("risk",),
+    "api.schemas": ("schema",),
     "api.stores": ("ArenaStore", "open"),
     "core.errors": ("ArenaError",),
 }

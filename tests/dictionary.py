@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import coupled_arena
 from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.papers import item as papers
 from coupled_arena.papers.coupled_generation import example, pairs, rates
@@ -28,58 +29,22 @@ from coupled_arena.store.tables.described import (
     StoredColumn,
     StoredTable,
 )
-from coupled_arena.views.tables import (
-    agreement,
-    audit,
-    battles,
-    bradley_terry,
-    coupling,
-    exclusions,
-    experiments,
-    findings,
-    flat,
-    judge_style,
-    leaderboard,
-    modes,
-    naming,
-    parting,
-    replies,
-    risk,
-    simulations,
-    soft,
-    style,
-    sweep,
-    voters,
-)
+from coupled_arena.views.tables import flat, replies
+from coupled_arena.views.tables.declared import TABLES, in_answer
 from coupled_arena.views.tables.table import Column
 from tests.installed import REPOSITORY
 
+
+def headings(command: str) -> dict[str, tuple[Column[Any], ...]]:
+    """Return the tables of a command by the heading that each, or several alike, have."""
+    alike: dict[tuple[Column[Any], ...], list[str]] = {}
+    for name, table in TABLES[command].items():
+        alike.setdefault(table.columns, []).append(name)
+    return {f"{command}: {', '.join(names)}": columns for columns, names in alike.items()}
+
+
 RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
-    "leaderboard": leaderboard.STANDINGS,
-    "leaderboard: rank-set sizes": leaderboard.RANK_SET_SIZES,
-    "leaderboard: pairs": leaderboard.HEAD_TO_HEAD,
-    "leaderboard: Bradley-Terry": bradley_terry.BRADLEY_TERRY,
-    "leaderboard: style, models": style.STYLE_MODELS,
-    "leaderboard: style, traits": style.STYLE_EFFECTS,
-    "coupled against independent: models": modes.MODE_MODELS,
-    "coupled against independent: pairs": modes.MODE_PAIRS,
-    "audit: models": audit.AUDIT_MODELS,
-    "audit: differences": audit.DIFFERENCES,
-    "audit: soft": soft.AUDIT_SOFT,
-    "audit: style, traits": judge_style.JUDGE_STYLE_TRAITS,
-    "audit: style, models": judge_style.JUDGE_STYLE_MODELS,
-    "plan": audit.PLAN,
-    "agreement": agreement.AGREEMENT,
-    "exclusions": exclusions.EXCLUSIONS,
-    "names": naming.NAMES,
-    "doctor": findings.FINDINGS,
-    "voters": voters.VOTERS,
-    "places of votes": voters.ORIGINS,
-    "bursts": voters.BURSTS,
-    "battles behind a number": battles.FOUND_BATTLES,
-    "coupling: pairs": coupling.PAIRS,
-    "coupling: prompts of a pair": coupling.PROMPTS,
-    "coupling: error curves of a pair": coupling.CURVES,
+    **{name: found for command in TABLES for name, found in headings(command).items()},
     "reproduce coupled-generation: pairs of models": pairs.PANELS,
     "reproduce coupled-generation: gains": pairs.GAINS,
     "reproduce coupled-generation: curves": pairs.PROTOCOL_CURVES,
@@ -88,11 +53,6 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce coupled-generation: win rates": rates.PROTOCOL_PAIRS,
     "reproduce coupled-generation: ties": rates.PROTOCOL_TIES,
     "reproduce coupled-generation: worked example": example.WORKED_EXAMPLE,
-    "coupling: samplings side by side": sweep.SWEEP,
-    "risk: models": risk.MODELS,
-    "risk: pairs": risk.PAIRS,
-    "risk: mean less risk": risk.MEAN_RISKS,
-    "risk: curves": risk.CURVES,
     "reproduce risk: rankings": risk_tables.RANKINGS,
     "reproduce risk: agreement": risk_tables.AGREEMENTS,
     "reproduce risk: stability": stability.STABILITY,
@@ -100,12 +60,6 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce risk: consistency": risk_tables.CONSISTENCY,
     "reproduce risk: violation ratios": risk_tables.RATIOS,
     "reproduce risk: densities": risk_tables.DENSITIES,
-    "resample: rankings": experiments.RANKINGS,
-    "resample: rank-sets": experiments.RANK_SETS,
-    "simulate: rank-sets": experiments.COVERAGE,
-    "simulate: rank-sets that are watched": experiments.WATCHED,
-    "simulate: intervals": experiments.INTERVALS,
-    "explain: options": parting.PARTING,
     "reproduce: items": papers.LISTED,
     "reproduce: beside the published numbers": papers.PUBLISHED,
     "reproduce: rankings by judge": ranking_tables.JUDGED_RANKINGS,
@@ -114,13 +68,13 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce: what is likeliest, by judge": ranking_tables.JUDGED_LIKELIEST,
     "reproduce: compared pairs": ranking_tables.PAIR_SIZES,
     "reproduce: compared models": ranking_tables.COMPARED,
-    "reproduce: noisy judges": simulations.NOISY,
     "reproduce: worth of judges": judges.WORTHS,
     "reproduce: ranks by judges": judges.RANKED,
     "flat table of votes": flat.FLAT,
     "replies of `generate` in Python": replies.REPLIES,
 }
 
+_SETTINGS = "| `settings…` | What it was made with, by the names of the options |\n"
 PAGE = REPOSITORY / "docs" / "data-dictionary.md"
 _TABLE = re.compile(r"^\|.*\|\n(?:^\|.*\|\n)+", re.MULTILINE)
 
@@ -134,11 +88,49 @@ def page() -> str:
     before, votes, between = _chapter(
         before + sections[0] + made + after, "Tables of votes from elsewhere"
     )
-    told = before + _TABLE.sub(lambda _: vote_columns(), votes, count=1) + between
+    page = before + _TABLE.sub(lambda _: vote_columns(), votes, count=1) + between
+    before, answers, after = _chapter(page, "JSON of the commands")
+    for command in TABLES:
+        answers = re.sub(
+            rf"^### {command}( \w+)? json\n.*?(?=^### |\Z)",
+            lambda found, command=command: answer(command, found[0]),
+            answers,
+            flags=re.MULTILINE | re.DOTALL,
+        )
+    told = before + answers + after
     stored = {each.name: stored_columns(each) for each in (*FILES.values(), TURNS, JUDGES, METRICS)}
     told = _with_tables(told, "Tables of a store", stored)
     files = {f"{each.name} file": file_columns(each) for each in (*FILES.values(), ARENA)}
     return _with_tables(told, "Export files", files)
+
+
+def answer(command: str, section: str) -> str:
+    """Return what the page says of an answer: of rows where their columns are told."""
+    places: dict[str, list[str]] = {}
+    for name, at in in_answer(command):
+        places.setdefault(at, []).append(name)
+    for at, names in places.items():
+        known = {column.name for name in names for column in TABLES[command][name].columns}
+        keys = "|".join(f"\\.{column}" for column in known)
+        rows = re.compile(rf"^\| `{re.escape(at)}\[\](…|{keys})` .*\n", re.MULTILINE)
+        if found := rows.search(section):
+            links = ", ".join(f"[{name}](#{_anchor(command, name)})" for name in names)
+            before, after = section[: found.start()], rows.sub("", section[found.start() :])
+            section = f"{before}| `{at}[]…` | Columns of the table {links} |\n{after}"
+    if command in coupled_arena.__all__ and "settings" not in section:
+        section = f"{section.rstrip()}\n{_SETTINGS}\n"
+    for table in TABLES[command].values():
+        if table.at == "":
+            names = "|".join(column.name for column in table.columns)
+            section = re.sub(rf"^\| `({names})` .*\n", "", section, flags=re.MULTILINE)
+            told = "".join(f"| `{each.name}` | {each.meaning} |\n" for each in table.columns)
+            section = section.replace("|---|---|\n", f"|---|---|\n{told}", 1)
+    return section
+
+
+def _anchor(command: str, name: str) -> str:
+    heading = next(each for each in headings(command) if name in re.split(r": |, ", each)[1:])
+    return heading.replace(" ", "-").replace(":", "").replace(",", "")
 
 
 def columns(found: Iterable[Column[Any]]) -> str:

@@ -301,7 +301,7 @@ def simulate(
     Returns
     -------
     Result
-        Tables: "coverage" and "intervals", with `watch` "watched", with `judge_noise` "noisy".
+        Tables: "rank_sets" and "intervals", with `watch` "watched", with `judge_noise` "noisy".
 
     Raises
     ------
@@ -372,7 +372,7 @@ class _Repeated:
         with _one_line():
             plans = [self._plan(drawn(n)) for n in self.sizes]
         found = tuple(coverage.simulate(plan, self.progress) for plan in plans)
-        frames = {"coverage": tables.coverage(found[0]), "intervals": tables.intervals(found[0])}
+        frames = {"rank_sets": tables.coverage(found[0]), "intervals": tables.intervals(found[0])}
         answer = simulations_answer(found)
         return self._result(found, frames, answer, lambda: simulations_text(found))
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from coupled_arena.views.tables.table import Table
 
 T = TypeVar("T")
+_FORMER = {"coverage": "rank_sets"}  # names of tables until 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +78,7 @@ class Result(Generic[T]):
     def _table(self, name: str | None) -> Table[Any]:
         if name is None:
             return next(iter(self.tables.values()))
+        name = name if name in self.tables else _FORMER.get(name, name)
         if name not in self.tables:
             raise ArenaError(f"There is no table {name!r} here, only {', '.join(self.tables)}.")
         return self.tables[name]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.api import analyses, experiments, rankings, risks
+from coupled_arena.api import analyses, experiments, rankings, risks, schemas
 from coupled_arena.api.results import Result
 from coupled_arena.cli.derived import Files, Output, command
+from coupled_arena.cli.shared import show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import reason
 
@@ -80,3 +81,10 @@ risk = command(
 )
 resample = command(experiments.resample, output=Output("plots", "Folder for figures.", _draw_plots))
 simulate = command(experiments.simulate, store=False)
+
+
+def schema(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A command: leaderboard, audit, ...")],
+) -> None:
+    """Print the JSON schema of what a command prints with --json: its tables and settings."""
+    show(schemas.schema(name), True, str)

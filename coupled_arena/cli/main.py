@@ -21,6 +21,7 @@ from coupled_arena.cli.analyses import (
     plan,
     resample,
     risk,
+    schema,
     simulate,
 )
 from coupled_arena.cli.annotators import annotators_app
@@ -82,6 +83,7 @@ app.command()(password)
 app.command()(resample)
 app.command()(simulate)
 app.command()(reproduce)
+app.command()(schema)
 
 
 @app.command()

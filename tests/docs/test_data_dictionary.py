@@ -237,7 +237,8 @@ def test_json_without_a_store(answer):
     check_keys("models json", [answer("models")])
     drawn = ("simulate", "--repeats", "1", "--human", "100")
     check_keys("simulate json", [answer(*drawn)])
-    shared = {"world", "theta", "true_ranks", "repeats", "alpha", "covariance", "weighting", "seed"}
+    shared = {"world", "theta", "true_ranks", "repeats", "alpha", "covariance", "weighting"}
+    shared |= {"seed"}
     watched = answer(*drawn, "--watch", "50")
     assert shared < set(watched)
     own = {key: value for key, value in watched.items() if key not in shared}
@@ -245,7 +246,10 @@ def test_json_without_a_store(answer):
     noisy = answer("simulate", "--repeats", "1", "--human", "100", "--judge-noise", "0.1")
     check_keys("simulate noisy json", [noisy])
     several = answer("simulate", "--repeats", "1", "--human", "100,200")
-    check_keys("simulate json", several["simulations"])
+    check_keys(
+        "simulate json",
+        [{**each, "settings": several["settings"]} for each in several["simulations"]],
+    )
 
 
 def test_json_of_transfers(answer, db, tmp_path, monkeypatch):

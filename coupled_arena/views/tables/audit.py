@@ -142,10 +142,11 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
 def audit_models(audit: Audit, *, known: bool = False) -> Table[ModelAudit]:
     """Return a row for each model, or each that is known of, the people's favourite first."""
     rows = [row for row in audit.models if row.n or not known]
-    return table_of(AUDIT_MODELS, rows, alpha=audit.alpha).showing(
+    table = table_of(AUDIT_MODELS, rows, alpha=audit.alpha).leading(
         *("model", "n", "judge_only", "b", "p", "q", "agreement", "balanced_agreement"),
         *("judge_bias", "bias_low", "bias_possible", "rho_squared", "lambda", "tau", "tau_max"),
     )
+    return table.without("b_low", "tau_max_low")
 
 
 DIFFERENCES: tuple[Column[Difference], ...] = (

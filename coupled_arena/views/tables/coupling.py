@@ -24,7 +24,10 @@ _BATTLES = {
     Mode.COUPLED: N_("Battles,\ncoupled"),
     Mode.INDEPENDENT: N_("Battles,\nindependent"),
 }
-_FOR_TERMINALS = ("model_a", "savings", "savings_low", "mean_covariance", "identity_gap")
+_FOR_PAGES = (  # too wide for terminals
+    *("difference_coupled", "difference_independent"),
+    *("pooled_variance_coupled", "pooled_variance_independent"),
+)
 
 
 _DIFFERENCES: tuple[Column[PairSavings], ...] = (
@@ -132,7 +135,6 @@ PAIRS: tuple[Column[PairSavings], ...] = (
     Column("identity_gap_error", float, "Its standard error"),
     *_SAVINGS,
 )
-_PAIR_NAMES = {column.name for column in PAIRS}
 
 
 def coupling_pairs(
@@ -140,10 +142,8 @@ def coupling_pairs(
 ) -> Table[PairSavings]:
     """Return a row for each pair of models, or for some."""
     rows = found.pairs if pairs is None else pairs
-    return table_of(PAIRS, rows, alpha=found.alpha).showing(
-        *("model_a", "savings", "savings_low", "difference_coupled"),
-        *("difference_independent", "pooled_variance_coupled", "pooled_variance_independent"),
-        *("mean_covariance", "identity_gap"),
+    return table_of(PAIRS, rows, alpha=found.alpha).leading(
+        "model_a", "savings", "savings_low", *_FOR_PAGES
     )
 
 
@@ -267,20 +267,19 @@ def coupling_answer(found: Coupling, pairs: Table[PairSavings]) -> dict[str, Any
 
 def coupling_text(found: Coupling, pairs: Table[PairSavings]) -> str:
     """Return what coupling saves for a terminal."""
-    more = [column.name for column in pairs.columns if column.name not in _PAIR_NAMES]
     lines = [
-        pairs.showing(*_FOR_TERMINALS, *more).text(),
+        pairs.without(*_FOR_PAGES).text(),
         "Samples saved: the share that coupling makes needless for the same error.",
         "Gap: independent variance less coupled variance, less twice the covariance; zero but for "
         "chance.",
     ]
-    if "published_gain" in more:
+    if any(column.name == "published_gain" for column in pairs.columns):
         lines.append("The published gain is about 10% where nothing is saved.")
     lines += coupling_warnings(found)
     categories = found.by_category or {}
     for name, part in categories.items():
         if part:
-            shown = coupling_pairs(found, part).showing(*_FOR_TERMINALS)
+            shown = coupling_pairs(found, part).without(*_FOR_PAGES)
             lines += [f"\n{name}, {len(part[0].covariances)} prompts", shown.text()]
     if few := [name for name, part in categories.items() if not part]:
         lines.append(f"\nToo few scores to compare in: {', '.join(few)}.")

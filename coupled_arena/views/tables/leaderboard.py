@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -23,19 +24,19 @@ from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, span
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_verdict
 
+_FOR_PAGES = ("judge_verdicts", "wins", "ties", "both_bad", "identical")  # too wide for terminals
 _DASH = "\N{EN DASH}"
 _Row = dict[str, Any]
 
 
 def standings(board: Leaderboard) -> Table[Standing]:
     """Return a row for each model of the board, best first."""
-    judged = board.estimates.selection.judge is not None
-    counts = ["human_votes", "wins", "ties", "both_bad", "identical"]
-    shown = [*(["judge_verdicts"] if judged else []), *counts]
-    columns = STANDINGS if board.source is not BoardSource.JUDGE else (*STANDINGS[:-1], _VERDICTS)
-    return table_of(columns, board.standings, alpha=board.alpha).showing(
-        "model", "rank_low", "win_rate", "low", *shown
+    columns = STANDINGS if board.source is not BoardSource.JUDGE else map(_by_judge, STANDINGS)
+    table = table_of(columns, board.standings, alpha=board.alpha).leading(
+        "model", "rank_low", "win_rate", "low", "judge_verdicts"
     )
+    judged = board.estimates.selection.judge is not None
+    return table if judged else table.without("judge_verdicts")
 
 
 def rank_range(place: Place) -> str:
@@ -48,7 +49,6 @@ def _of_place(name: str) -> Any:
     return lambda row: getattr(row.place, name) if row.place else None
 
 
-_COUNTED = "What the win rate of people, or of the judge on its own board, is a fraction of"
 STANDINGS: tuple[Column[Standing], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
@@ -86,7 +86,7 @@ STANDINGS: tuple[Column[Standing], ...] = (
     Column("human_votes", int, "Comparisons that a person decided", heading=N_("Votes")),
     Column("judge_verdicts", int, "Comparisons that the judge decided", heading=N_("Verdicts")),
     Column("wins", int, "Votes for the model", heading=N_("Wins")),
-    Column("losses", int, "Votes for the other model", heading=N_("Losses")),
+    Column("losses", int, "Votes for the other model"),
     Column("ties", int, "Votes for neither", heading=N_("Ties")),
     Column("both_bad", int, "Votes against both", heading=N_("Both bad")),
     Column(
@@ -95,9 +95,18 @@ STANDINGS: tuple[Column[Standing], ...] = (
         "Ties of identical replies, which nobody was asked about",
         heading=N_("Identical"),
     ),
-    Column("comparisons", int, _COUNTED),
+    Column(
+        "comparisons",
+        int,
+        "What the win rate of people, or of the judge on its own board, is a fraction of",
+    ),
 )
-_VERDICTS = Column[Standing]("comparisons", int, _COUNTED, attrgetter("judge_verdicts"))
+
+
+def _by_judge(column: Column[Standing]) -> Column[Standing]:
+    """Return what a column is on the judge's own board."""
+    of_judge = column.name == "comparisons"
+    return replace(column, value=attrgetter("judge_verdicts")) if of_judge else column
 
 
 def rank_set_sizes(board: Leaderboard) -> Table[_Row]:
@@ -279,7 +288,7 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     answer = board_answer(board)
     settings = ["source", "mode", "weighting", "covariance", "cutoff", "sets", "ties", "alpha"]
     settings += ["judge_score", "flips"] if answer["judges"] else []
-    shown = standings(board).showing("model", "rank_low", "win_rate", "low", "human_votes")
+    shown = standings(board).without(*_FOR_PAGES)
     lines = [answer["verdict"], shown.text()]
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
     if len(answer["judges"]) > 1:

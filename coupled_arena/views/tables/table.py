@@ -131,6 +131,22 @@ class Table(Generic[Row]):
         self._named(names)
         return replace(self, shown=names)
 
+    def leading(self, *names: str) -> Table[Row]:
+        """Return the table with these columns first for people to read, and then all others.
+
+        Raises
+        ------
+        KeyError
+            There is no such column.
+        """
+        others = (column.name for column in self.columns if column.name not in names)
+        return self.showing(*names, *others)
+
+    def without(self, *names: str) -> Table[Row]:
+        """Return the table without some of the columns that people read; data have them."""
+        shown = self.shown or tuple(column.name for column in self.columns)
+        return self.showing(*(name for name in shown if name not in names))
+
     def joined(self, columns: Iterable[Column[Row]]) -> Table[Row]:
         """Return the table with more columns at its end."""
         more = tuple(columns)

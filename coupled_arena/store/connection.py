@@ -17,6 +17,7 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 
+_IN_MEMORY = ":memory:"
 _ADVICE = {
     "not a valid DuckDB database": "it is not a DuckDB database. Choose another file.",
     "Is a directory": "it is a folder. Give a file in it.",
@@ -43,7 +44,7 @@ def connect(path: Path | None, *, read_only: bool = False) -> duckdb.DuckDBPyCon
         The file cannot be opened, or its schema is not the one this program needs.
     """
     if path is None:
-        return _connect(":memory:", read_only=False)
+        return _connect(_IN_MEMORY, read_only=False)
     there = _check_kind(path)
     try:
         return _connect(str(path), read_only=read_only)
@@ -78,7 +79,7 @@ def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(name, read_only=read_only, config=CONFIG)
     try:
         if not read_only:
-            migrations.migrate(connection)
+            migrations.migrate(connection, empty=name == _IN_MEMORY)
         elif migrations.check(connection) < len(migrations.MIGRATIONS):
             raise StoreError(
                 f"{name} has an older schema, or none. Open it once for writing, "

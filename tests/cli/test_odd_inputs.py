@@ -9,18 +9,18 @@ from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.settings import Settings
 from coupled_arena.ui.waiting import listen
 
-INPUTS = 60  # `python -m benchmarks.odd_inputs` gives as many as one likes
 
-
+# `python -m benchmarks.odd_inputs` gives as many as one likes.
+@pytest.mark.parametrize("inputs", [10, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kind",
     # Bombs take gigabytes to draw; tests/core/test_bounds.py has one of each form.
     [pytest.param(kind, marks=pytest.mark.slow) if kind == "bombs" else kind for kind in KINDS],
 )
-def test_nothing_odd_fails_or_hangs(kind):
-    met = give_all(kind, INPUTS, seed=1)
+def test_nothing_odd_fails_or_hangs(kind, inputs):
+    met = give_all(kind, inputs, seed=1)
     assert met.failed == []
-    assert sum(met.codes.values()) == INPUTS
+    assert sum(met.codes.values()) == inputs
     assert ({"1"} if kind == "bombs" else {"0", "1"}) <= met.codes.keys()
 
 

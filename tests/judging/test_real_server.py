@@ -114,6 +114,7 @@ def judge_through_a_kill(store, weights, folder, kill_after):
             replacing.join()
 
 
+@pytest.mark.slow  # a scripted server breaks off, too, in tests/judge_runs/test_bulk.py
 def test_a_server_killed_in_the_middle_costs_no_verdict(small_weights, tmp_path):
     with Store.open(tmp_path / "arena.duckdb") as store:
         fill(store, 5)

@@ -382,7 +382,7 @@ def humaneval():
     return [(item, solutions[item.prompt.id]) for item in items]
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_published_solutions_pass(humaneval, every):
     assert len(humaneval) == 164
     graded = list(HumanEval().score_all(humaneval[::every]))

@@ -93,34 +93,44 @@ with fields as (
         unnest(if(reason is null, from_json(row, {fields}), null))
     from file_rows
 ),
+texts as (
+    select
+        *,
+        nullif(trim({first}), '') as shown_first,
+        nullif(trim({second}), '') as shown_second,
+        {item} as item,
+        {prompts} as prompts,
+        {replies_a} as said_a,
+        {replies_b} as said_b,
+        coalesce(moment(tstamp), moment(timestamp)) as told_at,
+        nullif(trim(seed), '') as seed_text,
+        nullif(lower(trim(mode)), '') as said_mode
+    from {parsed}
+),
+told as (
+    select
+        *,
+        coalesce(list_count(said_a), 0) + coalesce(list_count(said_b), 0) > 0 as answered,
+        try_cast(turn as integer) as turn_no,
+        number_of_64_bits(seed_text, decimal) as seed_no,
+        if(said_mode in ({modes}), said_mode, null) as mode_word
+    from texts
+),
 named as (
     select
         * replace (
             if(trim(winner) = '', null, winner) as winner,
             if($judge is null, nullif(trim(verdict), ''), null) as verdict
         ),
-        nullif(trim({first}), '') as shown_first,
-        nullif(trim({second}), '') as shown_second,
-        {item} as item,
-        try_cast(turn as integer) as turn_no,
-        {prompts} as prompts,
-        {replies_a} as said_a,
-        {replies_b} as said_b,
-        coalesce(list_count(said_a), 0) + coalesce(list_count(said_b), 0) > 0 as answered,
         if(coalesce(num, item) is not null or {lacks_item} <> '', null,
             if(prompts is not null or answered, md5(to_json({{
                 'prompts': prompts,
                 'said': if(shown_first <= shown_second, [said_a, said_b], [said_b, said_a])
             }})::varchar), concat_ws('/', 'row', {name}, line))
         ) as place,
-        coalesce(moment(tstamp), moment(timestamp)) as told_at,
-        nullif(trim(seed), '') as seed_text,
-        number_of_64_bits(seed_text, decimal) as seed_no,
-        nullif(lower(trim(mode)), '') as said_mode,
-        if(said_mode in ({modes}), said_mode, null) as mode_word,
         coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
             or coalesce(battle in (select battle from battles), false) as own
-    from {parsed}
+    from told
 )
 select
     ({file}::bigint << 40) + 2 * line + {order} as n, n - {led}, {judged},

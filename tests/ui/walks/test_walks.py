@@ -297,51 +297,6 @@ def test_on_a_phone_nothing_scrolls_sideways(arena, visit):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_a_judge_decides_in_a_german_arena(any_arena, visit):
-    """A judge reads whole answers, so that they are short here."""
-    any_arena.become('language = "de"\n' + any_arena.usual.replace("= 6000", "= 24"))
-    page = visit(any_arena.url)
-    page.get_by_role("button", name="Überraschen Sie mich").click()
-    page.wait_for_selector("#round .deciding .at-judge[aria-disabled=false]")
-    page.locator("#round").focus()
-    page.keyboard.press("j")
-    told = revealed(page)
-    assert page.evaluate("document.documentElement.lang") == "de"
-    page.get_by_text("Das Urteilsmodell strict: ein Unentschieden").wait_for()
-    counts = "select count(*) from {} where battle = ?"
-    until(lambda: any_arena.app.stored(counts.format("verdicts"), told["Duell"]) == [(2,)])
-    assert any_arena.app.stored(counts.format("votes"), told["Duell"]) == [(0,)]
-
-
-def test_who_annotates_stored_battles_learns_names_after_the_vote(any_arena, visit):
-    any_arena.become(any_arena.usual, "--annotate")
-    page = visit(any_arena.url)
-    page.click("#start")
-    page.wait_for_selector("#round .ballot")
-    assert page.locator("#round .name").count() == 0
-    press(page, "x", "Recorded")  # of two answers or three
-    page.keyboard.press("n")
-    told = revealed(page)
-    _, both_bad, _, models, _ = stored_vote(any_arena.app, told["Vote"])
-    assert both_bad
-    assert page.locator("#round .name").all_inner_texts() == models
-
-
-def test_who_has_a_password_signs_in_and_out(any_arena, patient):
-    any_arena.become(any_arena.usual + SIGN_IN.format(hash_password(PASSWORD)))
-    page = patient
-    page.goto(any_arena.url)
-    for password in ("wrong horse", PASSWORD):
-        page.fill("input[name=name]", "ann")
-        page.fill("input[name=password]", password)
-        page.keyboard.press("Enter")
-        if password != PASSWORD:
-            page.get_by_text("This name and this password do not belong together.").wait_for()
-    page.wait_for_selector("#ask")
-    page.get_by_text("Sign out").click()
-    page.wait_for_selector("input[name=password]")
-
-
 def test_a_restart_keeps_the_vote_and_the_page(arena, patient):
     page = patient
     page.goto(arena.url)
@@ -374,3 +329,46 @@ def test_the_report_of_a_running_arena_opens_from_disk(arena, patient, tmp_path)
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_function("document.querySelectorAll('.plot .plotly').length > 0")
     assert all(name in page.inner_text("#leaderboard") for name in NAMES[:2])
+
+
+# Other forms ----------------------------------------------------------------------------------
+
+
+def test_a_judge_decides_in_a_german_arena(any_arena, visit):
+    """A judge reads whole answers, so that they are short here."""
+    any_arena.become('language = "de"\n' + any_arena.usual.replace("= 6000", "= 24"))
+    page = visit(any_arena.url)
+    page.get_by_role("button", name="Überraschen Sie mich").click()
+    page.wait_for_selector("#round .deciding .at-judge[aria-disabled=false]")
+    page.locator("#round").focus()
+    page.keyboard.press("j")
+    told = revealed(page)
+    assert page.evaluate("document.documentElement.lang") == "de"
+    page.get_by_text("Das Urteilsmodell strict: ein Unentschieden").wait_for()
+    counts = "select count(*) from {} where battle = ?"
+    until(lambda: any_arena.app.stored(counts.format("verdicts"), told["Duell"]) == [(2,)])
+    assert any_arena.app.stored(counts.format("votes"), told["Duell"]) == [(0,)]
+
+
+def test_who_has_a_password_annotates_and_signs_out(any_arena, patient):
+    """Names are told after the vote, which is that of who has signed in."""
+    any_arena.become(any_arena.usual + SIGN_IN.format(hash_password(PASSWORD)), "--annotate")
+    page = patient
+    page.goto(any_arena.url)
+    for password in ("wrong horse", PASSWORD):
+        page.fill("input[name=name]", "ann")
+        page.fill("input[name=password]", password)
+        page.keyboard.press("Enter")
+        if password != PASSWORD:
+            page.get_by_text("This name and this password do not belong together.").wait_for()
+    page.click("#start")
+    page.wait_for_selector("#round .ballot")
+    assert page.locator("#round .name").count() == 0
+    press(page, "x", "Recorded")  # of two answers or three
+    page.keyboard.press("n")
+    told = revealed(page)
+    _, both_bad, _, models, _ = stored_vote(any_arena.app, told["Vote"])
+    assert both_bad
+    assert page.locator("#round .name").all_inner_texts() == models
+    page.get_by_text("Sign out").click()
+    page.wait_for_selector("input[name=password]")

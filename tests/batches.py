@@ -28,24 +28,53 @@ class Batch:
         self.votes.append((vote, reveal))
 
     def write(self, cursor):
-        for battle in self.battles:
-            battles.add(cursor, battle)
+        new = [battle.id for battle in self.battles]
+        if len(set(new)) == len(new) and not _any(cursor, "battles", new):
+            battles.insert(cursor, self.battles)
+        else:
+            for battle in self.battles:
+                battles.add(cursor, battle)
         for id, marks in self.marks:
             scores.add(cursor, id, marks)
-        for vote, reveal in self.votes:
-            votes.cast(cursor, vote, reveal=reveal)
+        self._cast(cursor, set(new))
         for name in sorted({verdict.judge for verdict in self.verdicts}):
             cursor.execute(
                 "insert into judges (judge, model, prompt_hash, sampling) values (?, '', '', '') "
                 "on conflict do nothing",
                 [name],
             )
-        new = [battle.id for battle in self.battles]
         changed = [*new, *(vote.battle for vote, _ in self.votes)]
         upkeep.enrol(cursor, "list_contains($battles, battle)", {"battles": new})
         upkeep.refresh(cursor, "list_contains($battles, battle)", {"battles": changed})
         if self.verdicts:
             verdicts.add(cursor, self.verdicts)
+
+    def _cast(self, cursor, new):
+        """Write votes; only those are not looked at one by one that nothing can be wrong with."""
+        places = {(vote.battle, vote.voter) for vote, _ in self.votes}
+        size = {battle.id: len(battle.models) for battle in self.battles}
+        if (
+            len(places) < len(self.votes)
+            or not new.issuperset(battle for battle, _ in places)
+            or any(len(vote.ranks) != size[vote.battle] for vote, _ in self.votes)
+            or any(min(vote.ranks) != 1 for vote, _ in self.votes)
+            or any(vote.both_bad and max(vote.ranks) != 1 for vote, _ in self.votes)
+            or cursor.execute("from probation").fetchone()
+            or _any(cursor, "votes", [vote.id for vote, _ in self.votes])
+            or _any(cursor, "reveals", list(new), "battle")
+        ):
+            for vote, reveal in self.votes:
+                votes.cast(cursor, vote, reveal=reveal)
+        elif self.votes:
+            votes.insert(cursor, [vote for vote, _ in self.votes])
+            if told := [(vote.battle, vote.voter) for vote, reveal in self.votes if reveal]:
+                votes.tell(cursor, told)
+
+
+def _any(cursor, table, keys, column=None):
+    """Tell whether a table has rows with one of these keys."""
+    query = f"select 1 from {table} where list_contains(?, {column or table[:-1]}) limit 1"
+    return cursor.execute(query, [keys]).fetchone() is not None
 
 
 @contextmanager

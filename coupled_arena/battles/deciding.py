@@ -107,7 +107,7 @@ class Decisions:
 
         def store(cursor: duckdb.DuckDBPyConnection) -> None:
             verdicts.add(cursor, asked.verdicts)
-            votes.tell(cursor, battle.id, current.owner)
+            votes.tell(cursor, [(battle.id, current.owner)])
 
         try:
             self._store.write(store)

@@ -122,7 +122,7 @@ def test_own_rounds_are_those_that_were_told_to_oneself(store):
     store.cast(make_vote(early, 1, 2, voter="eve"), reveal=False)
     store.cast(make_vote(other, 1, 2, voter="mia"))
     store.cast(make_vote(three, 2, 1, 1, voter="eve"))
-    store.write(lambda cursor: votes.tell(cursor, judged.id, "eve"))
+    store.write(lambda cursor: votes.tell(cursor, [(judged.id, "eve")]))
     with store.cursor() as cursor:
         found = own_rounds(cursor, "eve", 10)
         assert own_rounds(cursor, "nobody", 10) == []

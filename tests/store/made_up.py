@@ -102,7 +102,7 @@ class Made:
             batch.votes += self.votes
             batch.verdicts += self.verdicts
         store.write(lambda cursor: [rationales.give(cursor, *given) for given in self.reasons])
-        store.write(lambda cursor: [votes.tell(cursor, *told) for told in self.judged])
+        store.write(lambda cursor: [votes.tell(cursor, [told]) for told in self.judged])
         with PendingSolutions(store, "gpt") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             given = zip(asked, self.correct, strict=False)

@@ -131,7 +131,7 @@ def test_a_battle_that_a_judge_decides_later_comes_back_as_told(store, place, fo
     battle = new_battle()
     store.add_battle(battle)
     send(store, place)
-    store.write(lambda cursor: votes.tell(cursor, battle.id, "eve"))
+    store.write(lambda cursor: votes.tell(cursor, [(battle.id, "eve")]))
     send(store, place)
     assert restored(place) == fingerprint(store)
     assert chunks(folder) == ["000001", "000002"]

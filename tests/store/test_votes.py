@@ -203,7 +203,7 @@ def test_of_votes_cast_at_once_by_one_voter_one_counts(tmp_path, new_battle, new
 @pytest.mark.parametrize("retry", [True, False])
 def test_a_rival_that_commits_first_is_seen(tmp_path, monkeypatch, new_battle, new_vote, retry):
     path = tmp_path / "arena.duckdb"
-    insert = votes._insert
+    insert = votes.insert
     with Store.open(path) as store, Store.open(path) as other:
         battle = new_battle()
         store.add_battle(battle)
@@ -211,11 +211,11 @@ def test_a_rival_that_commits_first_is_seen(tmp_path, monkeypatch, new_battle, n
         rival = vote if retry else replace(vote, id=new_id())
 
         def let_the_rival_pass(cursor, mine):
-            monkeypatch.setattr(votes, "_insert", insert)
+            monkeypatch.setattr(votes, "insert", insert)
             other.cast(rival)
             insert(cursor, mine)
 
-        monkeypatch.setattr(votes, "_insert", let_the_rival_pass)
+        monkeypatch.setattr(votes, "insert", let_the_rival_pass)
         if retry:
             store.cast(vote)
         else:

@@ -71,7 +71,7 @@ def _vote(store, battles):
     for name, vote, voter in given:
         why = Rationale(name, vote, (Criterion.STYLE,), "so", at(18))
         store.write(lambda cursor, why=why, voter=voter: rationales.give(cursor, why, voter))
-    store.write(lambda cursor: votes.tell(cursor, battles[4].id, "somebody who asked"))
+    store.write(lambda cursor: votes.tell(cursor, [(battles[4].id, "somebody who asked")]))
 
 
 def _judge(store, battles):

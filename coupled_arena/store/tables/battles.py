@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
 from typing import Any
 
@@ -25,9 +26,31 @@ join (
 """
 """Battles that have an answer, with their turns and replies, and whether any was stopped."""
 
-_ADD_TURN = """
+_ADD = """
+insert into battles (
+    battle, created_at, origin, mode, seed, nonce, commitment, models,
+    temperature, top_k, top_p, max_new_tokens, coupling, experiment, repetition, chance, arithmetic
+)
+select
+    unnest($battle), unnest($created_at), unnest($origin), unnest($mode),
+    unnest($seed::ubigint[]), unnest($nonce::blob[]), unnest($commitment),
+    unnest($models::text[][]), unnest($temperature::double[]), unnest($top_k), unnest($top_p::double[]),
+    unnest($max_new_tokens), unnest($coupling), unnest($experiment::text[]),
+    unnest($repetition::integer[]), unnest($chance::double[]),
+    map(unnest($names::text[][]), unnest($values::text[][]))
+"""
+_ADD_TURNS = """
 insert into turns (battle, turn, prompt, prompt_id, category, language, system, prefix)
-values (?, ?, ?, ?, ?, ?, ?, ?)
+select
+    unnest($battle), unnest($turn), unnest($prompt), unnest($prompt_id::text[]),
+    unnest($category::text[]), unnest($language::text[]), unnest($system::text[]),
+    unnest($prefix::text[])
+"""
+_ADD_REPLIES = """
+insert into replies (battle, turn, place, model, text, tokens, finish)
+select
+    unnest($battle), unnest($turn), unnest($place), unnest($model), unnest($text),
+    unnest($tokens::integer[][]), unnest($finish)
 """
 
 
@@ -43,13 +66,39 @@ def add(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
         "select seed, models from battles where battle = ?", [battle.id]
     ).fetchone()
     if stored is None:
-        _insert_battle(cursor, battle)
-    elif (stored[0], tuple(stored[1])) != (battle.seed, battle.models):
+        insert(cursor, [battle])
+        return True
+    if (stored[0], tuple(stored[1])) != (battle.seed, battle.models):
         raise BattleError(f"Another battle is already stored as {battle.id}. Use a new id.")
-    new = stored is None
-    turns = _insert_turns(cursor, battle, new=new)
-    replies = _insert_replies(cursor, battle, new=new)
-    return new or turns or replies
+    return _complete(cursor, battle)
+
+
+def insert(cursor: duckdb.DuckDBPyConnection, battles: Sequence[Battle]) -> None:
+    """Write battles of which nothing is there yet; they are numbered in this order."""
+    columns: dict[str, list[Any]] = {
+        "battle": [battle.id for battle in battles],
+        **{name: [getattr(each, name) for each in battles] for name in _OF_A_BATTLE},
+        "models": [list(battle.models) for battle in battles],
+        "origin": [battle.origin.value for battle in battles],
+        "mode": [battle.mode.value for battle in battles],
+        **{name: [getattr(each.sampling, name) for each in battles] for name in _OF_A_SAMPLING},
+        "names": [list(battle.arithmetic) for battle in battles],
+        "values": [list(battle.arithmetic.values()) for battle in battles],
+    }
+    cursor.execute(_ADD, columns)
+    _insert_turns(
+        cursor,
+        [
+            (battle.id, turn, prompt)
+            for battle in battles
+            for turn, prompt in enumerate(battle.prompts)
+        ],
+    )
+    _insert_replies(cursor, [(battle, reply) for battle in battles for reply in battle.replies])
+
+
+_OF_A_BATTLE = ("created_at", "seed", "nonce", "commitment", "experiment", "repetition", "chance")
+_OF_A_SAMPLING = ("temperature", "top_k", "top_p", "max_new_tokens", "coupling")
 
 
 def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
@@ -97,57 +146,50 @@ def of_experiment(cursor: duckdb.DuckDBPyConnection, experiment: str) -> set[str
     return {battle for (battle,) in rows}
 
 
-def _insert_battle(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> None:
-    sampling = battle.sampling
-    cursor.execute(
-        """
-        insert into battles (
-            battle, created_at, origin, mode, seed, nonce, commitment, models,
-            temperature, top_k, top_p, max_new_tokens, coupling,
-            experiment, repetition, chance, arithmetic
-        )
-        values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::map(text, text))
-        """,
-        [
-            *(battle.id, battle.created_at, battle.origin.value, battle.mode.value),
-            *(battle.seed, battle.nonce, battle.commitment, list(battle.models)),
-            *(sampling.temperature, sampling.top_k, sampling.top_p),
-            *(sampling.max_new_tokens, sampling.coupling),
-            *(battle.experiment, battle.repetition, battle.chance, dict(battle.arithmetic)),
-        ],
-    )
+def _complete(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
+    """Write the turns and replies of a stored battle that are not there yet."""
+    turns = _keys(cursor, "select turn from turns where battle = ?", battle.id)
+    replies = _keys(cursor, "select turn, place from replies where battle = ?", battle.id)
+    later = [(battle.id, t, each) for t, each in enumerate(battle.prompts) if (t,) not in turns]
+    more = [(battle, each) for each in battle.replies if (each.turn, each.place) not in replies]
+    _insert_turns(cursor, later)
+    _insert_replies(cursor, more)
+    return bool(later or more)
 
 
-def _insert_turns(cursor: duckdb.DuckDBPyConnection, battle: Battle, *, new: bool) -> bool:
-    query = "select turn from turns where battle = ?"
-    stored: _Keys = set() if new else _keys(cursor, query, battle.id)
-    rows = [
-        [
-            *(battle.id, turn, prompt.text, prompt.id),
-            *(prompt.category, prompt.language, prompt.system, prompt.prefix),
-        ]
-        for turn, prompt in enumerate(battle.prompts)
-        if (turn,) not in stored
-    ]
-    if rows:
-        cursor.executemany(_ADD_TURN, rows)
-    return bool(rows)
+def _insert_turns(
+    cursor: duckdb.DuckDBPyConnection, turns: Sequence[tuple[str, int, Prompt]]
+) -> None:
+    if not turns:
+        return
+    columns: dict[str, list[Any]] = {
+        "battle": [battle for battle, *_ in turns],
+        "turn": [turn for _, turn, _ in turns],
+        "prompt": [prompt.text for *_, prompt in turns],
+        "prompt_id": [prompt.id for *_, prompt in turns],
+        **{
+            name: [getattr(prompt, name) for *_, prompt in turns]
+            for name in ("category", "language", "system", "prefix")
+        },
+    }
+    cursor.execute(_ADD_TURNS, columns)
 
 
-def _insert_replies(cursor: duckdb.DuckDBPyConnection, battle: Battle, *, new: bool) -> bool:
-    query = "select turn, place from replies where battle = ?"
-    stored: _Keys = set() if new else _keys(cursor, query, battle.id)
-    rows = [
-        [
-            *(battle.id, reply.turn, reply.place, battle.models[reply.place]),
-            *(reply.text, list(reply.tokens), reply.finish.value),
-        ]
-        for reply in battle.replies
-        if (reply.turn, reply.place) not in stored
-    ]
-    if rows:
-        cursor.executemany("insert into replies values (?, ?, ?, ?, ?, ?, ?)", rows)
-    return bool(rows)
+def _insert_replies(
+    cursor: duckdb.DuckDBPyConnection, replies: Sequence[tuple[Battle, Reply]]
+) -> None:
+    if not replies:
+        return
+    columns: dict[str, list[Any]] = {
+        "battle": [battle.id for battle, _ in replies],
+        "turn": [reply.turn for _, reply in replies],
+        "place": [reply.place for _, reply in replies],
+        "model": [battle.models[reply.place] for battle, reply in replies],
+        "text": [reply.text for _, reply in replies],
+        "tokens": [list(reply.tokens) for _, reply in replies],
+        "finish": [reply.finish.value for _, reply in replies],
+    }
+    cursor.execute(_ADD_REPLIES, columns)
 
 
 def _keys(cursor: duckdb.DuckDBPyConnection, query: str, battle_id: str) -> _Keys:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 
 from coupled_arena.core.errors import VoteError
@@ -22,17 +24,18 @@ def cast(
     """
     if not is_stored(cursor, vote):
         check(cursor, vote)
-        _insert(cursor, vote)
+        insert(cursor, [vote])
         origins.note(cursor, vote.id, origin)
         probation.look(cursor, vote.voter)
     if reveal:
-        tell(cursor, vote.battle, vote.voter)
+        tell(cursor, [(vote.battle, vote.voter)])
 
 
-def tell(cursor: duckdb.DuckDBPyConnection, battle: str, voter: str) -> None:
-    """Write that somebody is told who is who in a battle: they vote on it no more."""
+def tell(cursor: duckdb.DuckDBPyConnection, told: Sequence[tuple[str, str]]) -> None:
+    """Write of battles and voters that these are told who is who: they vote on those no more."""
     cursor.execute(
-        "insert into reveals values (?, ?, now()) on conflict do nothing", [battle, voter]
+        "insert into reveals select unnest(?), unnest(?), now() on conflict do nothing",
+        [list(each) for each in zip(*told, strict=True)],
     )
 
 
@@ -94,13 +97,16 @@ def _check_blind(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
         )
 
 
-def _insert(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+def insert(cursor: duckdb.DuckDBPyConnection, votes: Sequence[Vote]) -> None:
+    """Write new votes that have been checked; they are numbered in this order."""
     cursor.execute(
         """
         insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
-        values (?, ?, ?, ?, ?, ?, ?, ?)
+        select
+            unnest(?), unnest(?), unnest(?), unnest(?::integer[][]),
+            unnest(?), unnest(?), unnest(?), unnest(?)
         """,
-        values_of(vote),
+        [list(column) for column in zip(*map(values_of, votes), strict=True)],
     )
 
 

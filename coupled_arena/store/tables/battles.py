@@ -34,7 +34,8 @@ insert into battles (
 select
     unnest($battle), unnest($created_at), unnest($origin), unnest($mode),
     unnest($seed::ubigint[]), unnest($nonce::blob[]), unnest($commitment),
-    unnest($models::text[][]), unnest($temperature::double[]), unnest($top_k), unnest($top_p::double[]),
+    unnest($models::text[][]), unnest($temperature::double[]), unnest($top_k),
+    unnest($top_p::double[]),
     unnest($max_new_tokens), unnest($coupling), unnest($experiment::text[]),
     unnest($repetition::integer[]), unnest($chance::double[]),
     map(unnest($names::text[][]), unnest($values::text[][]))

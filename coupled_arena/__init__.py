@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coupled_arena.api.figures import plot
     from coupled_arena.api.models import Models, generate, load
     from coupled_arena.api.rankings import leaderboard, rank
+    from coupled_arena.api.reproducing import reproduce
     from coupled_arena.api.results import Result
     from coupled_arena.api.risks import risk
     from coupled_arena.api.schemas import schema
@@ -38,6 +39,7 @@ __all__ = [
     "plan",
     "plot",
     "rank",
+    "reproduce",
     "resample",
     "risk",
     "schema",
@@ -50,6 +52,7 @@ _HOMES = {
     "api.figures": ("plot",),
     "api.models": ("Models", "generate", "load"),
     "api.rankings": ("leaderboard", "rank"),
+    "api.reproducing": ("reproduce",),
     "api.results": ("Result",),
     "api.risks": ("risk",),
     "api.schemas": ("schema",),

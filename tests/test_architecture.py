@@ -112,7 +112,7 @@ def test_only_the_command_line_starts_the_page():
     assert visitors <= {"ui", "cli"}
 
 
-def test_only_its_command_imports_what_makes_the_papers():
+def test_only_its_face_imports_what_makes_the_papers():
     """What others need of it belongs to their own floor: the room can be left out whole."""
     visitors = {
         str(path.relative_to(PACKAGE))
@@ -120,7 +120,7 @@ def test_only_its_command_imports_what_makes_the_papers():
         if room(path) != "papers"
         and any(name.split(".")[1:2] == ["papers"] for name in imported(path))
     }
-    assert visitors == {"cli/reproducing.py"}
+    assert visitors == {"api/reproducing.py"}
 
 
 def test_results_are_shown_without_gradio():

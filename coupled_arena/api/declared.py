@@ -207,7 +207,9 @@ def analysis(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
         found = function(*bound.args, **bound.kwargs)
         used = {**asked, **found.settings}
         told = {name: str(x) if isinstance(x, StrEnum) else x for name, x in used.items()}
-        return replace(found, settings=told, answer={**found.answer, "settings": told})
+        as_json = {name: list(x) if isinstance(x, tuple) else x for name, x in told.items()}
+        said = {} if "settings" in found.answer else {"settings": as_json}
+        return replace(found, settings=told, answer={**found.answer, **said})
 
     checked.__doc__ = _documented(function)
     return checked

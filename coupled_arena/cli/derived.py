@@ -127,10 +127,10 @@ def command(
     def run(**given: Any) -> None:
         bar = Bar()
         path = given.pop(output.name) if output else None
-        with _as_options(taken):
+        with as_options(taken):
             data = [_opened(given, files)] if store else []
             data += [given[name] for name in arguments]
-            asked = {each.name: _read(each, given[each.name]) for each in taken}
+            asked = {each.name: read(each, given[each.name]) for each in taken}
             if output and output.instead and path:
                 output.write(*data, asked, path)
                 return
@@ -142,7 +142,7 @@ def command(
     parameters = [
         *(_argument(name, text) for name, text in arguments.items()),
         *([files.parameter] if files and files.argument else []),
-        *(_flag(each, taken) for each in taken),
+        *(flag(each, taken) for each in taken),
         *([files.parameter] if files and not files.argument else []),
         *([output.parameter] if output else []),
         *(_COUNTING if store and counting else []),
@@ -150,7 +150,7 @@ def command(
         _parameter("as_json", Json, False),
     ]
     told, _, _ = (inspect.getdoc(inspect.unwrap(function)) or "").partition("\nParameters\n---")
-    run.__name__, run.__doc__ = function.__name__, _with_flags(told.rstrip(), taken)
+    run.__name__, run.__doc__ = function.__name__, with_flags(told.rstrip(), taken)
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
@@ -183,21 +183,22 @@ def _opened(given: dict[str, Any], files: Files | None) -> Any:
 
 
 @contextmanager
-def _as_options(taken: Sequence[Option]) -> Iterator[None]:
+def as_options(taken: Sequence[Option]) -> Iterator[None]:
     """Let errors and warnings of the Python API name its options as a command line does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield
         except ArenaError as error:
-            error.args = (_with_flags(str(error), taken),)
+            error.args = (with_flags(str(error), taken),)
             raise
         finally:
             for each in caught:
-                typer.echo(f"Warning: {_with_flags(str(each.message), taken)}", err=True)
+                typer.echo(f"Warning: {with_flags(str(each.message), taken)}", err=True)
 
 
-def _with_flags(text: str, taken: Sequence[Option]) -> str:
+def with_flags(text: str, taken: Sequence[Option]) -> str:
+    """Return a text in which options are called as on a command line."""
     names = {option.name for option in taken}
     return _IN_BACKTICKS.sub(lambda at: _dashed(at[1]) if at[1] in names else at[0], text)
 
@@ -206,7 +207,7 @@ def _dashed(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _read(option: Option, value: Any) -> Any:
+def read(option: Option, value: Any) -> Any:
     """Return what a command was given as the function takes it."""
     if not option.many or value is None or option.alone:
         return value
@@ -219,9 +220,9 @@ def _argument(name: str, text: str) -> inspect.Parameter:
     return _parameter(name, Annotated[str, typer.Argument(metavar=name.upper(), help=text)])
 
 
-def _flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
+def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
     """Return the option of a command that stands for one of the function."""
-    text, default, kind = _with_flags(option.plain_text, taken), option.default, option.kind
+    text, default, kind = with_flags(option.plain_text, taken), option.default, option.kind
     if kind is bool:
         no = f"/{_dashed(option.opposite)}" if option.opposite else ""
         made = typer.Option(f"{_dashed(option.name)}{no}", help=text)

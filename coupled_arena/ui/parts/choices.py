@@ -110,8 +110,7 @@ def _component(option: Option, kind: Any = None) -> tuple[Any, dict[str, Any]]:
     if option.kind is bool:
         return kind or gr.Checkbox, asked | {"value": bool(first)}
     if option.kind in (int, float) and not option.many and kind is not gr.Dropdown:
-        least = option.least if said.least is None else said.least
-        asked |= {"value": first, "minimum": least, "step": said.step or 1}
+        asked |= {"value": first, "minimum": _least(option), "step": said.step or 1}
         if said.most is not None:
             return kind or gr.Slider, asked | {"maximum": said.most, "min_width": 280}
         whole = {"precision": 0} if option.kind is int else {}
@@ -133,12 +132,18 @@ def _read(option: Option, value: Any) -> Any:
     if option.optional and value in (None, "", []):
         return None
     if option.kind in (int, float) and not option.many:
-        least = option.least if option.field.least is None else option.field.least
-        value = value or 0
+        least, value = _least(option), value or 0
         value = value if least is None else max(value, least)
         value = value if option.field.most is None else min(value, option.field.most)
         value = option.kind(value)
     return option.checked(value)
+
+
+def _least(option: Option) -> float | None:
+    """Return the smallest number of a field; an empty one sends 0, which is then no refusal."""
+    if option.field and option.field.least is not None:
+        return option.field.least
+    return None if option.optional else option.least
 
 
 def _nothing(option: Option) -> list[tuple[str, str]]:

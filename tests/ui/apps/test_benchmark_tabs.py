@@ -63,11 +63,11 @@ def test_scores_that_say_nothing_yet_are_no_endless_wait():
         tab = CouplingTab(store, "rounds")
         tab.build()
         values = {each: getattr(each, "value", None) for each in tab._inputs}
-        early = tab._refresh({**values, tab._dark: False, tab._metric: "early"})
-        later = tab._refresh({**values, tab._dark: False, tab._metric: "riddles"})
+        early = tab._refresh({**values, tab._dark: False, tab._fields["metric"]: "early"})
+        later = tab._refresh({**values, tab._dark: False, tab._fields["metric"]: "riddles"})
     assert "These scores say nothing yet. early: There must be two" in early[tab._said]
     assert not early[tab._opening].visible
-    assert [name for name, _ in early[tab._metric].choices] == ["early", "riddles"]
+    assert [name for name, _ in early[tab._fields["metric"]].choices] == ["early", "riddles"]
     assert "To compare ann and bob, coupling saves" in later[tab._said]
 
 

@@ -115,7 +115,7 @@ def test_the_command_and_its_file(filled, call, tmp_path):
     assert code == 0
     assert "\neven, 4 prompts\n" in out
     assert "Too few scores to compare in: rare." in out
-    assert "Left out, for they lack repetitions: 1 prompt." in out
+    assert "Left out because repetitions are missing: 1 prompt." in out
 
 
 def test_categories_are_compared_as_each_by_itself(filled, call):

@@ -86,7 +86,7 @@ def test_both_protocols_lose_a_prompt_with_an_empty_cell(call, tmp_path):
     kept = np.arange(PROMPTS) != 2
     np.testing.assert_array_equal(found.table.coupled, whole.coupled[kept])
     np.testing.assert_array_equal(found.table.independent, whole.independent[kept])
-    said = "Left out, for they lack repetitions: 1 prompt."
+    said = "Left out because repetitions are missing: 1 prompt."
     assert said in ca.coupling(empty, seeds=SEEDS).to_dict()["warnings"]
     empty.to_csv(tmp_path / "scores.csv", index=False)
     arguments = ("coupling", "--scores", tmp_path / "scores.csv", "--seeds", SEEDS)

@@ -148,7 +148,7 @@ def test_what_is_said_of_several_judges(drawn, store):
     assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
     votes = sum(len(said) for _, said, _ in drawn)
     others = votes - len(in_both(drawn)[0])
-    warning = "{} of {} votes do not count here, for want of verdicts of {}."
+    warning = "{} of {} votes do not count here: verdicts of {} are missing."
     assert warning.format(others, votes, "x and y") in board_warnings(board)
     alone = read_leaderboard(store, Selection(judge="x"))
     others = sum(len(said) for _, said, (of_x, _) in drawn if of_x is None)

@@ -332,7 +332,7 @@ def test_the_command(call, db, tmp_path):
     assert found["metrics"] == ["toxicity", "length", "verdicts"]
     assert found["lower_is_better"] == ["length", "toxicity"]
     assert found["unjudged"] == ["length"]
-    assert any("Nobody has said whether less or more length" in w for w in found["warnings"])
+    assert any("No direction is set for length" in w for w in found["warnings"])
     assert (found["judge"], found["mode"]) == ("gpt", "all")
     assert (found["prompts"], found["repetitions"], found["paired"]) == ([40] * 3, 1, True)
     assert found["by_metric"]["verdicts"]["mean_risk"]["mean"] == [4, 0, -4]

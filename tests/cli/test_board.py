@@ -143,7 +143,7 @@ def test_ties_as_half_a_win_and_sets_for_each_model_alone(call, board, small):
         )
     assert "half a win" in answer["warnings"][0]
     assert "for its model alone" in answer["warnings"][1]
-    assert answer["verdict"].startswith("A model that was chosen before looking may have")
+    assert answer["verdict"].startswith("A model that you chose before you looked has")
     assert not any("half" in warning or "alone" in warning for warning in before["warnings"])
     code, out, _ = call("leaderboard", "--db", small, "--ties", "half")
     assert code == 0

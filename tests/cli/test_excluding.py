@@ -136,7 +136,7 @@ def test_votes_on_answers_that_name_a_model(call, db):
         answers[view] = json.loads(out)
         assert (answers[view]["named"], answers[view]["named_votes"]) == (view, 1)
     assert [answers[view]["human_comparisons"] for view in answers] == [32, 33]
-    said = "1 of 33 votes (3.0%) is left out, for an answer names a model."
+    said = "1 of 33 votes (3.0%) is left out because an answer names a model."
     assert said in answers["leave-out"]["warnings"]
     assert said not in answers["include"]["warnings"]
     votes = ca.open(db).votes()

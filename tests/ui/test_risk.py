@@ -144,7 +144,7 @@ def test_what_nobody_judged_is_no_merit():
     said = risk_findings(report, report.view)
     assert f"With the lowest {name} first: {escape(made.models[1])} ranks ahead of every" in said
     assert "least badly" not in said
-    assert f"Nobody has said whether less or more {name} is better" in said
+    assert f"No direction is set for {name}" in said
     report = risk_report(lengths.turned([name], []), SETTINGS)
     said = risk_findings(report, report.view)
     assert f"{escape(made.models[1])} fails least badly: it ranks" in said

@@ -85,34 +85,32 @@ class TestBoard:
     def test_two_models_that_cannot_be_told_apart(self):
         said = board_verdict(board_of(duels(("ant", "bee", 12, 8))))
         assert said.startswith(
-            "Cannot tell yet which model is best: ant and bee may each be first, at 95%; if ant "
-            "and bee differ as much as it looks, about "
+            "Not decided yet: ant and bee may each be first, at 95%. At their present difference, "
+            "about "
         )
 
     def test_all_equal_and_nothing_to_plan_from(self):
         said = board_verdict(
             board_of(duels(*((*pair, 10, 10) for pair in combinations(NAMES[:3], 2))))
         )
-        assert said == (
-            "Cannot tell yet which model is best: ant, bee and cow may each be first, at 95%."
-        )
+        assert said == ("Not decided yet: ant, bee and cow may each be first, at 95%.")
 
     def test_many_that_may_be_first_are_counted(self):
         pairs = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
         said = board_verdict(board_of(duels(*((*pair, 10, 10) for pair in pairs))))
-        assert said == ("Cannot tell yet which model is best: any of the 6 may be first, at 95%.")
+        assert said == ("Not decided yet: any of the 6 models may be first, at 95%.")
 
     def test_one_model_alone_has_nobody_to_beat(self):
         board = board_of(duels(("ant", "bee", 90, 10)))
         alone = replace(board, standings=board.standings[:1])
         assert board_verdict(alone) == (
-            "Only ant has anything that counts: there is nobody to rank it against."
+            "Only ant has votes or verdicts that count: there is no other model to compare it with."
         )
 
     def test_the_error_level_decides(self):
         rows = duels(("ant", "bee", 62, 40))
         assert board_verdict(board_of(rows, alpha=0.1)) == "ant is first of 2, at 90%."
-        assert board_verdict(board_of(rows, alpha=0.01)).startswith("Cannot tell yet")
+        assert board_verdict(board_of(rows, alpha=0.01)).startswith("Not decided yet")
 
     def test_who_alone_may_be_first_is_not_said_to_be_it(self):
         rows = duels(("ant", "bee", 90, 10), ("ant", "cow", 80, 20), ("bee", "cow", 30, 30))
@@ -135,7 +133,7 @@ class TestBoard:
         asked = plan_separation(board.estimates, goal).votes_to_cast_alone
         (number,) = re.findall(r"about ([\d,]+) more votes", board_verdict(board))
         assert int(number.replace(",", "")) == pytest.approx(asked, rel=0.05)  # two digits
-        assert "at 95%, whenever one looks" in board_verdict(board)
+        assert "at 95%, whenever you look" in board_verdict(board)
 
     def test_so_many_votes_that_nobody_casts_them(self):
         said = board_verdict(board_of(duels(("ant", "bee", 50_010, 50_000))))
@@ -185,10 +183,10 @@ def _holds(board, said):
     if match := re.match(r"Only (\w+) may be first", said):
         assert possible == {match[1]}
         return "may"
-    if match := re.match(r"Cannot tell yet which model is best: any of the (\d+) may", said):
+    if match := re.match(r"Not decided yet: any of the (\d+) models may", said):
         assert len(possible) == len(places) == int(match[1])
         return "any"
-    match = re.match(r"Cannot tell yet which model is best: (.*?) may each be first", said)
+    match = re.match(r"Not decided yet: (.*?) may each be first", said)
     listed = re.sub(r" and (\d+) more$", "", match[1])
     others = re.search(r"and (\d+) more$", match[1])
     named = set(re.split(r", | and ", listed))

@@ -54,7 +54,7 @@ AUDIT = {
     "efficiency": N_(
         "What ten human votes with the judge's verdicts are worth, in votes without it. The ring: "
         "with the verdicts there are now on comparisons that nobody voted on. The dot: with "
-        "verdicts without end. Where the judge agrees with people no more often than people "
+        "unlimited verdicts. Where the judge agrees with people no more often than people "
         "prefer the model, the dot cannot pass the dotted line, however good the method."
     ),
     "agreement": N_(

@@ -63,7 +63,7 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
     Column(
         "tau_max",
         float,
-        "Votes that one vote is worth with verdicts without end",
+        "Votes that one vote is worth with unlimited verdicts",
         heading=N_("At most"),
         text=".2f",
         strong=True,
@@ -89,9 +89,7 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         _LAMBDA,
         ".2f",
     ),
-    Column(
-        "lambda_limit", float, "Weight of verdicts without end", attrgetter("power_tuning_limit")
-    ),
+    Column("lambda_limit", float, "Weight of unlimited verdicts", attrgetter("power_tuning_limit")),
 )
 AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
@@ -224,7 +222,7 @@ PLAN: tuple[Column[dict[str, Any]], ...] = (
     Column("votes", int, "Votes needed with the judge, each with a verdict"),
     Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
     Column("tau", float, "Votes that one vote is then worth"),
-    Column("tau_max", float, "The same with verdicts without end"),
+    Column("tau_max", float, "The same with unlimited verdicts"),
     Column("votes_there", int, "Votes there are"),
     Column("verdicts_there", int, "Verdicts there are"),
     Column("votes_to_cast_alone", int, "Votes still needed without the judge"),

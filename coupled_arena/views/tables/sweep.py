@@ -94,7 +94,7 @@ def sweep_warnings(found: Sweep) -> list[str]:
     """Return what a sweep leaves out."""
     warnings: list[str] = []
     if found.left_out:
-        warnings.append(f"Left out, for they lack repetitions: {found.left_out:,} prompts.")
+        warnings.append(f"Left out because repetitions are missing: {found.left_out:,} prompts.")
     if found.too_few:
         named = "; ".join(map(_named, found.too_few))
         warnings.append(f"Too few scores to compare under: {named}.")

@@ -13,9 +13,9 @@ from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.names import level
 
 _METHOD = N_(
-    "Krippendorff's alpha is 1 where all say the same and 0 where they agree as by chance. Of each "
-    "pair of answers it asks whether people prefer the first, the second or neither; two different "
-    "outcomes disagree, whichever they are (nominal)."
+    "Krippendorff's alpha is 1 if all agree, and 0 if they agree as often "
+    "as by chance. For each pair of answers people prefer the first, the "
+    "second or neither. Any two different outcomes disagree (nominal)."
 )
 
 
@@ -79,7 +79,7 @@ def _warnings(found: AnnotatorAgreement) -> Iterator[str]:
         )
         return
     if at.alpha is None:
-        yield _("All votes say the same, so that nobody can tell agreement from habit.")
+        yield _("All votes are the same, so agreement cannot be distinguished from habit.")
     elif at.low is None:
         yield _("These are too few to give alpha an interval.")
     if at.alpha is not None and at.clusters < FEW_PROMPTS:

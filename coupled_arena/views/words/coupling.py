@@ -24,8 +24,8 @@ def coupling_warnings(found: Coupling) -> tuple[str, ...]:
     warnings: list[str] = []
     if n := found.left_out:
         left_out = ngettext(
-            "Left out, for they lack repetitions: {n:,} prompt.",
-            "Left out, for they lack repetitions: {n:,} prompts.",
+            "Left out because repetitions are missing: {n:,} prompt.",
+            "Left out because repetitions are missing: {n:,} prompts.",
             n,
         )
         warnings.append(left_out.format(n=n))

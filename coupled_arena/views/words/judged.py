@@ -5,7 +5,7 @@ from __future__ import annotations
 from coupled_arena.analysis.audit.own import OwnAgreement
 from coupled_arena.core.language import N_, ngettext
 
-NO_JUDGE = N_("No model judges here: whoever runs this arena can name one, see docs/judge.md.")
+NO_JUDGE = N_("No model judges here. The host of this arena can name one: see docs/judge.md.")
 
 
 def own_agreement_words(own: OwnAgreement) -> str:

@@ -230,8 +230,8 @@ def _not_judged(board: Leaderboard) -> Iterator[str]:
     others = votes - int(judged.votes.comparisons.sum()) // 2
     if board.source is BoardSource.PPR and others > 0:
         said = ngettext(
-            "{others:,} of {n:,} votes does not count here, for want of verdicts of {judges}.",
-            "{others:,} of {n:,} votes do not count here, for want of verdicts of {judges}.",
+            "{others:,} of {n:,} votes does not count here: verdicts of {judges} are missing.",
+            "{others:,} of {n:,} votes do not count here: verdicts of {judges} are missing.",
             others,
         )
         yield said.format(others=others, n=votes, judges=named(judges))

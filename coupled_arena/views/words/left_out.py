@@ -63,8 +63,8 @@ def _named(found: Excluded, *, counted: bool) -> str:
         )
     else:
         said = ngettext(
-            "{n:,} of {of:,} votes ({share}) is left out, for an answer names a model.",
-            "{n:,} of {of:,} votes ({share}) are left out, for an answer names a model.",
+            "{n:,} of {of:,} votes ({share}) is left out because an answer names a model.",
+            "{n:,} of {of:,} votes ({share}) are left out because an answer names a model.",
             found.named,
         )
     return said.format(n=found.named, of=found.of, share=f"{found.named_share:.1%}")

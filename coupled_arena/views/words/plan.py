@@ -110,9 +110,9 @@ def _worth(plan: VotePlan) -> str:
     """Return what ten votes are then worth: a sentence of its own, which follows a colon."""
     needs = plan.needs
     if math.isfinite(needs.tau_max):
-        said = _("10 votes are then worth {worth:.1f}, and with verdicts without end {limit:.1f}.")
+        said = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts {limit:.1f}.")
     else:
-        said = _("10 votes are then worth {worth:.1f}, and with verdicts without end any number.")
+        said = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts any number.")
     return said.format(worth=10 * needs.tau, limit=10 * needs.tau_max)
 
 

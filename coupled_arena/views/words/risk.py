@@ -63,7 +63,7 @@ def risk_findings(report: RiskReport, view: RiskView) -> Markup:
 
 def _leader(report: RiskReport, view: RiskView) -> str:
     if len(view.models) == 1:
-        said = _("Only {model} has scores: there is nobody to rank it against.")
+        said = _("Only {model} has scores: there is no other model to compare it with.")
         return said.format(model=view.models[0])
     ahead, others = view.dominance[Order.SECOND].relative.wins.sum(axis=1), len(view.models) - 1
     best = view.models[int(ahead.argmax())]
@@ -184,8 +184,8 @@ def _of_directions(report: RiskReport) -> Iterator[str]:
     names = [name for name in report.scores.metrics if name in report.scores.unjudged]
     if names:
         said = _(
-            "Nobody has said whether less or more {metrics} is better, so that the first place is "
-            "no merit: say so by the choice of what is better when lower, or higher."
+            "No direction is set for {metrics}, so the first place is no merit. "
+            "Choose the metrics with lower, or higher, values that are better."
         )
         yield said.format(metrics=", ".join(names))
 

@@ -104,8 +104,8 @@ def counted_words(counted: Counted) -> Iterator[str]:
     without = counted.without_texts
     if without and counted.comparisons:
         said = ngettext(
-            "{n:,} comparison does not count with style held fixed, for want of the texts.",
-            "{n:,} comparisons do not count with style held fixed, for want of the texts.",
+            "{n:,} comparison does not count with style held fixed: the texts are missing.",
+            "{n:,} comparisons do not count with style held fixed: the texts are missing.",
             without,
         )
         yield said.format(n=without)

@@ -21,7 +21,10 @@ def board_verdict(board: Leaderboard) -> str:
     if board.estimate is None or not places:
         return nothing_counted(board)
     if len(places) == 1:
-        said = _("Only {model} has anything that counts: there is nobody to rank it against.")
+        said = _(
+            "Only {model} has votes or verdicts that count: there is no other model"
+            " to compare it with."
+        )
         return said.format(model=places[0][0])
     if board.scope is Scope.MARGINAL:
         return _each_alone(board, places)
@@ -36,8 +39,8 @@ def _each_alone(board: Leaderboard, places: list[tuple[str, Place]]) -> str:
     """Say how much is known of places, and nothing of who is best: that would be a choice."""
     ranks = fmean(place.rank_high - place.rank_low + 1 for _model, place in places)
     return _(
-        "A model that was chosen before looking may have {ranks:.1f} of {k} places on average, "
-        "{sure}."
+        "A model that you chose before you looked has {ranks:.1f} of {k} "
+        "possible ranks on average, {sure}."
     ).format(ranks=ranks, k=len(places), sure=_sure(board))
 
 
@@ -59,13 +62,11 @@ def _open(board: Leaderboard, first: list[str], k: int) -> str:
     """Say who may be first, and what would tell: no more than the planner has an answer for."""
     wish = _wish(board, first)
     if len(first) == k > MOST:
-        said = _("Cannot tell yet which model is best: any of the {k} may be first, {sure}.")
-        more = _(
-            "Cannot tell yet which model is best: any of the {k} may be first, {sure}; {wish}."
-        )
+        said = _("Not decided yet: any of the {k} models may be first, {sure}.")
+        more = _("Not decided yet: any of the {k} models may be first, {sure}. {wish}")
     else:
-        said = _("Cannot tell yet which model is best: {names} may each be first, {sure}.")
-        more = _("Cannot tell yet which model is best: {names} may each be first, {sure}; {wish}.")
+        said = _("Not decided yet: {names} may each be first, {sure}.")
+        more = _("Not decided yet: {names} may each be first, {sure}. {wish}")
     return (more if wish else said).format(k=k, names=named(first), sure=_sure(board), wish=wish)
 
 
@@ -75,10 +76,10 @@ def _sure(board: Leaderboard) -> str:
     if board.estimate and board.estimate.kind is Covariance.PUBLISHED:
         narrow = _("at {level} by the published covariance, which is too narrow")
         looking = _(
-            "at {level}, whenever one looks, by the published covariance, which is too narrow"
+            "at {level}, whenever you look, by the published covariance, which is too narrow"
         )
     else:
-        narrow, looking = _("at {level}"), _("at {level}, whenever one looks")
+        narrow, looking = _("at {level}"), _("at {level}, whenever you look")
     return (looking if watched else narrow).format(level=level(board.alpha))
 
 
@@ -90,15 +91,15 @@ def _wish(board: Leaderboard, first: list[str]) -> str:
     one, other = first[:2]
     if votes > _MOST_VOTES:
         said = _(
-            "if {one} and {other} differ as much as it looks, more than {n:,} more votes on them "
-            "would probably tell"
+            "At their present difference, more than {n:,} more votes on {one} and "
+            "{other} would probably settle it."
         )
         return said.format(one=one, other=other, n=_MOST_VOTES)
     said = ngettext(
-        "if {one} and {other} differ as much as it looks, about {n:,} more vote on them would "
-        "probably tell",
-        "if {one} and {other} differ as much as it looks, about {n:,} more votes on them would "
-        "probably tell",
+        "At their present difference, about {n:,} more vote on {one} and "
+        "{other} would probably settle it.",
+        "At their present difference, about {n:,} more votes on {one} and "
+        "{other} would probably settle it.",
         votes,
     )
     return said.format(one=one, other=other, n=rounded(votes))

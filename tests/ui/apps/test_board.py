@@ -101,7 +101,7 @@ def test_sets_for_each_model_alone_and_ties_as_half_a_win_are_said(board):
     said, table = board.locator("#board-said"), board.locator("#board")
     for label, value in (("Rank-sets hold", "For each model alone"), ("A tie is", "Half a win")):
         choose(board, label, value)
-    said.get_by_text("A model that was chosen before looking may have").wait_for()
+    said.get_by_text("A model that you chose before you looked has").wait_for()
     table.get_by_text("Each rank-set holds at 95% for its model alone").wait_for()
     table.get_by_text("A tie counts as half a win for both").wait_for()
     board.wait_for_function(

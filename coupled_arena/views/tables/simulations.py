@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from coupled_arena.core.language import N_
 from coupled_arena.views.tables.experiments import simulation_answer, simulation_text
 from coupled_arena.views.tables.table import Column, Table, table_of
 
@@ -51,7 +52,7 @@ NOISY: tuple[Column[NoisyQuality], ...] = (
         "overlap",
         float,
         "Rank-biased overlap of estimated and true win rates, mean",
-        heading="Overlap",
+        heading=N_("Overlap"),
         text=_plus_minus("overlap"),
     ),
     Column("overlap_error", float, "Its Monte-Carlo standard error"),

@@ -302,7 +302,12 @@ class Patient(H11Protocol):
     def end(self, status: int, words: str) -> None:
         """Close the connection; say why where that is no part of another answer."""
         self._room.asks(self, still=False)
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        # A browser asks again by itself, at once, where a connection that it kept ends without a
+        # word. The words it would take for the answer to a question that is just under way.
+        kept = self.cycle is not None and self.cycle.response_complete and not self._received
+        if not kept and (
+            self.cycle is None or self.cycle.response_complete or not self.cycle.response_started
+        ):
             self.transport.write(_answer(status, words))
         self.transport.close()
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, suppress
 
+import h11
 import httpx
 import pytest
 import uvicorn
@@ -183,6 +184,19 @@ def test_when_it_is_full_the_oldest_that_has_not_asked_goes():
     later.connection_lost(None)
     peers.one(WHOLE, "g")
     assert closed(body) == ["closed"]
+
+
+def test_a_kept_connection_ends_without_a_word_that_would_pass_for_an_answer():
+    peers = Peers(most=2)
+    kept = peers.one(WHOLE, "a")
+    kept.conn.send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
+    kept.conn.send(h11.EndOfMessage())
+    kept.cycle.response_complete = True
+    kept.on_response_complete()
+    for host in "bc":
+        peers.one(WHOLE, host)
+    assert closed(kept) == ["closed"]
+    assert not kept.transport.sent
 
 
 def test_among_answers_that_go_on_the_newcomer_is_told():

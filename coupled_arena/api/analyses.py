@@ -20,7 +20,7 @@ from coupled_arena.api.checks import (
     selection_of,
 )
 from coupled_arena.api.declared import Field, analysis, refuse
-from coupled_arena.api.logs import is_log
+from coupled_arena.api.given_files import Files, are_files, hold_logs, paths_of, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @analysis
 def audit(
-    store: ArenaStore | pd.DataFrame | Path,
+    store: ArenaStore | pd.DataFrame | Files,
     *,
     judge: options.Judge = None,
     ties: options.Ties = "loss",
@@ -91,11 +91,11 @@ def audit(
 
     Parameters
     ----------
-    store : ArenaStore, DataFrame or Path
-        A DataFrame, or a file of such a table, has a row for each grade of a single answer: columns
+    store : ArenaStore, DataFrame, or Path, sequence of Path, or mapping of names to Path
+        A DataFrame, or files of such a table, has a row for each grade of a single answer: columns
         ``model``, ``prompt``, ``truth`` and ``judge`` (1 or 0, or answers, with the model's in
-        ``answer``), and perhaps ``judge_name``, ``probability`` and ``category``. A file may also
-        be a log of another tool, or a folder of them, with `metrics`.
+        ``answer``), and perhaps ``judge_name``, ``probability`` and ``category``. Files may also
+        be logs of other tools, or folders of them, with `metrics`.
 
     Returns
     -------
@@ -111,14 +111,15 @@ def audit(
     from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
     from coupled_arena.analysis.audit.result import audit as audited
     from coupled_arena.analysis.audit.tables import table_estimates
+    from coupled_arena.core.tables import called
     from coupled_arena.views.tables import audit as tables
 
     heard = {"judge_score": judge_score, "flips": flips}
-    if is_frame(store) or isinstance(store, Path):
+    if is_frame(store) or are_files(store):
         of_store = {"mode": mode, "language": language, "ties": ties, "majority": majority}
         of_store |= {"truth": truth, "metric": metric, "key_from": key_from, **heard}
         refuse(audit, of_store | {"own": own, "control": control}, "with a table")
-        name = str(store) if isinstance(store, Path) else "the table"
+        name = called(paths_of(store)) if are_files(store) else "the table"
         grades = _grades(store, metrics)
         estimates = table_estimates(grades, name, judge, models, category)
     elif metrics is not None:
@@ -145,20 +146,20 @@ def audit(
     )
 
 
-def _grades(given: pd.DataFrame | Path, metrics: Sequence[str] | None) -> pd.DataFrame:
-    from coupled_arena.analysis.audit.tables import read_grades, read_log_grades
+def _grades(given: pd.DataFrame | Files, metrics: Sequence[str] | None) -> pd.DataFrame:
+    from coupled_arena.analysis.audit.tables import grades_of_logs, read_grades
 
-    if isinstance(given, Path) and is_log(given):
+    if are_files(given) and hold_logs(given):
         match metrics:
             case (truth, judge) if truth != judge:
-                return read_log_grades(given, truth, judge)
+                return grades_of_logs(scores_in(given, (truth, judge)))
             case _:
                 raise ArenaError(
                     "Give two metrics of the log in `metrics`: the truth, the judge's."
                 )
     if metrics is not None:
         raise ArenaError("`metrics` is about logs, and this is none: leave it out.")
-    return read_grades(given) if isinstance(given, Path) else given
+    return read_grades(paths_of(given)) if are_files(given) else given
 
 
 @analysis
@@ -205,7 +206,7 @@ def agreement(
 
 @analysis
 def coupling(
-    scores: pd.DataFrame | ArenaStore | Path,
+    scores: pd.DataFrame | ArenaStore | Files,
     *,
     seeds: Annotated[
         int,
@@ -252,9 +253,9 @@ def coupling(
 
     Parameters
     ----------
-    scores : DataFrame, Path or ArenaStore
+    scores : DataFrame, ArenaStore, Path or sequence of Path
         A column `Noise`, "Coupled" or "Independent", a column of scores for each model, and maybe
-        a column `Subject`, or a file of such a table; or a store, for the scores that a benchmark
+        a column `Subject`, or files of such a table; or a store, for the scores that a benchmark
         has left there.
     progress : callable
         Is given the numbers of the draws of `published` and passes them on.
@@ -304,7 +305,7 @@ def coupling(
     )
 
 
-def score_table(scores: ArenaStore | pd.DataFrame | Path, options: dict[str, Any]) -> ScoreTable:
+def score_table(scores: ArenaStore | pd.DataFrame | Files, options: dict[str, Any]) -> ScoreTable:
     """Return the scores that `coupling` would take, of options of this."""
     if isinstance(scores, ArenaStore):
         sampler = options["sampler"]
@@ -316,7 +317,7 @@ def score_table(scores: ArenaStore | pd.DataFrame | Path, options: dict[str, Any
 
 
 def _of_table(
-    scores: pd.DataFrame | Path,
+    scores: pd.DataFrame | Files,
     seeds: int,
     models: Sequence[str] | None,
     category: str | None,
@@ -327,9 +328,13 @@ def _of_table(
     from coupled_arena.analysis.coupling.read import StoredScores
 
     names = tuple(models) if models is not None else None
-    if isinstance(scores, Path):
-        _refuse_log(scores)
-        read, name = read_subject_scores(scores, seeds, names), scores.name
+    if are_files(scores):
+        paths = paths_of(scores)
+        several = [paths] if isinstance(paths, Path) else paths
+        for path in several:
+            _refuse_log(path)
+        read = read_subject_scores(paths, seeds, names)
+        name = ", ".join(path.name for path in several)
     else:
         read = subject_scores_from_frame(check_frame(scores, "scores"), seeds, names)
         name = "the table"

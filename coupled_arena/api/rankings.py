@@ -1,10 +1,11 @@
-"""Ranking models: by a store, by any table of votes, or by scores."""
+"""Ranking models: by a store, or by a table or files of votes or scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_doc import Doc
@@ -19,7 +20,7 @@ from coupled_arena.api.checks import (
     voter_of,
 )
 from coupled_arena.api.declared import Field, analysis, refuse
-from coupled_arena.api.logs import Logs, are_files, scores_in
+from coupled_arena.api.given_files import Files, are_files, hold_logs, paths_of, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.choices import (
@@ -31,7 +32,7 @@ from coupled_arena.core.choices import (
     TieScore,
     Weighting,
 )
-from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.core.language import N_
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
     from coupled_arena.analysis.leaderboard.result import Leaderboard
+    from coupled_arena.analysis.risk.scores import RiskScores
     from coupled_arena.analysis.style.read import StyleEstimates
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
@@ -56,7 +58,7 @@ Source = Annotated[
 
 @analysis
 def leaderboard(
-    store: ArenaStore | Logs,
+    store: ArenaStore | Files,
     *,
     source: Source = None,
     judge: Annotated[
@@ -91,7 +93,8 @@ def leaderboard(
     Parameters
     ----------
     store : ArenaStore, or Path, sequence of Path, or mapping of names to Path
-        With files of scores, as for `risk`, the model with the higher score on a prompt wins it.
+        With files of votes, as for `rank`, or of scores, as for `risk`: then the model with the higher
+        score on a prompt wins it.
 
     Returns
     -------
@@ -107,11 +110,10 @@ def leaderboard(
     """
     settings = BoardSettings.of(locals())
     if are_files(store):
-        of_store = {"source": source, "judge": judge, "mode": mode, "models": models}
-        of_store |= {"category": category, "language": language, "voter": voter}
+        of_store = {"judge": judge, "mode": mode, "models": models, "category": category}
+        of_store |= {"language": language, "voter": voter}
         of_store |= {"judge_score": judge_score, "flips": flips, "control": control}
-        refuse(leaderboard, of_store, "with scores")
-        return _of_files(store, metric, settings)
+        return _of_table(leaderboard, store, metric, settings, of_store)
     if metric is not None:
         raise ArenaError("`metric` is about scores: leave it out with a store.")
     store = check_store(store)
@@ -127,7 +129,7 @@ def leaderboard(
 
 @analysis
 def rank(
-    votes: pd.DataFrame | Logs,
+    votes: pd.DataFrame | Files,
     *,
     source: Source = None,
     metric: options.Metric = None,
@@ -139,7 +141,7 @@ def rank(
     weighting: options.Weighting = "stratified",
     bradley_terry: options.BradleyTerry = False,
 ) -> Result[Leaderboard]:
-    """Rank models by a table of votes, or by the scores in files; no database is needed.
+    """Rank models by a table of votes or of scores; no database is needed.
 
     A model's win rate is the mean over its opponents of how often it is preferred to them; a tie
     is preferred by nobody. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
@@ -148,8 +150,9 @@ def rank(
     Parameters
     ----------
     votes : DataFrame, or Path, sequence of Path, or mapping of names to Path
-        Of files of scores, as `risk` takes them, whoever scores higher on a prompt wins it.
-        Of a DataFrame a row for each comparison. `model_a` is the model shown first, `model_b` the
+        A table of votes, or files of any format that `import` takes; or scores, as `risk` takes
+        them: whoever scores higher on a prompt wins it. The columns tell which it is. A table of
+        votes has a row for each comparison. `model_a` is the model shown first, `model_b` the
         other; `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie" or
         "both_bad". Optional: `prompt` (or `question_id`, `prompt_id`, `id`) and `voter` (or
         `judge`, `judge_hash`, `annotator`), without which each row counts as on a prompt and by a
@@ -175,32 +178,82 @@ def rank(
         A setting is out of range.
     """
     settings = BoardSettings.of(locals())
-    if are_files(votes):
-        refuse(rank, {"source": source}, "with scores")
-        return _of_files(votes, metric, settings)
-    if metric is not None:
-        raise ArenaError("`metric` is about scores: leave it out with a table of votes.")
-    from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
-    from coupled_arena.core.vote_columns import VERDICT
+    if not are_files(votes):
+        check_frame(votes, "votes")
+    return _of_table(rank, votes, metric, settings, {})
 
-    given = check_frame(votes, "votes")
-    judged = VERDICT in given.columns and bool(given[VERDICT].notna().to_numpy().any())
-    if not judged and source in ("ppr", "judge"):
-        raise ArenaError(f"'{source}' needs verdicts: a column {VERDICT} beside winner.")
-    opened, notes = store_of_votes(given)
-    with opened as store:
-        found = settings.board(store, selection_of(store, judge=VERDICT if judged else None))
+
+def _of_table(
+    function: Callable[..., Any],
+    given: pd.DataFrame | Files,
+    metric: str | None,
+    settings: BoardSettings,
+    of_store: Mapping[str, Any],
+) -> Result[Leaderboard]:
+    """Rank by a table or by files; their columns tell votes from scores."""
+    read = _read(given, (metric,) if metric else None)
+    if isinstance(read, tuple):
+        refuse(function, of_store, "with votes")
+        found, notes = _by_votes(*read, metric, settings)
+    else:
+        from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
+
+        refuse(function, {"source": settings.source}, "with scores", "votes")
+        refuse(function, of_store, "with scores")
+        with store_of_scores(read) as store:
+            by_scores = replace(settings, source=BoardSource.JUDGE, read="scores")
+            found = by_scores.board(store, selection_of(store, judge=read.metrics[0]))
+        notes = read.notes
+    if are_files(given):
+        said = f"These files hold {found.answer['read']}."
+        found = replace(found, text=lambda text=found.text: f"{said}\n{text()}")
     return found.noted(notes)
 
 
-def _of_files(files: Logs, metric: str | None, settings: BoardSettings) -> Result[Leaderboard]:
-    from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
+def _by_votes(
+    opened: Store, notes: Sequence[str], metric: str | None, settings: BoardSettings
+) -> tuple[Result[Leaderboard], Sequence[str]]:
+    from coupled_arena.core.vote_columns import VERDICT
+    from coupled_arena.store.queries.comparisons import judges
 
-    scores = scores_in(files, (metric,) if metric else None)
-    with store_of_scores(scores) as store:
-        by_scores = replace(settings, source=BoardSource.JUDGE)
-        found = by_scores.board(store, selection_of(store, judge=scores.metrics[0]))
-    return found.noted(scores.notes)
+    with opened as store:
+        if metric is not None:
+            raise ArenaError("`metric` is about scores: leave it out with votes.")
+        with store.cursor() as cursor:
+            named = judges(cursor)
+        if not named and settings.source in ("ppr", "judge"):
+            raise ArenaError(
+                f"'{settings.source}' needs verdicts: a column {VERDICT} beside winner."
+            )
+        judge = named[0] if len(named) == 1 else None
+        return replace(settings, read="votes").board(store, selection_of(store, judge=judge)), notes
+
+
+def _read(
+    given: pd.DataFrame | Files, metrics: Sequence[str] | None
+) -> RiskScores | tuple[Store, tuple[str, ...]]:
+    """Return scores, or votes as an in-memory store with what is to be said of them."""
+    from coupled_arena.analysis.leaderboard.vote_frames import (
+        NEEDED,
+        store_of_files,
+        store_of_votes,
+    )
+    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+    from coupled_arena.core.tables import called, placed, read_frame
+
+    if not are_files(given):
+        scored = {"model", "prompt"} <= set(given.columns) and "model_a" not in given.columns
+        return risk_scores_from_frame(given, metrics) if scored else store_of_votes(given)
+    if hold_logs(given):
+        return scores_in(given, metrics)
+    paths = paths_of(given)
+    frame = read_frame(paths, ScoreError)
+    if set(NEEDED) <= set(frame.columns):
+        named = frame if frame.index.name == "where" else placed(frame, called(paths))
+        return store_of_votes(named)
+    if "model" in frame.columns:
+        return risk_scores_from_frame(frame, metrics, name=called(paths))
+    return store_of_files([paths] if isinstance(paths, Path) else paths)
 
 
 @dataclass(frozen=True)
@@ -216,6 +269,7 @@ class BoardSettings:
     weighting: Weighting = Weighting.STRATIFIED
     bradley_terry: bool = False
     control: Control = Control.NONE
+    read: str = "store"
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Self:
@@ -270,7 +324,7 @@ class BoardSettings:
         found = _tables(board)
         if scores:
             found["bradley_terry"] = bradley_terry.bradley_terry_table(scores)
-        answer = tables.board_answer(board, scores)
+        answer = {**tables.board_answer(board, scores), "read": self.read}
         # What was used: with few votes it may be another weighting than was asked for.
         used = ["alpha", "cutoff", "sets", "ties", "covariance", "weighting"]
         used += ["judge_score", "flips", "control"]

@@ -14,7 +14,7 @@ from annotated_types import Ge
 
 from coupled_arena.api import options
 from coupled_arena.api.declared import Level, Tracked, analysis
-from coupled_arena.api.logs import named_path
+from coupled_arena.api.given_files import named_path
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError

@@ -13,7 +13,7 @@ from annotated_types import Ge
 from coupled_arena.api import options
 from coupled_arena.api.checks import check_frame, only_judge, selection_of
 from coupled_arena.api.declared import Field, Opposite, analysis, refuse
-from coupled_arena.api.logs import Logs, are_files, scores_in
+from coupled_arena.api.given_files import Files, are_files, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @analysis
 def risk(
-    scores: pd.DataFrame | ArenaStore | Logs,
+    scores: pd.DataFrame | ArenaStore | Files,
     *,
     metrics: Annotated[
         Sequence[str] | None,
@@ -173,7 +173,7 @@ def _tables(found: RiskReport) -> dict[str, Table[Any]]:
     return main | by_metric | main  # a metric of such a name hides none of them
 
 
-def _of_table(scores: pd.DataFrame | Logs, metrics: Sequence[str] | None) -> RiskScores:
+def _of_table(scores: pd.DataFrame | Files, metrics: Sequence[str] | None) -> RiskScores:
     from coupled_arena.analysis.risk.files import risk_scores_from_frame
 
     if are_files(scores):

@@ -39,9 +39,9 @@ leaderboard = command(
     rankings.leaderboard,
     files=Files(
         "scores",
-        "[Scores](leaderboard.md#by-scores) in place of votes: a table or "
-        "logs as for `risk`, each as NAME=LOG; may be given several times. "
-        "The model with the higher score on a prompt wins it.",
+        "[Scores](leaderboard.md#by-scores) in place of the store: tables or logs as for `risk`, "
+        "each as NAME=LOG. The model with the higher score on a prompt wins it. Or files of votes, "
+        "as for `import`: the columns tell which. May be given several times.",
         many=True,
     ),
 )
@@ -51,7 +51,8 @@ audit = command(
     files=Files(
         "table",
         "Grades from elsewhere: model, prompt, truth, judge. Or a log of another tool, or a folder "
-        "of them, with `--metrics`.",
+        "of them, with `--metrics`. May be given several times.",
+        many=True,
     ),
 )
 plan = command(experiments.plan, counting=False)
@@ -61,7 +62,8 @@ coupling = command(
     files=Files(
         "scores",
         "CSV, JSON or Parquet with a column Noise, a column of scores for each model, and maybe a "
-        "column Subject. By default the store.",
+        "column Subject; may be given several times. By default the store.",
+        many=True,
     ),
     output=Output(
         "out", "Write the scores as such a CSV file, and nothing else.", _write_scores, instead=True

@@ -211,15 +211,14 @@ def read_frame(
     import pandas as pd
 
     if not isinstance(path, Path):
+        if not path:
+            raise error(_("There is no file."))
         frames = [read_frame(each, error, bound=bound) for each in path]
         if len(frames) == 1:
             return frames[0]
-        where = [
-            place_in(str(each), frame.index.name or "row", number)
-            for each, frame in zip(path, frames, strict=True)
-            for number in frame.index
-        ]
-        return pd.concat(frames).set_axis(pd.Index(where, name="where", dtype=object))
+        return pd.concat(
+            [placed(frame, str(each)) for each, frame in zip(path, frames, strict=True)]
+        )
     rows = list(read_rows(path, error, name=name, bound=bound))
     if not rows:
         header = [row.values.values() for row in read_rows(path, error, name=name, header=False)]
@@ -228,6 +227,15 @@ def read_frame(
         )
     index = pd.Index([row.number for row in rows], name=rows[0].unit)
     return pd.DataFrame([row.values for row in rows], index=index)
+
+
+def placed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a table with an index, called ``where``, that says in words where each row stands."""
+    import pandas as pd
+
+    unit = frame.index.name or "row"
+    where = [place_in(name, unit, number) for number in frame.index]
+    return frame.set_axis(pd.Index(where, name="where", dtype=object))
 
 
 def first_object(path: Path) -> dict[str, Any]:
@@ -242,6 +250,11 @@ def first_object(path: Path) -> dict[str, Any]:
     except (*UNREADABLE, _LineError):
         return {}
     return values if isinstance(values, dict) else {}
+
+
+def called(path: Path | Sequence[Path]) -> str:
+    """Return what messages call a file, or several."""
+    return str(path) if isinstance(path, Path) else ", ".join(map(str, path))
 
 
 def place_in(file: str, unit: object, number: object) -> str:

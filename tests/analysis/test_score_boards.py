@@ -128,5 +128,8 @@ def test_in_python_metric_and_source_are_for_one_of_both():
     votes = pd.DataFrame({"model_a": ["a"], "model_b": ["b"], "winner": ["a"]})
     with pytest.raises(ArenaError, match="`metric` is about scores"):
         ca.rank(votes, metric="acc")
-    with pytest.raises(ArenaError, match="`source` is for a store"):
-        ca.rank([], source="human")
+    scores = pd.DataFrame({"model": ["a", "b"] * 2, "prompt": [1, 1, 2, 2], "acc": [0, 1, 1, 0]})
+    with pytest.raises(ArenaError, match="`source` is for votes: leave it out with scores"):
+        ca.rank(scores, source="human")
+    with pytest.raises(ArenaError, match="There is no file"):
+        ca.rank([])

@@ -183,7 +183,9 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
         (None, {"ties": "drop"}, "`ties` is one of loss, half, not 'drop'"),
         (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
         (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
-        ("votes.csv", {}, "votes is a pandas DataFrame"),
+        (7, {}, "votes is a pandas DataFrame"),
+        ("votes.csv", {}, "votes.csv cannot be read: No such file"),
+        (None, {"metric": "f1"}, "`metric` is about scores: leave it out with votes"),
         (None, {"alpha": "0.1"}, "`alpha` is an error level between 0 and 1"),
         (pd.DataFrame({"model_a": ["x"]}), {}, r"no column model_b or winner; .*here: 'model_a'"),
         (pd.DataFrame({"model_a": [], "model_b": [], "winner": []}), {}, "no rows"),
@@ -192,6 +194,88 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
 def test_questions_that_make_no_sense(votes, given, settings, complaint):
     with pytest.raises(ArenaError, match=complaint):
         ca.rank(votes if given is None else given, **settings)
+
+
+def csv_file(votes, path):
+    votes.to_csv(path)
+
+
+def tsv_file(votes, path):
+    votes.to_csv(path, sep="\t", index=False)
+
+
+def json_file(votes, path):
+    votes.to_json(path, orient="records")
+
+
+def lines_file(votes, path):
+    votes.to_json(path, orient="records", lines=True)
+
+
+WRITTEN = {
+    "votes.csv": csv_file,
+    "votes.csv.gz": csv_file,
+    "votes.tsv": tsv_file,
+    "votes.json": json_file,
+    "votes.jsonl.gz": lines_file,
+    "votes without ending": lines_file,
+    "votes.parquet": pd.DataFrame.to_parquet,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_file_of_votes_is_ranked_as_its_table(votes, tmp_path, name):
+    WRITTEN[name](votes, tmp_path / name)
+    found = ca.rank(tmp_path / name)
+    pd.testing.assert_frame_equal(found.to_frame(), ca.rank(votes).to_frame())
+    assert found.to_dict()["read"] == "votes"
+    assert str(found).startswith("These files hold votes.\n")
+
+
+def test_several_files_of_votes_are_one_table(votes, tmp_path):
+    csv_file(votes[:100], tmp_path / "one.csv")
+    lines_file(votes[100:], tmp_path / "two.jsonl")
+    files = [str(tmp_path / "one.csv"), tmp_path / "two.jsonl"]
+    pd.testing.assert_frame_equal(ca.rank(files).to_frame(), ca.rank(votes).to_frame())
+    with (tmp_path / "two.jsonl").open("a") as stream:
+        stream.write('{"model_a": "x", "model_b": "y", "winner": "left"}\n')
+    with pytest.raises(
+        VoteError, match=r"two\.jsonl, line 201: winner is 'left', which is unknown"
+    ):
+        ca.rank(files)
+
+
+def test_published_formats_are_ranked_as_they_are_imported(votes, tmp_path):
+    flags = {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}
+    told = votes.assign(
+        id=range(len(votes)),
+        **{name: (votes.winner == word).astype(int) for name, word in flags.items()},
+    )
+    csv_file(told.drop(columns="winner"), tmp_path / "kaggle.csv")
+    found = ca.rank(tmp_path / "kaggle.csv").to_frame()
+    wanted = ca.rank(votes).to_frame()
+    pd.testing.assert_frame_equal(found[["model", "wins"]], wanted[["model", "wins"]])
+    broken = told.assign(winner_tie=1).drop(columns="winner")
+    csv_file(broken, tmp_path / "broken.csv")
+    with pytest.raises(VoteError, match=r"line 2: exactly one of winner_model_a.* more such rows"):
+        ca.rank(tmp_path / "broken.csv")
+
+
+def test_scores_are_ranked_from_a_table_as_from_a_file(tmp_path):
+    rows = [(model, prompt, (prompt * len(model)) % 7) for model in "ab" for prompt in range(9)]
+    scores = pd.DataFrame(rows, columns=["model", "prompt", "quiz"])
+    scores.loc[::2, "quiz"] += 1
+    csv_file(scores[:9], tmp_path / "a.csv")
+    scores[9:].to_parquet(tmp_path / "b.parquet")
+    found = ca.rank(scores)
+    assert found.to_dict()["read"] == "scores"
+    of_files = ca.rank([tmp_path / "a.csv", tmp_path / "b.parquet"])
+    pd.testing.assert_frame_equal(of_files.to_frame(), found.to_frame())
+    risks = [
+        ca.risk(each, bootstraps=20).to_dict()
+        for each in (scores, [tmp_path / "a.csv", str(tmp_path / "b.parquet")])
+    ]
+    assert risks[0] == risks[1]
 
 
 def test_a_confidence_for_an_error_level_is_doubted(votes):

@@ -370,11 +370,11 @@ def test_verdicts_beside_votes_do_not_join_another_judge_s(store, file):
 
 
 def test_votes_in_place_of_scores_are_recognised(call, file):
-    code, _, err = call("leaderboard", "--scores", file(PEOPLE))
-    assert (code, "is a table of votes, not of scores: bring it in with `import`." in err) == (
-        1,
-        True,
-    )
+    code, out, _ = call("leaderboard", "--scores", file(PEOPLE))
+    assert (code, out.splitlines()[0]) == (0, "These files hold votes.")
+    code, _, err = call("risk", file(PEOPLE))
+    told = "is a table of votes, not of scores: bring it in with `import`."
+    assert (code, told in err) == (1, True)
 
 
 # Pasted again

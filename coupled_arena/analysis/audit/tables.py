@@ -10,10 +10,10 @@ import numpy as np
 
 from coupled_arena.analysis.audit.graded import graded_estimates
 from coupled_arena.analysis.audit.read import AuditEstimates
-from coupled_arena.analysis.logs.read import read_logs
+from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.score_cells import place_of, text_of
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.core.tables import read_frame
+from coupled_arena.core.tables import called, read_frame
 from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -31,8 +31,8 @@ _WORDS = {
 }
 
 
-def read_grades(path: Path) -> pd.DataFrame:
-    """Return the rows of a file of grades, in any form of `coupled_arena.core.tables`.
+def read_grades(path: Path | Sequence[Path]) -> pd.DataFrame:
+    """Return the rows of files of grades, in any form of `coupled_arena.core.tables`.
 
     Raises
     ------
@@ -41,29 +41,18 @@ def read_grades(path: Path) -> pd.DataFrame:
     """
     frame = read_frame(path, ScoreError)
     if frame.empty:
-        raise ScoreError(f"{path} has no row.")
+        raise ScoreError(f"{called(path)} has no row.")
     return frame
 
 
-def read_log_grades(path: Path, truth: str, judge: str) -> pd.DataFrame:
+def grades_of_logs(found: RiskScores) -> pd.DataFrame:
     """Return two metrics of logs as a table of grades: one is the truth, one the judge's.
 
-    Prompts on which either is missing are left out. Values other than 0 and 1 are refused by
-    `table_estimates`.
-
-    Parameters
-    ----------
-    path : Path
-        A log, or a folder of logs, see `coupled_arena.analysis.logs.read`.
-
-    Raises
-    ------
-    ScoreError
-        There is no log that is known, or it lacks a metric.
+    Values other than 0 and 1 are refused by `table_estimates`.
     """
     import pandas as pd
 
-    found = read_logs([path], (truth, judge))
+    _, judge = found.metrics
     rows = [
         pd.DataFrame(
             {

@@ -19,7 +19,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import reason
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.core.tables import read_frame
+from coupled_arena.core.tables import called, read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def read_score_table(path: Path, seeds: int, name: str | None = None) -> ScoreTa
 
 
 def read_subject_scores(
-    path: Path,
+    path: Path | Sequence[Path],
     seeds: int,
     models: Sequence[str] | None = None,
     name: str | None = None,
     bound: Bound = IN_MEMORY,
 ) -> SubjectScores:
-    """Read a file of scores, in any form of `coupled_arena.core.tables`.
+    """Read a file of scores, or several, in any form of `coupled_arena.core.tables`.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_subject_scores(
         The file cannot be read, or it is not such a table.
     """
     frame = read_frame(path, ScoreError, name=name, bound=bound)
-    return subject_scores_from_frame(frame, seeds, models, name or str(path))
+    return subject_scores_from_frame(frame, seeds, models, name or called(path))
 
 
 def subject_scores_from_frame(

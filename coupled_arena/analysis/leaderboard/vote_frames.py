@@ -1,8 +1,10 @@
-"""A table of votes, checked row by row."""
+"""Votes from elsewhere, checked row by row: a table, or files as an import takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +22,16 @@ from coupled_arena.core.vote_columns import (
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import import_notes
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
+from coupled_arena.store.transfer.importing import import_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NEEDED = ("model_a", "model_b", "winner")
+NEEDED = ("model_a", "model_b", "winner")
 _MODES = [mode.value for mode in Mode]
 
 
-def store_of_votes(votes: pd.DataFrame) -> tuple[Store, list[str]]:
+def store_of_votes(votes: pd.DataFrame) -> tuple[Store, tuple[str, ...]]:
     """Return an in-memory store that holds nothing but these comparisons.
 
     Parameters
@@ -39,7 +42,7 @@ def store_of_votes(votes: pd.DataFrame) -> tuple[Store, list[str]]:
     Returns
     -------
     store : Store
-    notes : list of str
+    notes : tuple of str
         What is to be said of rows that are left out.
 
     Raises
@@ -48,17 +51,43 @@ def store_of_votes(votes: pd.DataFrame) -> tuple[Store, list[str]]:
         A column is missing, or a row says nothing that can be counted.
     """
     given, pasted = _checked(votes)
-    return store_of_rows(given[~pasted], VERDICT), import_notes.of_pasted(int(pasted.sum()))
+    return store_of_rows(given[~pasted], VERDICT), tuple(import_notes.of_pasted(int(pasted.sum())))
+
+
+def store_of_files(paths: Sequence[Path]) -> tuple[Store, tuple[str, ...]]:
+    """Return an in-memory store of the votes in files of any format that an import knows.
+
+    Returns
+    -------
+    store : Store
+    notes : tuple of str
+        What the import says of them.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be read or recognised.
+    VoteError
+        A row says nothing that can be counted.
+    """
+    with ExitStack() as opened:
+        store = opened.enter_context(Store.in_memory())
+        done = import_files(store, paths)
+        if done.rejected:
+            first, more = done.rejected[0], len(done.rejected) - 1
+            raise VoteError(f"{first.file}, line {first.line}: {first.reason}{_more(more)}.")
+        opened.pop_all()  # whoever asked closes it
+    return store, done.notes
 
 
 def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """Return the rows as `store_of_rows` takes them, and which of them repeat another one."""
     import pandas as pd
 
-    if missing := [name for name in _NEEDED if name not in votes.columns]:
+    if missing := [name for name in NEEDED if name not in votes.columns]:
         there = ", ".join(map(repr, votes.columns)) or "none"
         raise VoteError(
-            f"The votes have no column {' or '.join(missing)}; needed are {', '.join(_NEEDED)}. "
+            f"The votes have no column {' or '.join(missing)}; needed are {', '.join(NEEDED)}. "
             f"Columns here: {there}."
         )
     if votes.empty:
@@ -66,7 +95,7 @@ def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     given = pd.DataFrame({"n": np.arange(len(votes))})
     for side in ("model_a", "model_b"):
         given[side] = _names(votes, side)
-        _refuse(votes, given[side].isna() | (given[side] == ""), f"{side} is missing")
+        _refuse(votes, given[side].isna(), f"{side} is missing")
     _refuse(votes, given["model_a"] == given["model_b"], "a model meets itself")
     given["human"] = _outcomes(votes, "winner", given)
     given["verdict"] = _outcomes(votes, VERDICT, given) if VERDICT in votes.columns else None
@@ -116,14 +145,15 @@ def _first_of(votes: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     for name in names:
         if name in votes.columns:
             value = _names(votes, name)
-            found = found.where(found.notna(), value.where(value != "", None))
+            found = found.where(found.notna(), value)
     return found
 
 
 def _names(votes: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column as text, whatever its type; missing values stay missing."""
+    """Return a column as text, whatever its type; blank and missing values are missing."""
     values: Any = votes[column].reset_index(drop=True)
-    return values.astype(object).where(values.isna(), values.astype(str).str.strip())
+    said = values.astype(object).where(values.isna(), values.astype(str).str.strip())
+    return said.where(said != "", None)  # a blank cell of a file is as good as none
 
 
 def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Series:
@@ -170,6 +200,10 @@ def _refuse(votes: pd.DataFrame, wrong: Any, why: str, values: pd.Series | None 
     place = int(np.argmax(wrong.to_numpy()))
     if values is not None:
         why = why.format(value=repr(values.iloc[place]))
-    more = int(wrong.sum()) - 1
-    rows = f" ({more:,} more such {'row' if more == 1 else 'rows'})" if more else ""
-    raise VoteError(f"Row {votes.index[place]}: {why}{rows}.")
+    row = votes.index[place]
+    where = row if votes.index.name == "where" else f"Row {row}"  # of files it is in words
+    raise VoteError(f"{where}: {why}{_more(int(wrong.sum()) - 1)}.")
+
+
+def _more(rows: int) -> str:
+    return f" ({rows:,} more such {'row' if rows == 1 else 'rows'})" if rows else ""

@@ -12,7 +12,7 @@ from coupled_arena.analysis.score_columns import check_repeated, check_settings,
 from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.core.tables import read_frame
+from coupled_arena.core.tables import called, read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,14 +21,14 @@ _MODEL, _PROMPT, _METRIC, _SCORE = "model", "prompt", "metric", "score"
 
 
 def read_risk_scores(
-    path: Path,
+    path: Path | Sequence[Path],
     metrics: Sequence[str] | None = None,
     lower_is_better: Collection[str] = (),
     *,
     name: str | None = None,
     bound: Bound = IN_MEMORY,
 ) -> RiskScores:
-    """Read a file of scores, in any form of `coupled_arena.core.tables`.
+    """Read a file of scores, or several, in any form of `coupled_arena.core.tables`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def read_risk_scores(
         The file cannot be read, or it is not such a table.
     """
     frame = read_frame(path, ScoreError, name=name, bound=bound)
-    return risk_scores_from_frame(frame, metrics, lower_is_better, name or str(path))
+    return risk_scores_from_frame(frame, metrics, lower_is_better, name or called(path))
 
 
 def risk_scores_from_frame(

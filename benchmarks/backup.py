@@ -22,7 +22,7 @@ from coupled_arena.core.records import Vote
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupFolder
-from coupled_arena.store.transfer.row_counts import count_rows
+from coupled_arena.store.transfer.snapshots import count_rows
 from tests.store.conftest import make_battle, make_vote
 
 ROUNDS = 3

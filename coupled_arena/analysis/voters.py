@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coupled_arena.stats.bursts import bursts
 from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, capitals
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.vote_stream import VoteStream, vote_stream
+from coupled_arena.store.queries.voters import VoteStream, vote_stream
 from coupled_arena.store.tables.origins import OriginShare, origin_shares
 
 _BURST = 60.0  # seconds

@@ -16,9 +16,9 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
+    from coupled_arena.store.transfer.file_rows import Rejected
     from coupled_arena.store.transfer.importing import Imported
     from coupled_arena.store.transfer.importing_scores import ImportedScores
-    from coupled_arena.store.transfer.rejected import Rejected
 
 _SHOWN = 10  # reasons printed; --json has all rows
 

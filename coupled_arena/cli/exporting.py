@@ -104,8 +104,7 @@ def _with_card(
 ) -> list[Path]:
     """Write the flat table and its card."""
     from coupled_arena.store.transfer import flat_rows
-    from coupled_arena.store.transfer.export import export
-    from coupled_arena.store.transfer.fingerprint import fingerprint
+    from coupled_arena.store.transfer.export import export, fingerprint
     from coupled_arena.views.tables.flat_card import card, check_folder, check_license, write_card
 
     if license is not None:

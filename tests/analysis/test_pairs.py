@@ -10,8 +10,8 @@ from coupled_arena.analysis.battles import read_battles
 from coupled_arena.analysis.pairs import _standing, pair_standings
 from coupled_arena.core.records import Prompt, Source
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries.battle_counts import PairVotes
 from coupled_arena.store.queries.own_rounds import own_rounds
-from coupled_arena.store.queries.pair_votes import PairVotes
 from coupled_arena.store.tables import votes
 from coupled_arena.views.addresses import read_address
 from coupled_arena.views.own_rounds import own_rounds_view

@@ -20,8 +20,7 @@ from coupled_arena.core.records import Finish, Prompt, Sampling, Source
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.battles import Backlog
 from coupled_arena.store.tables import pending_votes
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot
 from tests.battles.test_battle import QUESTION, endless, finish, played
 from tests.counted import counted, vote_count

@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import fingerprint
 from tests.store.conftest import make_battle, make_vote
 
 

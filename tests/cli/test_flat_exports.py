@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from coupled_arena.core.version import VERSION
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import fingerprint
 from coupled_arena.views.tables.flat import FLAT
 from tests.store.conftest import make_battle, make_vote
 from tests.store.hub import NAME, a_hub

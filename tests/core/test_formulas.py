@@ -19,8 +19,7 @@ from coupled_arena.core.records import Prompt
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.annotators import add_annotators, annotators_path, write_names
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.views.tables.table import Column, table_of
 from tests.store.conftest import make_battle, make_vote

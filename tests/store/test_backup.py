@@ -20,7 +20,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import votes
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupDataset, BackupFolder
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import fingerprint
 from tests.batches import at_once
 from tests.patience import until
 from tests.store.conftest import make_battle, make_vote

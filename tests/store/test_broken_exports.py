@@ -14,8 +14,7 @@ from coupled_arena.core.records import Outcome, Score
 from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges, scores, verdicts
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coupled_arena.store.checks import schema
-from coupled_arena.store.checks.examine import CHECKS, examine
+from coupled_arena.store.checks.examine import CHECKS, examine, parts
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import origins, probation
 from tests.store import whole
@@ -204,6 +203,6 @@ def test_faults_are_named(cursor, name, statement):
 def test_another_schema_is_named(statement):
     with Store.in_memory() as store, store.cursor() as cursor:
         cursor.execute(statement)
-        assert schema.parts(cursor).wrong
+        assert parts(cursor).wrong
         cursor.execute("create table mine (a integer)")
         assert [each.check for each in examine(cursor) if each.wrong] == ["schema parts"]

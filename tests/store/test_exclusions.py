@@ -32,8 +32,7 @@ from coupled_arena.store.tables.exclusions import (
 )
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupFolder
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.restoring import restore
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path

@@ -18,8 +18,8 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import upkeep
 from coupled_arena.store.transfer import merge_staged
 from coupled_arena.store.transfer.export import export
+from coupled_arena.store.transfer.file_rows import Rejected
 from coupled_arena.store.transfer.importing import import_files
-from coupled_arena.store.transfer.rejected import Rejected
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "data" / "ppr"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)

@@ -14,8 +14,7 @@ from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Finish, Mode, Origin, Source, new_id
 from coupled_arena.store.database import Store
 from coupled_arena.store.pending.battles import Backlog
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from tests.batches import at_once
 from tests.counted import counted

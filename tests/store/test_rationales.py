@@ -23,8 +23,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import pending_votes, rationales
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import place_of
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.restoring import restore
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path

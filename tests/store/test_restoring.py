@@ -15,9 +15,9 @@ from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.restoring import restore
-from coupled_arena.store.transfer.row_counts import count_rows
 from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import (
+    count_rows,
     generations,
     open_for_reading,
     open_for_writing,

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.described import FILES
-from coupled_arena.store.transfer.export import export, rows_of
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import export, fingerprint, rows_of
 from coupled_arena.store.transfer.importing import import_files
 from tests.store import whole
 from tests.store.made_up import stores

@@ -53,7 +53,7 @@ from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.judge_use import JudgeUse
+from coupled_arena.store.queries.judge_quality import JudgeUse
 from coupled_arena.store.tables.exclusions import Counting, Excluded
 from coupled_arena.views.words import methods, verdict
 from coupled_arena.views.words.agreement import agreement_findings

@@ -16,8 +16,7 @@ from markupsafe import Markup, escape
 from coupled_arena.cli import main
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.fingerprint import COVERED, fingerprint
+from coupled_arena.store.transfer.export import COVERED, export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.views.markup import listed, table
 from coupled_arena.views.paths import nameless

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 
 from coupled_arena.stats.judges.own_agreement import agreement_interval
-from coupled_arena.store.queries.own_verdicts import agreements_by_prompt
+from coupled_arena.store.queries.voters import agreements_by_prompt
 
 
 @dataclass(frozen=True)

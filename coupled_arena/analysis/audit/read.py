@@ -27,7 +27,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_biases, judge_quality
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_biases import Lengths, Orders
-from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
+from coupled_arena.store.queries.judge_quality import JudgeUse, judge_use
 from coupled_arena.store.queries.rewordings import reworded
 
 _TIES = (

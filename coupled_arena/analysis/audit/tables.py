@@ -11,7 +11,7 @@ import numpy as np
 from coupled_arena.analysis.audit.graded import graded_estimates
 from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.risk.scores import RiskScores
-from coupled_arena.analysis.score_cells import place_of, text_of
+from coupled_arena.analysis.score_columns import place_of, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import called, read_frame
 from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers

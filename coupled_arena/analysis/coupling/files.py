@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.analysis.score_cells import SUBJECTS, place_of, scores_of, text_of
-from coupled_arena.analysis.score_columns import PROMPTS, check_settings, is_score
+from coupled_arena.analysis.score_columns import (
+    PROMPTS,
+    SUBJECTS,
+    check_settings,
+    is_score,
+    place_of,
+    scores_of,
+    text_of,
+)
 from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import reason

@@ -23,7 +23,7 @@ from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
-from coupled_arena.store.queries.judge_use import JudgeUse, judge_use
+from coupled_arena.store.queries.judge_quality import JudgeUse, judge_use
 from coupled_arena.store.queries.rewordings import reworded
 from coupled_arena.store.queries.visibility import seen
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded, excluded

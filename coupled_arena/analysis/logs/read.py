@@ -10,7 +10,7 @@ from pathlib import Path
 from coupled_arena.analysis.logs import harness, helm, inspect_log, mt_bench
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
-from coupled_arena.analysis.score_cells import is_missing, score_of
+from coupled_arena.analysis.score_columns import is_missing, score_of
 from coupled_arena.core.errors import ScoreError
 
 FORMATS = (harness.FORMAT, mt_bench.FORMAT, inspect_log.FORMAT, helm.FORMAT)

@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
-from coupled_arena.analysis.score_cells import is_missing, place_of, score_of, text_of
-from coupled_arena.analysis.score_columns import check_repeated, check_settings, is_score
+from coupled_arena.analysis.score_columns import (
+    check_repeated,
+    check_settings,
+    is_missing,
+    is_score,
+    place_of,
+    score_of,
+    text_of,
+)
 from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext

@@ -1,14 +1,16 @@
-"""Rows that must agree with themselves and with the battle that they are about."""
+"""What the rows of a database must say, each by itself and beside others."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from enum import StrEnum
 
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
 from coupled_arena.core.sql import quoted
-from coupled_arena.store.checks.check import RESTORE, Check
-from coupled_arena.store.tables import times
+from coupled_arena.store.checks.check import AGAIN, RESTORE, Check, Cursor, Finding
+from coupled_arena.store.tables import naming, times
 
 _LEAVE_OUT = "`coupled-arena exclude` lets them count no more; a snapshot may hold them whole."
 _MEND = (
@@ -200,4 +202,99 @@ CONTENTS: tuple[Check, ...] = (
     Check("order of time", "no vote or verdict is older than its battle", _EARLY, _MERGED),
     Check("sequences", "new rows get new numbers", _SEQUENCES, RESTORE),
     Check("numbers", "no number is given twice", _UNIQUE, RESTORE),
+)
+
+
+_BELONGS = {
+    "turns": ("battle", "battles", "using (battle)"),
+    "replies": ("concat_ws(' ', battle, turn, place)", "turns", "using (battle, turn)"),
+    "votes": ("vote", "battles", "using (battle)"),
+    "reveals": ("battle", "battles", "using (battle)"),
+    "pending_votes": ("vote", "battles", "using (battle)"),
+    "rationales": ("rationale", "votes", "using (vote)"),
+    "pending_rationales": ("rationale", "pending_votes", "using (vote)"),
+    "verdicts": ("verdict", "battles", "using (battle)"),
+    "scores": (
+        "concat_ws(' ', battle, turn, place, metric)",
+        "replies",
+        "using (battle, turn, place)",
+    ),
+    "grades": ("grade", "benchmark_answers", "using (answer_key)"),
+    "origins": (
+        "vote_id",
+        "(select vote from votes union all select vote from pending_votes)",
+        "on vote = vote_id",
+    ),
+    "inclusions": ("exclusion", "exclusions", "using (exclusion)"),
+}
+_FOLLOWS = {
+    "comparisons": ("battle_no", "battles", "using (battle_no)"),
+    "same_words": ("battle", "battles", "using (battle)"),
+    "naming_replies": (
+        "concat_ws(' ', battle, turn, place)",
+        "replies",
+        "using (battle, turn, place)",
+    ),
+    "reply_styles": ("battle_no", "battles", "using (battle_no)"),
+}
+_NAMED = {
+    "judges": (
+        "select judge from (select judge from verdicts union select judge from grades) "
+        "anti join judges using (judge)",
+        "every judge that said something is known",
+    ),
+    "metrics": (
+        "select distinct metric from scores anti join metrics using (metric)",
+        "every metric that has scores is known",
+    ),
+    "models": (
+        "select distinct model from (select unnest(models) as model from battles) "
+        "anti join models using (model)",
+        "every model of a battle has its number",
+    ),
+}
+
+
+def _orphans(table: str, whose: tuple[str, str, str], advice: str) -> Check:
+    item, other, key = whose
+    return Check(
+        table,
+        f"all {table} belong to something",
+        f"select {item} from {table} anti join {other} {key}",
+        advice,
+    )
+
+
+ORPHANS: tuple[Check, ...] = tuple(
+    _orphans(table, whose, RESTORE) for table, whose in _BELONGS.items()
+)
+"""What was written once, and belongs to something else that was."""
+
+OTHERS: tuple[Check, ...] = (
+    *(_orphans(table, whose, AGAIN) for table, whose in _FOLLOWS.items()),
+    *(Check(name, holds, query, RESTORE) for name, (query, holds) in _NAMED.items()),
+)
+"""What follows from it, and names that have numbers or meanings."""
+
+
+@dataclass(frozen=True)
+class _NamedCheck(Check):
+    """The query says what is kept, to be held against what is found."""
+
+    def run(self, cursor: Cursor) -> Finding:
+        """Look, changing nothing."""
+        found, kept = Counter(naming.found_anew(cursor)), Counter(self._kept(cursor))
+        unlike = sorted({*(found - kept), *(kept - found)})
+        first = " ".join(map(str, unlike[0])) if unlike else None
+        return Finding(self.name, self.holds, len(unlike), first, self.advice)
+
+    def _kept(self, cursor: Cursor) -> list[tuple[str, int, int, str]]:
+        return cursor.execute(self.query).fetchall()
+
+
+NAMED = _NamedCheck(
+    "names",
+    "answers that name a model are known to, by the list in force",
+    "select battle, turn, place, found from naming_replies",
+    "Start the app, or `import` anything: whatever writes looks through all answers again.",
 )

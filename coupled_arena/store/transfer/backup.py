@@ -18,7 +18,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import backup_chunks
 from coupled_arena.store.transfer.backup_places import Place
 from coupled_arena.store.transfer.importing import import_within
-from coupled_arena.store.transfer.row_counts import count_rows
+from coupled_arena.store.transfer.snapshots import count_rows
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 _log = logging.getLogger(__name__)

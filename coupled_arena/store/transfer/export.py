@@ -1,7 +1,8 @@
-"""Taking data out: exports for analysis."""
+"""Taking data out: exports for analysis, and the one number that stands for all of them."""
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from pathlib import Path
 
@@ -183,3 +184,26 @@ def _rows(table: StoredTable, format: ExportFormat, battles: str) -> str:
 
 def _iso(column: str) -> str:
     return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
+
+
+COVERED = tuple(FILES)
+"""The tables whose rows are hashed, in this order."""
+
+
+def fingerprint(store: Store) -> str:
+    """Return the SHA-256 of the files of ``export --format jsonl``, one after the other.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits: those of ``cat battles.jsonl replies.jsonl votes.jsonl
+        rationales.jsonl verdicts.jsonl scores.jsonl grades.jsonl exclusions.jsonl | sha256sum``.
+    """
+    hashed = hashlib.sha256()
+    with tempfile.TemporaryDirectory(prefix="coupled-arena-") as folder:
+        written = {path.stem: path for path in export(store, Path(folder), "jsonl")}
+        for table in COVERED:
+            with written[table].open("rb") as rows:
+                while piece := rows.read(1 << 20):
+                    hashed.update(piece)
+    return hashed.hexdigest()

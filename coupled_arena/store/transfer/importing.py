@@ -24,8 +24,14 @@ from coupled_arena.store.transfer import (
     merge_staged,
     staged_rows,
 )
-from coupled_arena.store.transfer.file_rows import columns, count, load
-from coupled_arena.store.transfer.rejected import Rejected, prepare_faults, rejected_lines
+from coupled_arena.store.transfer.file_rows import (
+    Rejected,
+    columns,
+    count,
+    load,
+    prepare_faults,
+    rejected_lines,
+)
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 
 Cursor = duckdb.DuckDBPyConnection

@@ -13,7 +13,7 @@ import duckdb
 
 from coupled_arena.store.tables import described, upkeep
 from coupled_arena.store.tables.described import StoredTable
-from coupled_arena.store.transfer import arena_export, export_checks
+from coupled_arena.store.transfer import arena_rows, export_checks
 from coupled_arena.store.transfer.export_tables import TABLES
 
 Cursor = duckdb.DuckDBPyConnection
@@ -173,7 +173,7 @@ def add_missing(cursor: Cursor) -> AddedRows:
     Rows that are not stored are in ``faults``, each with its reason.
     """
     _reject(cursor, export_checks.ARENA_ROW, ["arena"])
-    arena_export.spread(cursor)
+    arena_rows.spread(cursor)
     cursor.execute(_PARTS)
     # What a store holds is read only for the tables that come: it may be millions of texts.
     battles = _add_battles(cursor) if _any(cursor, "in_battles", "in_arena") else 0

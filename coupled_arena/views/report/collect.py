@@ -24,8 +24,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.inventory import Inventory, inventory
 from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.scores import Accuracy
-from coupled_arena.store.transfer.export import Hidden
-from coupled_arena.store.transfer.fingerprint import fingerprint
+from coupled_arena.store.transfer.export import Hidden, fingerprint
 
 SEED = 0
 """Of what is drawn at random for the sections on scores."""

@@ -13,7 +13,7 @@ from coupled_arena.core.records import Sampling
 from coupled_arena.core.version import VERSION
 from coupled_arena.stats.ranking import rank_sets
 from coupled_arena.store.queries.inventory import Inventory, ModelRecord
-from coupled_arena.store.transfer.fingerprint import COVERED
+from coupled_arena.store.transfer.export import COVERED
 from coupled_arena.views.markup import facts, heading, joined, listed, paragraph, table
 from coupled_arena.views.paths import nameless
 from coupled_arena.views.report.collect import SEED, SUB_SAMPLINGS, Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coupled_arena.core.language import ngettext
-from coupled_arena.store.queries.judge_use import JudgeUse
+from coupled_arena.store.queries.judge_quality import JudgeUse
 
 
 def use_words(use: JudgeUse) -> Iterator[str]:

@@ -93,7 +93,7 @@ def leaderboard(
     Parameters
     ----------
     store : ArenaStore, or Path, sequence of Path, or mapping of names to Path
-        With files of votes, as for `rank`, or of scores, as for `risk`: then the model with the higher
+        Files may hold votes, as for `rank`, or scores, as for `risk`. The model with the higher
         score on a prompt wins it.
 
     Returns
@@ -240,6 +240,7 @@ def _read(
     )
     from coupled_arena.analysis.risk.files import risk_scores_from_frame
     from coupled_arena.core.tables import called, placed, read_frame
+    from coupled_arena.store.transfer.flat import is_flat
 
     if not are_files(given):
         scored = {"model", "prompt"} <= set(given.columns) and "model_a" not in given.columns
@@ -249,6 +250,8 @@ def _read(
     paths = paths_of(given)
     frame = read_frame(paths, ScoreError)
     if set(NEEDED) <= set(frame.columns):
+        if is_flat(frame.columns):  # its other rows say which pairs are no comparisons
+            frame = frame[frame["counted"].astype(str).str.lower() == "true"]
         named = frame if frame.index.name == "where" else placed(frame, called(paths))
         return store_of_votes(named)
     if "model" in frame.columns:

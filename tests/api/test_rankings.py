@@ -12,6 +12,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.core.errors import ArenaError, VoteError
 from coupled_arena.store.database import Store
+from coupled_arena.store.transfer.export import export
 from tests.stats.real_votes import FOLDER, golden, lines_of, needs_real_votes
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import World
@@ -303,6 +304,14 @@ def test_a_store_s_comparisons_rank_as_the_store_does(database, judge):
     )
     modes = [each.to_frame("mode_pairs") for each in (ranked, stored)]
     pd.testing.assert_frame_equal(*modes, atol=1e-12)
+
+
+@pytest.mark.parametrize("format", ["flat", "flat-csv"])
+def test_a_flat_table_in_a_file_counts_as_its_store_does(database, tmp_path, format):
+    with Store.open(database, read_only=True) as store:
+        (file,) = export(store, tmp_path, format)
+    ranked, stored = ca.rank(file).to_frame(), ca.leaderboard(ca.open(database)).to_frame()
+    pd.testing.assert_frame_equal(ranked[ESTIMATES], stored[ESTIMATES], atol=1e-12)
 
 
 def test_a_leaderboard_is_what_the_command_says(database, call):

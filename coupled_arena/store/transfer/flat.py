@@ -66,6 +66,11 @@ def judge_columns(judge: str) -> tuple[str, ...]:
     return tuple(f"judge_{judge}_{order}" for order in flat_rows.ORDERS)
 
 
+def is_flat(columns: Collection[str]) -> bool:
+    """Return whether these are the columns of a flat table."""
+    return set(columns) >= _SIGNATURE
+
+
 def refuse(path: Path, columns: Collection[str]) -> None:
     """Refuse a file with the columns of a flat table: votes would come in again, as other ones.
 
@@ -74,7 +79,7 @@ def refuse(path: Path, columns: Collection[str]) -> None:
     StoreError
         It is one.
     """
-    if set(columns) >= _SIGNATURE:
+    if is_flat(columns):
         raise StoreError(
             f"{path} is a flat table of votes, which holds no answers and does not come back. "
             "Import what export --format parquet, jsonl, csv or arena writes."

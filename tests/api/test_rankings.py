@@ -185,7 +185,7 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
         (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
         (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
         (7, {}, "votes is a pandas DataFrame"),
-        ("votes.csv", {}, "votes.csv cannot be read: No such file"),
+        ("votes.csv", {}, "votes.csv cannot be read as a CSV file: No such file"),
         (None, {"metric": "f1"}, "`metric` is about scores: leave it out with votes"),
         (None, {"alpha": "0.1"}, "`alpha` is an error level between 0 and 1"),
         (pd.DataFrame({"model_a": ["x"]}), {}, r"no column model_b or winner; .*here: 'model_a'"),
@@ -248,6 +248,7 @@ def test_several_files_of_votes_are_one_table(votes, tmp_path):
 
 def test_published_formats_are_ranked_as_they_are_imported(votes, tmp_path):
     flags = {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}
+    votes = votes[votes.winner != "both_bad"]
     told = votes.assign(
         id=range(len(votes)),
         **{name: (votes.winner == word).astype(int) for name, word in flags.items()},
@@ -311,7 +312,10 @@ def test_a_flat_table_in_a_file_counts_as_its_store_does(database, tmp_path, for
     with Store.open(database, read_only=True) as store:
         (file,) = export(store, tmp_path, format)
     ranked, stored = ca.rank(file).to_frame(), ca.leaderboard(ca.open(database)).to_frame()
-    pd.testing.assert_frame_equal(ranked[ESTIMATES], stored[ESTIMATES], atol=1e-12)
+    # A store knows more of a prompt than its text, which the errors depend on.
+    pd.testing.assert_frame_equal(
+        ranked[["model", "win_rate", "wins"]], stored[["model", "win_rate", "wins"]], atol=1e-12
+    )
 
 
 def test_a_leaderboard_is_what_the_command_says(database, call):

@@ -125,7 +125,7 @@ def _pasted(votes: pd.DataFrame, given: pd.DataFrame, voter: pd.Series) -> pd.Se
 
     They say who voted, and by an id or answers on what; voter, texts and choice are the same.
     """
-    question = _first_of(votes, ("num", *QUESTION_NAMES))
+    question = _first_of(votes, ("num", "battle", *QUESTION_NAMES))
     answered = _first_of(votes, TEXTS[1:]).notna()
     known = voter.notna() & given["human"].notna() & (question.notna() | answered)
     if not known.any():

@@ -54,6 +54,7 @@ audit = command(
         "of them, with `--metrics`.",
     ),
 )
+voters = command(analyses.voters)
 plan = command(experiments.plan, counting=False)
 coupling = command(
     analyses.coupling,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coupled_arena.core.version import VERSION
 
 if TYPE_CHECKING:
-    from coupled_arena.api.analyses import agreement, audit, coupling
+    from coupled_arena.api.analyses import agreement, audit, coupling, voters
     from coupled_arena.api.experiments import plan, resample, simulate
     from coupled_arena.api.figures import plot
     from coupled_arena.api.models import Models, generate, load
@@ -44,10 +44,11 @@ __all__ = [
     "risk",
     "schema",
     "simulate",
+    "voters",
 ]
 
 _HOMES = {
-    "api.analyses": ("agreement", "audit", "coupling"),
+    "api.analyses": ("agreement", "audit", "coupling", "voters"),
     "api.experiments": ("plan", "resample", "simulate"),
     "api.figures": ("plot",),
     "api.models": ("Models", "generate", "load"),

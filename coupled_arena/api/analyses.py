@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_doc import Doc
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
 from coupled_arena.api import options
 from coupled_arena.api.checks import (
@@ -19,7 +19,7 @@ from coupled_arena.api.checks import (
     selected,
     selection_of,
 )
-from coupled_arena.api.declared import Field, analysis, refuse
+from coupled_arena.api.declared import Field, Level, analysis, refuse
 from coupled_arena.api.given_files import Files, are_files, hold_logs, paths_of, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.coupling.read import StoredScores
     from coupled_arena.analysis.coupling.result import Coupling
     from coupled_arena.analysis.coupling.sweep import Sweep
+    from coupled_arena.analysis.voters import VoterReport
     from coupled_arena.stats.coupling.score_tables import ScoreTable
 
     Parts = dict[str, ScoreTable | None] | None
@@ -201,6 +202,55 @@ def agreement(
         {"agreement": tables.agreement_table(found)},
         tables.agreement_answer(found),
         lambda: tables.agreement_text(found),
+    )
+
+
+@analysis
+def voters(
+    store: ArenaStore,
+    *,
+    alpha: Annotated[
+        float, Level(), Doc("Largest expected share of honest voters among the named ones.")
+    ] = 0.05,
+    tolerance: Annotated[
+        float,
+        Ge(0),
+        Le(100),
+        Doc("Honest voters give each outcome at most 1 + this times as often as the others."),
+    ] = 0.25,
+) -> Result[VoterReport]:
+    """List voters: number and pace of votes, and evidence of unusual votes. It excludes nobody.
+
+    Parameters
+    ----------
+    store : ArenaStore
+
+    Returns
+    -------
+    Result
+        Tables: "voters", "origins" and "bursts".
+
+    Raises
+    ------
+    ArenaError
+        The store cannot be read, or a setting is out of range.
+    """
+    from coupled_arena.analysis.voters import read_voters
+    from coupled_arena.views.tables import voters as tables
+
+    with check_store(store).reading() as opened:
+        found = read_voters(opened, alpha, tolerance)
+    return Result(
+        "Voters",
+        found,
+        {},
+        {
+            "voters": tables.voters_table(found),
+            "origins": tables.origins_table(found),
+            "bursts": tables.bursts_table(found),
+        },
+        tables.voters_answer(found),
+        lambda: tables.voters_text(found),
     )
 
 
@@ -372,7 +422,7 @@ def _sweep(
     alpha: float,
 ) -> Result[Coupling | Sweep]:
     from coupled_arena.analysis.coupling.sweep import read_sweep
-    from coupled_arena.views.tables.sweep import sweep_answer, sweep_table, sweep_text
+    from coupled_arena.views.tables.coupling import sweep_answer, sweep_table, sweep_text
 
     with store.reading() as opened:
         found = read_sweep(opened, metric, models, category, drawn, alpha=alpha)

@@ -33,7 +33,7 @@ from typing import (
 )
 
 from annotated_doc import Doc
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError
@@ -105,8 +105,8 @@ class Option:
     default : object
     text : str
         The sentence, as Markdown.
-    least : int or None
-        The smallest number that is taken.
+    least, most : int or None
+        The smallest and the largest number that is taken.
     opposite : str
         See `Opposite`.
     level : bool
@@ -123,6 +123,7 @@ class Option:
     default: Any
     text: str
     least: int | None
+    most: int | None
     opposite: str
     level: bool
     field: Field | None
@@ -282,6 +283,7 @@ def _option(parameter: inspect.Parameter, annotated: Any, metadata: Sequence[Any
         default=parameter.default,
         text=found[Doc].documentation,
         least=found[Ge].ge if Ge in found else None,
+        most=found[Le].le if Le in found else None,
         opposite=found[Opposite].name if Opposite in found else "",
         level=Level in found,
         field=found.get(Field),

@@ -367,7 +367,7 @@ class _Repeated:
     ) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
         from coupled_arena.stats.simulation import coverage
         from coupled_arena.views.tables import experiments as tables
-        from coupled_arena.views.tables.simulations import simulations_answer, simulations_text
+        from coupled_arena.views.tables.experiments import simulations_answer, simulations_text
 
         with _one_line():
             plans = [self._plan(drawn(n)) for n in self.sizes]
@@ -394,7 +394,7 @@ class _Repeated:
         self, models: int, judge_only: int, noise: tuple[float, ...]
     ) -> Result[tuple[Simulation, ...] | Watch | NoisyJudges]:
         from coupled_arena.stats.simulation import noisy_judges
-        from coupled_arena.views.tables.simulations import noisy, noisy_answer
+        from coupled_arena.views.tables.experiments import noisy, noisy_answer
 
         with _one_line():
             plan = noisy_judges.NoisyPlan(

@@ -318,15 +318,14 @@ class BoardSettings:
         """Return the leaderboard of a selection, with its tables."""
         from coupled_arena.analysis.leaderboard.read import read_estimates
         from coupled_arena.analysis.style.read import read_style
-        from coupled_arena.views.tables import bradley_terry
         from coupled_arena.views.tables import leaderboard as tables
 
         board = self.concluded(read_estimates(store, selection, self.method))
         board = self.styled(board, partial(read_style, store))
-        scores = bradley_terry.scores(board) if self.bradley_terry else None
+        scores = tables.scores(board) if self.bradley_terry else None
         found = _tables(board)
         if scores:
-            found["bradley_terry"] = bradley_terry.bradley_terry_table(scores)
+            found["bradley_terry"] = tables.bradley_terry_table(scores)
         answer = {**tables.board_answer(board, scores), "read": self.read}
         # What was used: with few votes it may be another weighting than was asked for.
         used = ["alpha", "cutoff", "sets", "ties", "covariance", "weighting"]
@@ -349,15 +348,15 @@ class BoardSettings:
 
 
 def _tables(board: Leaderboard) -> dict[str, Table[Any]]:
-    from coupled_arena.views.tables import leaderboard, modes, style
+    from coupled_arena.views.tables import leaderboard, style
 
     found: dict[str, Table[Any]] = {
         "models": leaderboard.standings(board),
         "pairs": leaderboard.head_to_head(board),
     }
     if board.estimates.modes:
-        found["modes"] = modes.mode_models(board.estimates.modes)
-        found["mode_pairs"] = modes.mode_pairs(board.estimates.modes)
+        found["modes"] = leaderboard.mode_models(board.estimates.modes)
+        found["mode_pairs"] = leaderboard.mode_pairs(board.estimates.modes)
     if board.style:
         found["style"] = style.style_models(board.style)
         found["style_effects"] = style.style_effects(board.style)

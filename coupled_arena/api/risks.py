@@ -124,8 +124,7 @@ def risk(
         These are no such scores, or a setting does not fit them.
     """
     from coupled_arena.analysis.risk.result import RiskSettings, risk_report
-    from coupled_arena.views.tables.risk import risk_text
-    from coupled_arena.views.tables.risk_json import risk_answer
+    from coupled_arena.views.tables.risk import risk_answer, risk_text
 
     if isinstance(scores, ArenaStore):
         chosen, source = _of_store(scores, metrics, judge, Battles(mode or "all"), models)

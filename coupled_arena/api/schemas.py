@@ -12,7 +12,13 @@ _ANALYSES = {
     function.__name__: function
     for function in (
         *(rankings.leaderboard, analyses.audit, analyses.agreement, analyses.coupling),
-        *(risks.risk, experiments.plan, experiments.resample, experiments.simulate),
+        *(
+            analyses.voters,
+            risks.risk,
+            experiments.plan,
+            experiments.resample,
+            experiments.simulate,
+        ),
     )
 }
 _KINDS = {bool: "boolean", int: "integer", float: "number"}

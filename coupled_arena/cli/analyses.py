@@ -55,6 +55,7 @@ audit = command(
         many=True,
     ),
 )
+voters = command(analyses.voters)
 plan = command(experiments.plan, counting=False)
 coupling = command(
     analyses.coupling,

@@ -1,7 +1,8 @@
-"""The commands that give people links of their own, list who has one, and take links back."""
+"""The commands on the people who vote: their own links, and passwords for the settings."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ import typer
 
 from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.passwords import hash_password
 from coupled_arena.core.settings import Settings, load_settings
 
 annotators_app = typer.Typer(
@@ -105,3 +107,15 @@ def _page(settings: Settings, url: str | None) -> str:
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise ArenaError(f"{url!r} is no address of a page: give one such as https://a.org/arena.")
     return f"{url.rstrip('/')}/"
+
+
+def password() -> None:
+    """Ask for a password, and print its hash for `users` in the table `access`.
+
+    Without a terminal, the first line of the input is the password.
+    """
+    if sys.stdin.isatty():
+        given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        given = sys.stdin.readline().rstrip("\r\n")
+    typer.echo(hash_password(given))

@@ -1,4 +1,4 @@
-"""The command that tells whether a database is whole, and mends times that cannot be."""
+"""The commands that tell whether a database is whole, mend it, and take a backup back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from coupled_arena.core.settings import Settings, load_settings
 if TYPE_CHECKING:
     from coupled_arena.store.checks.check import Finding
     from coupled_arena.store.checks.mending import Mended
+    from coupled_arena.store.transfer.restoring import Restored
 
 
 def doctor(
@@ -96,3 +97,35 @@ def _examine(settings: Settings) -> tuple[list[Finding], float | None]:
                 place = place_of(settings.backup.folder, settings.backup.dataset)
                 found += backup(cursor, place)
     return found, age
+
+
+def restore(
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Snapshot to restore.", show_default="the newest whole one"),
+    ] = None,
+    config: Config = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Restore a lost or damaged database from a snapshot, and verify it.
+
+    A database has three snapshots beside it: the newest (arena.snapshot.duckdb), one of about an
+    hour ago (arena.snapshot-hour.duckdb) and one of about a day ago
+    (arena.snapshot-day.duckdb). Files in the way are renamed; nothing is deleted.
+    """
+    settings = load_settings(config, db=db)
+    from coupled_arena.store.transfer.restoring import restore as bring_back
+
+    done = bring_back(settings.db, source)
+    show(asdict(done), as_json, lambda: _text(done))
+
+
+def _text(done: Restored) -> str:
+    lines = [
+        f"{done.db} is back as of {done.age:.0f} s ago, from {done.source}, and verified: "
+        f"{done.battles:,} battles, {done.votes:,} votes, {done.verdicts:,} verdicts."
+    ]
+    lines += [f"Passed over: {reason}" for reason in done.passed_over]
+    lines += [f"Set aside: {path}" for path in done.set_aside]
+    return "\n".join(lines)

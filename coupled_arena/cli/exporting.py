@@ -105,7 +105,7 @@ def _with_card(
     """Write the flat table and its card."""
     from coupled_arena.store.transfer import flat_rows
     from coupled_arena.store.transfer.export import export, fingerprint
-    from coupled_arena.views.tables.flat_card import card, check_folder, check_license, write_card
+    from coupled_arena.views.tables.flat import card, check_folder, check_license, write_card
 
     if license is not None:
         check_license(license)

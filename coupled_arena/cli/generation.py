@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coupled_arena.cli.plan_files import PlanFile
 from coupled_arena.cli.run_options import (
     AnswerPrefix,
     AtOnce,
@@ -32,6 +31,7 @@ from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.extras import require
 from coupled_arena.core.records import Drawn
 from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
+from coupled_arena.core.toml_files import read_toml
 
 if TYPE_CHECKING:
     from coupled_arena.battles.batch import BatchPlan, Generated
@@ -279,3 +279,37 @@ def _scored_text(scored: Scored) -> str:
         f"{'Answers':>9}{'Score':>9}{'Unread':>8}"
     )
     return "\n".join([_generated_text(scored.made), head, *rows])
+
+
+def _read_plan(context: typer.Context, path: Path | None) -> None:
+    """Take options that are not given from a TOML file."""
+    if path is None:
+        return
+    values = read_toml(path, f"The plan {path}")
+    named = {key.replace("-", "_"): value for key, value in values.items()}
+    named = {"as_json" if key == "json" else key: value for key, value in named.items()}
+    switches = {param.name for param in context.command.params if getattr(param, "is_flag", False)}
+    known = {param.name for param in context.command.params if param.name} - {"plan"}
+    if unknown := sorted(set(named) - known):
+        raise SettingsError(
+            f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
+            f"{', '.join(sorted(known))}."
+        )
+    for key, value in named.items():
+        if isinstance(value, bool) != (key in switches):
+            wanted = "true or false" if key in switches else "a value, not true or false"
+            raise SettingsError(f"The plan {path}: {key} must be {wanted}.")
+    context.default_map = {
+        key: ",".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in named.items()
+    }
+
+
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="TOML file that holds any of these options; flags win.",
+        callback=_read_plan,
+        is_eager=True,
+    ),
+]

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from coupled_arena.api.declared import without_links
-from coupled_arena.cli.access import password
 from coupled_arena.cli.analyses import (
     agreement,
     audit,
@@ -23,22 +22,20 @@ from coupled_arena.cli.analyses import (
     risk,
     schema,
     simulate,
+    voters,
 )
-from coupled_arena.cli.annotators import annotators_app
-from coupled_arena.cli.battles import battles
+from coupled_arena.cli.annotators import annotators_app, password
+from coupled_arena.cli.battles import battles, explain, replay_battle
 from coupled_arena.cli.data import import_, import_scores
-from coupled_arena.cli.doctor import doctor
+from coupled_arena.cli.doctor import doctor, restore
 from coupled_arena.cli.excluding import exclude, exclusions, include, names
 from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.models import models_app
-from coupled_arena.cli.replaying import explain, replay_battle
 from coupled_arena.cli.report import report
 from coupled_arena.cli.reproducing import reproduce
-from coupled_arena.cli.restoring import restore
 from coupled_arena.cli.shared import Config, Db, Preset
-from coupled_arena.cli.voters import voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.extras import require
 from coupled_arena.core.files import is_text, reason

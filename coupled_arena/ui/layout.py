@@ -16,12 +16,9 @@ from coupled_arena.core.settings import resource
 from coupled_arena.services import Services
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.ui.parts.agreement_panel import AgreementPanel
-from coupled_arena.ui.parts.annotator_notice import annotator_notice
-from coupled_arena.ui.parts.backup_notice import BackupNotice
 from coupled_arena.ui.parts.header import header
 from coupled_arena.ui.parts.identity import NAME
-from coupled_arena.ui.parts.judge_notice import judge_notice
-from coupled_arena.ui.parts.model_notice import model_notice
+from coupled_arena.ui.parts.notice import BackupNotice, annotator_notice, judge_notice, model_notice
 from coupled_arena.ui.parts.page import Page
 from coupled_arena.ui.parts.stored_replies import StoredReplies
 from coupled_arena.ui.tabs.annotation import AnnotationTab

@@ -56,6 +56,7 @@ def results(db):
         ],
         "audit": [ca.audit(store, **judged, control="style")],
         "agreement": [ca.agreement(store)],
+        "voters": [ca.voters(store)],
         "plan": [ca.plan(store, "able", **judged)],
         "coupling": [ca.coupling(store), ca.coupling(store, by_sampling=True)],
         "risk": [ca.risk(store, metrics=["quiz", "length"], **judged, bootstraps=50)],

@@ -38,10 +38,8 @@ from coupled_arena.views.tables import (
     flat,
     judge_style,
     leaderboard,
-    modes,
     parting,
     risk,
-    soft,
     style,
 )
 from coupled_arena.views.tables.parting import parting_answer
@@ -161,7 +159,7 @@ def test_export_files(db, tmp_path, format):
 
 def test_no_list_of_columns_is_forgotten():
     of_analyses = (audit, battles, coupling, experiments, flat, judge_tables, leaderboard)
-    modules = (*of_analyses, judge_style, modes, parting, risk, soft, style)
+    modules = (*of_analyses, judge_style, parting, risk, style)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")

@@ -94,13 +94,14 @@ def test_tables_and_figures_of_results_are_told(desk):
         "audit": ca.audit(store, judge="gpt-4"),
         "coupling": ca.coupling(scores),
         "risk": ca.risk(pd.read_csv(desk / "scores.csv"), lower_is_better=["toxicity"]),
+        "voters": ca.voters(store),
         "plan": ca.plan(store, "bob", judge="gpt-4"),
         "resample": ca.resample(store, judge="gpt-4", repeats=2),
         "simulate": ca.simulate(human=[100], repeats=2),
     }
     told = sections(TEXTS["docs/python-api.md"])["Results"]
     rows = re.findall(r"^\| `(\w+)`[^|]*\| ([^|]*) \| ([^|]*) \|$", told, re.MULTILINE)
-    assert {name for name, *_ in rows} == {*results, "generate", "agreement"}
+    assert {name for name, *_ in rows} == {*results, "generate", "agreement", "reproduce"}
     for name, tables, figures in rows:
         if name in results:
             assert re.findall(r"`(\w+)`", tables) == [

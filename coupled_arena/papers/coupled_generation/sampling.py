@@ -14,7 +14,7 @@ from coupled_arena.papers.item import Made
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.views.figures.lines import Axes, Line, line_figure, line_style
 from coupled_arena.views.figures.theme import Head
-from coupled_arena.views.tables.sweep import sweep_table, sweep_warnings
+from coupled_arena.views.tables.coupling import sweep_table, sweep_warnings
 from coupled_arena.views.tables.table import BETWEEN
 
 _AXES = {"temperature": "Temperature", "top_p": "Top-p"}

@@ -21,7 +21,7 @@ from coupled_arena.views.figures.rankings import (
 )
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Theme, theme_for
-from coupled_arena.views.tables.simulations import noisy
+from coupled_arena.views.tables.experiments import noisy
 
 _SIGN = "\N{BLACK CIRCLE}"
 _TITLES = {

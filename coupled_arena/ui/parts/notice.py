@@ -1,4 +1,4 @@
-"""A quiet line while something is amiss that visitors cannot mend."""
+"""Quiet lines: what is amiss that visitors cannot mend, how old the backup is, who one votes as."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
+from coupled_arena.battles.judge_runs.live import LiveJudge
+from coupled_arena.core.language import _, ngettext
+from coupled_arena.generation.running import Worker
+from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.ui.parts.events import FREE
-from coupled_arena.views.markup import paragraph
+from coupled_arena.ui.parts.visitor import annotator_of, member_of
+from coupled_arena.views.markup import joined, paragraph
 
 
 class Notice:
@@ -41,3 +47,103 @@ class Notice:
     def _words(self) -> str:
         said = self._says()
         return paragraph(said, "hint") if said else ""
+
+
+def judge_notice(judge: LiveJudge) -> Notice:
+    """Return the line."""
+
+    def says() -> str:
+        if judge.answering:
+            return ""
+        return _(
+            "The judge {judge} does not answer at the moment. Votes count as ever; its "
+            "verdicts will follow."
+        ).format(judge=judge.name)
+
+    return Notice(says, "judge-notice", seconds=3.0)
+
+
+def model_notice(worker: Worker) -> Notice:
+    """Return the line; it names no model, for a round tells nothing of who takes part."""
+
+    def says() -> str:
+        if not worker.away:
+            return ""
+        return ngettext(
+            "One model is away: battles go on without, until the server answers.",
+            "{n} models are away: battles go on without, until the server answers.",
+            worker.away,
+        ).format(n=worker.away)
+
+    return Notice(says, "model-notice", seconds=10.0)
+
+
+class BackupNotice:
+    """The line, as of when its tab is looked at; the log says what exactly is wrong."""
+
+    def __init__(self, backup: Backup) -> None:
+        self._backup = backup
+
+    def build(self, tab: gr.Tab) -> None:
+        """Lay out the line inside the current Blocks."""
+        line = gr.HTML(self._words, elem_id="backup-notice", apply_default_css=False)
+        tab.select(self._words, None, line, **FREE)
+
+    def _words(self) -> str:
+        return paragraph(_line(self._backup.age, waits=bool(self._backup.trouble)), "hint")
+
+
+def _line(age: float | None, *, waits: bool) -> str:
+    if age is None:
+        if waits:
+            return _(
+                "There is no backup of this database yet; it cannot be sent at the moment, and is "
+                "tried again."
+            )
+        return _("There is no backup of this database yet.")
+    if waits:
+        text = _(
+            "The backup has all that was stored until {ago}; it cannot be sent at the moment, and "
+            "is tried again."
+        )
+    else:
+        text = _("The backup has all that was stored until {ago}.")
+    return text.format(ago=_ago(age))
+
+
+def _ago(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if not minutes:
+        return _("a moment ago")
+    if minutes < 120:
+        return ngettext("{n} minute ago", "{n} minutes ago", minutes).format(n=minutes)
+    return ngettext("{n} hour ago", "{n} hours ago", minutes // 60).format(n=minutes // 60)
+
+
+_WAY = Markup('<p class="hint">{} <a href="{}">{}</a></p>')
+
+
+def annotator_notice(page: gr.Blocks, *, signs_in: bool = False) -> None:
+    """Lay out the line inside the current Blocks, which are those of the page.
+
+    Parameters
+    ----------
+    signs_in : bool
+        Whether people may sign in: whoever has not is told where.
+    """
+    line = gr.HTML(elem_id="annotator", apply_default_css=False, visible=False)
+
+    def words(request: gr.Request) -> Any:
+        said = _words(request, signs_in=signs_in)
+        return gr.HTML(said, visible=True) if said else gr.skip()
+
+    page.load(words, None, line, **FREE)
+
+
+def _words(request: gr.Request, *, signs_in: bool) -> str:
+    if member := member_of(request):
+        said = _("You are signed in as {name}.").format(name=member.name)
+        return joined([_WAY.format(said, "logout", _("Sign out"))])
+    if annotator := annotator_of(request):
+        return paragraph(_("You vote as {name}.").format(name=annotator.name), "hint")
+    return joined([_WAY.format("", "login", _("Sign in"))]) if signs_in else ""

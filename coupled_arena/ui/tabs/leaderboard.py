@@ -11,6 +11,7 @@ from gradio.components.plot import PlotData
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.style.read import LiveStyle
+from coupled_arena.analysis.style.result import StyleBoard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
@@ -20,14 +21,17 @@ from coupled_arena.ui.parts.choices import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.opening import said, verdict
-from coupled_arena.ui.parts.style_panel import StylePanel
 from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure
 from coupled_arena.views.figures.reading import BOARD
 from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.views.figures.style import style_figure
+from coupled_arena.views.markup import joined, listed
 from coupled_arena.views.tables.leaderboard import board_table, pair_table
+from coupled_arena.views.tables.style import style_effects, style_models
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
+from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_verdict
 
 _TITLE = N_("Leaderboard")
@@ -197,3 +201,36 @@ def _counted(estimates: BoardEstimates) -> int:
             *(array.tobytes() for array in arrays),
         )
     )
+
+
+class StylePanel:
+    """Components that are shown where the visitor holds style fixed."""
+
+    def build(self) -> None:
+        """Lay out the panel inside the current Blocks."""
+        with gr.Column(visible=False, elem_id="board-style") as self._all:
+            gr.Markdown(_("## With style held fixed"))
+            self._words = gr.HTML(elem_id="board-style-words", apply_default_css=False)
+            self._models = gr.HTML(elem_id="board-style-models", apply_default_css=False)
+            with gr.Column(visible=False) as self._known:
+                self._effects = figure_panel("board-style-effects", BOARD["style"])
+                self._table = gr.HTML(elem_id="board-style-table", apply_default_css=False)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The components that `shown` changes."""
+        return [self._all, self._words, self._models, self._known, self._effects, self._table]
+
+    def shown(self, style: StyleBoard | None, *, dark: bool) -> dict[Any, Any]:
+        """Return the panel with a result, or without one."""
+        changed: dict[Any, Any] = {self._all: gr.Column(visible=style is not None)}
+        if style is None:
+            return changed
+        warnings = listed(style_warnings(style), "hint")
+        changed[self._words] = joined([listed(style_words(style), "findings"), warnings])
+        changed[self._models] = style_models(style).html()
+        changed[self._known] = gr.Column(visible=bool(style.effects))
+        if style.effects:
+            changed[self._effects] = drawn(style_figure(style, dark=dark))
+            changed[self._table] = style_effects(style).html()
+        return changed

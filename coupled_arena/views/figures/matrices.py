@@ -25,8 +25,7 @@ from coupled_arena.views.figures.theme import (
     theme_for,
     wrapped,
 )
-from coupled_arena.views.tables.leaderboard import head_to_head
-from coupled_arena.views.tables.modes import mode_pairs
+from coupled_arena.views.tables.leaderboard import head_to_head, mode_pairs
 
 _CROWDED = 5  # models above which a phone's cells have room for one number only
 FULL = 32  # models above which they have room for none

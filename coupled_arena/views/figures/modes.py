@@ -11,7 +11,7 @@ from coupled_arena.views.figures.caption import mode_caption, mode_method
 from coupled_arena.views.figures.row_labels import FigureRow, italic
 from coupled_arena.views.figures.rows import bar_lines, marks, rate_axis, row_figure
 from coupled_arena.views.figures.theme import Head, key, theme_for
-from coupled_arena.views.tables.modes import mode_models
+from coupled_arena.views.tables.leaderboard import mode_models
 from coupled_arena.views.words.names import without_both
 
 

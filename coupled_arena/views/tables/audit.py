@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import pairwise
@@ -13,14 +14,13 @@ from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.choices import Control
 from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.differences import Difference
-from coupled_arena.views.tables.judge_quality import quality_answer, quality_text
+from coupled_arena.stats.judges.soft import SoftMean
 from coupled_arena.views.tables.judge_style import (
     judge_style_answer,
     judge_style_models,
     judge_style_text,
     judge_style_traits,
 )
-from coupled_arena.views.tables.soft import audit_soft
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
 from coupled_arena.views.words.plan import plan_words
@@ -309,3 +309,110 @@ def audit_text(audit: Audit) -> str:
     style = judge_style_text(audit.style) if audit.style else []
     said = [*audit_words(audit), *quality_text(audit), *style, *audit_warnings(audit)]
     return "\n".join([text, *soft, settings, *said])
+
+
+AUDIT_SOFT: tuple[Column[SoftMean], ...] = (
+    Column("model", str, "Name of the model", heading=N_("Model")),
+    Column("n", int, "Answers with the truth and a probability", heading=N_("Both")),
+    Column("judge_only", int, "Answers with a probability alone", heading=N_("Verdict alone")),
+    Column("b", float, "Share of right answers", heading=N_("b"), text=".1%"),
+    Column("judge_score", float, "Mean probability that the judge gives", text=".1%"),
+    Column("rho", float, "Correlation of truth and probability"),
+    Column(
+        "rho_squared",
+        float,
+        "Share of the variance of the truth that probabilities explain",
+        heading="\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}",
+        text=".3f",
+    ),
+    Column(
+        "tau",
+        float,
+        "Checked answers that one is worth with the probabilities there are",
+        heading=N_("Vote worth now"),
+        text=".2f",
+    ),
+    Column(
+        "tau_max",
+        float,
+        "Checked answers that one is worth with probabilities without end",
+        heading=N_("At most"),
+        text=".2f",
+    ),
+    Column(
+        "tau_max_low",
+        float,
+        "Lower bound of tau_max",
+        heading=LEVEL,
+        text=lambda row: span(row.tau_max_low, row.tau_max_high, ".2f"),
+    ),
+    Column("tau_max_high", float, "Upper bound of tau_max"),
+    Column("powered", float, "b corrected by the probabilities alone", text=".1%"),
+    Column("powered_low", float, "Lower bound of powered"),
+    Column("powered_high", float, "Upper bound of powered"),
+    Column(
+        "lambda",
+        float,
+        "Weight of the probabilities there are: 0 ignores the judge",
+        attrgetter("power_tuning"),
+        "\N{GREEK SMALL LETTER LAMDA}",
+        ".2f",
+    ),
+)
+
+
+def audit_soft(audit: Audit) -> Table[SoftMean]:
+    """Return a row for each model: the judge's probabilities in place of its grades."""
+    return table_of(AUDIT_SOFT, audit.soft, alpha=audit.alpha)
+
+
+def quality_answer(audit: Audit) -> dict[str, Any]:
+    """Return the self-preference and the calibration as JSON values; null without data."""
+    found, itself = audit.estimates.calibration, audit.estimates.own
+    own = itself and itself.preference(audit.alpha)
+    calibrated = None
+    if found is not None:
+        error = found.error_interval(audit.alpha)
+        brier = found.brier_interval(audit.alpha)
+        calibrated = {
+            "comparisons": found.comparisons,
+            "prompts": found.prompts,
+            **dict(zip(("error", "error_low", "error_high"), (found.error, *error), strict=True)),
+            **dict(zip(("brier", "brier_low", "brier_high"), (found.brier, *brier), strict=True)),
+            "bins": [asdict(each) for each in found.bins],
+        }
+    return {"self_preference": own and _known(asdict(own)), "calibration": _known(calibrated)}
+
+
+def quality_text(audit: Audit) -> list[str]:
+    """Return the same as lines for a terminal."""
+    found, itself = audit.estimates.calibration, audit.estimates.own
+    own = itself and itself.preference(audit.alpha)
+    lines: list[str] = []
+    if own is not None:
+        lines.append(
+            f"self-preference: {audit.judge} prefers {', '.join(own.models)} in {own.judge:.1%} of "
+            f"{own.comparisons:,} comparisons with others, people in {own.people:.1%}: "
+            f"{own.difference:+.1%} ({own.low:+.1%} to {own.high:+.1%})"
+        )
+    if found is not None:
+        error = found.error_interval(audit.alpha)
+        brier = found.brier_interval(audit.alpha)
+        lines.append(
+            f"calibration on {found.comparisons:,} comparisons: expected error {found.error:.3f} "
+            f"({error[0]:.3f} to {error[1]:.3f}), Brier score {found.brier:.3f} "
+            f"({brier[0]:.3f} to {brier[1]:.3f})"
+        )
+        lines += [
+            f"  said {each.predicted:.1%}, was {each.observed:.1%} of {each.n:,}"
+            for each in found.bins
+        ]
+    return lines
+
+
+def _known(values: Any) -> Any:
+    """Return values with null for what is unknown."""
+    if not isinstance(values, dict):
+        return values
+    floats = {name: value for name, value in values.items() if isinstance(value, float)}
+    return values | {name: None for name, value in floats.items() if math.isnan(value)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
         Simulation,
         SimulationPlan,
     )
+    from coupled_arena.stats.simulation.noisy_judges import NoisyJudges, NoisyQuality
     from coupled_arena.stats.simulation.rank_set_runs import RankSetQuality
     from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
     from coupled_arena.stats.simulation.watching import Watch, Watched
+
 
 _Row = dict[str, Any]
 
@@ -283,3 +286,71 @@ def simulation_text(result: Simulation) -> str:
 
 def _settings(plan: ResamplingPlan | SimulationPlan, *names: str) -> dict[str, Any]:
     return {name: plain(getattr(plan, name)) for name in names}
+
+
+def simulations_answer(results: Sequence[Simulation]) -> dict[str, Any]:
+    """Return a simulation as JSON values, or several, each with its own number of votes."""
+    if len(results) == 1:
+        return simulation_answer(results[0])
+    return {"simulations": [simulation_answer(result) for result in results]}
+
+
+def simulations_text(results: Sequence[Simulation]) -> str:
+    """Return the same for a terminal."""
+    if len(results) == 1:
+        return simulation_text(results[0])
+    return "\n\n".join(f"{_votes(result):,} votes\n{simulation_text(result)}" for result in results)
+
+
+def _votes(result: Simulation) -> int:
+    from coupled_arena.stats.simulation.campaigns import Campaign
+
+    truth = result.plan.truth
+    return truth.votes if isinstance(truth, Campaign) else truth.human
+
+
+NOISY: tuple[Column[NoisyQuality], ...] = (
+    Column("ranking", str, "human, judge or ppr", heading="Ranking"),
+    Column("noise", float, "That of the judge, if any", heading="Noise", text="g"),
+    Column("human", int, "Comparisons with a vote", heading="Votes"),
+    Column("judge_only", int, "Comparisons with a verdict alone"),
+    Column(
+        "coverage",
+        float,
+        "Share of repeats where all rank-sets contain the true ranks",
+        heading="Rank-sets cover",
+        text=_plus_minus("coverage"),
+    ),
+    Column("coverage_error", float, "Its binomial standard error"),
+    Column("size", float, "Ranks in a rank-set, mean", heading="Size", text=".3f"),
+    Column(
+        "overlap",
+        float,
+        "Rank-biased overlap of estimated and true win rates, mean",
+        heading=N_("Overlap"),
+        text=_plus_minus("overlap"),
+    ),
+    Column("overlap_error", float, "Its Monte-Carlo standard error"),
+)
+
+
+def noisy(result: NoisyJudges) -> Table[NoisyQuality]:
+    """Return how rankings with noisy judges fared against the truth."""
+    return table_of(NOISY, result.qualities)
+
+
+def noisy_answer(result: NoisyJudges) -> dict[str, Any]:
+    """Return the same with its settings as JSON values."""
+    plan = result.plan
+    return {
+        "models": plan.models,
+        "noise": list(plan.noise),
+        "repeats": result.repeats,
+        "alpha": plan.alpha,
+        "persistence": plan.persistence,
+        "covariance": plan.covariance.value,
+        "weighting": plan.weighting.value,
+        "cutoff": plan.cutoff.value,
+        "seed": plan.seed,
+        "noisy": noisy(result).records(),
+    }

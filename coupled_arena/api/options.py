@@ -50,6 +50,13 @@ Scope = Annotated[
     choices.Scope | str,
     Doc("Rank-sets that hold for all models together, or each by itself, which are narrower."),
 ]
+Voters = Annotated[
+    choices.Voters | str,
+    Doc(
+        "Whom win rates and rank-sets hold for: people like these voters, who have tastes of their "
+        "own, or exactly these voters."
+    ),
+]
 Metric = Annotated[str | None, Doc("Which metric of scores in files tells who wins.")]
 BradleyTerry = Annotated[bool, Doc("Add Bradley-Terry scores.")]
 Seed = Annotated[int, Ge(0), Doc("Seed of what is drawn at random.")]

@@ -28,6 +28,7 @@ from coupled_arena.core.choices import (
     Cutoff,
     Scope,
     TieScore,
+    Voters,
     Weighting,
 )
 from coupled_arena.core.errors import ArenaError
@@ -68,6 +69,7 @@ def leaderboard(
     cutoff: options.Cutoff = "max-t",
     sets: options.Scope = "joint",
     ties: options.TieScore = "loss",
+    voters: options.Voters = "like",
     judge_score: options.JudgeScore = "verdict",
     flips: options.Flips = "tie",
     models: options.Models = None,
@@ -105,6 +107,7 @@ def leaderboard(
         Cutoff(cutoff),
         Scope(sets),
         TieScore(ties),
+        Voters(voters),
         Covariance(covariance),
         Weighting(weighting),
         bradley_terry,
@@ -114,6 +117,7 @@ def leaderboard(
         of_store = {"source": source, "judge": judge, "mode": mode, "models": models}
         of_store |= {"category": category, "language": language, "voter": voter}
         of_store |= {"judge_score": judge_score, "flips": flips, "control": control}
+        of_store |= {"voters": voters}
         refuse(leaderboard, of_store, "with scores")
         return _of_files(store, metric, settings)
     if metric is not None:
@@ -139,6 +143,7 @@ def rank(
     cutoff: options.Cutoff = "max-t",
     sets: options.Scope = "joint",
     ties: options.TieScore = "loss",
+    voters: options.Voters = "like",
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
     bradley_terry: options.BradleyTerry = False,
@@ -184,12 +189,13 @@ def rank(
         Cutoff(cutoff),
         Scope(sets),
         TieScore(ties),
+        Voters(voters),
         Covariance(covariance),
         Weighting(weighting),
         bradley_terry,
     )
     if are_files(votes):
-        refuse(rank, {"source": source}, "with scores")
+        refuse(rank, {"source": source, "voters": voters}, "with scores")
         return _of_files(votes, metric, settings)
     if metric is not None:
         raise ArenaError("`metric` is about scores: leave it out with a table of votes.")
@@ -225,6 +231,7 @@ class BoardSettings:
     cutoff: Cutoff
     scope: Scope
     ties: TieScore
+    voters: Voters
     covariance: Covariance
     weighting: Weighting
     bradley_terry: bool
@@ -240,7 +247,7 @@ class BoardSettings:
         board = read_leaderboard(
             store,
             selection,
-            Method(self.weighting, self.covariance, self.ties),
+            Method(self.weighting, self.covariance, self.ties, self.voters),
             source=self.source,
             alpha=self.alpha,
             cutoff=self.cutoff,
@@ -253,7 +260,7 @@ class BoardSettings:
             found["bradley_terry"] = bradley_terry.bradley_terry_table(scores)
         answer = tables.board_answer(board, scores)
         # What was used: with few votes it may be another weighting than was asked for.
-        used = ["alpha", "cutoff", "sets", "ties", "covariance", "weighting"]
+        used = ["alpha", "cutoff", "sets", "ties", "voters", "covariance", "weighting"]
         used += ["judge_score", "flips", "control"]
         settings = {
             "source": answer["source"],

@@ -16,6 +16,7 @@ from coupled_arena.core.choices import (
     Cutoff,
     Scope,
     TieScore,
+    Voters,
     Weighting,
 )
 from coupled_arena.core.language import _
@@ -118,6 +119,7 @@ class BoardControls:
         with gr.Row():
             self.sets = dropdown(offered(Scope), _("Rank-sets hold"), "board-sets")
             self.ties = dropdown(offered(TieScore), _("A tie is"), "board-ties")
+            self.voters = dropdown(offered(Voters), _("The board speaks for"), "board-voters")
         with gr.Row():
             self.category = dropdown([(_("Any category"), "")], _("Category"), "board-category")
             self.language = dropdown([(_("Any language"), "")], _("Language"), "board-language")
@@ -158,6 +160,7 @@ class BoardControls:
     def _discrete(self) -> list[Any]:
         return [
             *(self.mode, self.weighting, self.covariance, self.cutoff, self.sets, self.ties),
+            self.voters,
             *(self.category, self.language, self.all_votes, self.named, self.mine, self.control),
         ]
 
@@ -180,6 +183,7 @@ class BoardControls:
                 Weighting(values[self.weighting]),
                 Covariance(values[self.covariance]),
                 TieScore(values[self.ties]),
+                Voters(values[self.voters]),
             ),
             alpha=error_level(values[self.alpha]),
             cutoff=Cutoff(values[self.cutoff]),

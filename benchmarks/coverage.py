@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--options | --judges]
     python -m benchmarks.coverage --watch [--votes 2000] [--repeats 1000] [--only WORD]
+    python -m benchmarks.coverage --campaigns [--repeats 1000] [--only WORD]
 
 Each setting is drawn again and again; what is counted is how often the 95 % rank-sets of all models
 together hold the true ranks, and each interval the true win rate, by votes alone and
@@ -9,6 +10,8 @@ prediction-powered. What is below the nominal level by more than three binomial 
 With --watch somebody looks after every 20 votes: how often are the rank-sets right at all looks?
 With --options: marginal rank-sets, by the model that is covered least, and ties as half a win.
 With --judges: several judges together, beside the best of them alone.
+With --campaigns: few people vote often, by tastes of their own. How often do rank-sets hold, for
+exactly these voters (as if nobody had a taste) and for people like these?
 """
 
 from __future__ import annotations
@@ -19,11 +22,18 @@ from collections.abc import Iterator
 import numpy as np
 from tqdm import tqdm
 
-from coupled_arena.core.choices import Cutoff, Design, Scope, TieScore
+from coupled_arena.core.choices import Cutoff, Design, Scope, TieScore, Voters
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
-from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan, simulate
+from coupled_arena.stats.ranking.rank_sets import intervals as rank_intervals
+from coupled_arena.stats.simulation.campaigns import Campaign
+from coupled_arena.stats.simulation.coverage import (
+    Simulation,
+    SimulationPlan,
+    estimate_drawn,
+    simulate,
+)
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from coupled_arena.stats.simulation.watching import WatchPlan, watch
@@ -36,6 +46,7 @@ OPTIONS = {
     "marginal step-down": (Cutoff.STEP_DOWN, Scope.MARGINAL, TieScore.LOSS),
     "ties half": (Cutoff.MAX_T, Scope.JOINT, TieScore.HALF),
 }
+CAMPAIGN_DRAWS = 5000  # behind the cut-off: an error level of .05 is held within .003
 Setting = tuple[str, SimulatedTruth]
 
 
@@ -47,8 +58,14 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=2000, help="of a board that is watched")
     parser.add_argument("--options", action="store_true", help="marginal sets, ties as half a win")
     parser.add_argument("--judges", action="store_true", help="several together")
+    parser.add_argument("--campaigns", action="store_true", help="few people who vote often")
     given = parser.parse_args()
-    if given.judges:
+    if given.campaigns:
+        columns = "these voters", "people like these", "PPR", "size", "interval", "PPR"
+        head("setting", "boards", *columns, "width, these", "width, like these")
+        wanted = (one for one in campaigns() if given.only in one[0])
+        lines = (campaign(*one, given.repeats) for one in wanted)
+    elif given.judges:
         head("setting", "judges", "max-t", "size", "intervals", "width")
         lines = (judged(*one, given.repeats) for one in judged_settings() if given.only in one[0])
     elif given.options:
@@ -110,6 +127,27 @@ def judged_settings() -> Iterator[Setting]:
             yield name, plain(5, 30, spread, more_judges=more, toward_first=bias)
 
 
+def campaigns() -> Iterator[tuple[str, Campaign]]:
+    """Yield campaigns of equal models: few voters and many, tastes or none, shared prompts."""
+    for k, voters, each, prompts, taste, effect in (
+        *((2, 5, 100, None, 0.7, 0.0), (2, 10, 100, None, 0.3, 0.0), (2, 30, 100, 60, 0.7, 1.0)),
+        *((2, 10, 100, 60, 0.7, 1.0), (2, 1000, 3, 50, 0.7, 1.0), (2, 30, 60, None, 0.0, 0.0)),
+        *((5, 5, 100, None, 0.7, 0.0), (5, 10, 100, None, 0.7, 0.0), (5, 30, 100, 60, 0.7, 1.0)),
+        *((5, 10, 100, 15, 0.7, 1.0), (5, 20, 50, 20, 0.0, 1.0), (5, 30, 60, None, 0.0, 0.0)),
+        *((8, 5, 100, None, 0.7, 0.0), (8, 10, 100, 60, 0.7, 1.0), (12, 10, 100, None, 0.7, 0.0)),
+        (12, 100, 10, None, 0.7, 0.0),
+    ):
+        on = f", {prompts} prompts, effect {effect:g}" if prompts else ""
+        name = f"k={k}, {voters:,} voters x {each}{on}, taste {taste:g}"
+        shared = {"prompts": prompts, "prompt_effect": effect, "judge_only": voters * each}
+        yield name, Campaign(evenly(k, 0), voters, voters * each, taste, **shared)  # type: ignore[arg-type]
+    for k in (2, 5):
+        name = f"k={k}, 200 voters by Zipf, 3,000 votes, taste 0.5"
+        yield name, Campaign(evenly(k, 0), 200, 3000, 0.5, uneven=True, judge_only=3000)
+    name = "k=5, 10 voters x 100, taste 0.7, spread 1"
+    yield name, Campaign(evenly(5, 1), 10, 1000, 0.7, judge_only=1000)
+
+
 def plain(k: int, votes: int, spread: float = 0.0, **changes: object) -> SimulatedTruth:
     pairs = k * (k - 1) // 2
     how = {"ties": 0.3, **changes}
@@ -137,6 +175,31 @@ def covered(name: str, truth: SimulatedTruth, repeats: int) -> str:
     sizes = ", ".join(f"{one.size:.2f}" for one in found)
     filled = f"{result.filled / result.repeats:.2f}"
     return row(name, *shares, sizes, *intervals(result), filled)
+
+
+def campaign(name: str, truth: Campaign, repeats: int) -> str:
+    """Return how rank-sets and intervals of a campaign fare."""
+    whom = {
+        "these": (Ranking.HUMAN, Voters.THESE),
+        "like": (Ranking.HUMAN, Voters.LIKE),
+        "powered": (Ranking.PPR, Voters.LIKE),
+    }
+    (low, high), theta, alpha = truth.ranks, truth.theta, 1 - LEVEL
+    held, inside, widths, sizes = ({name: [] for name in whom} for _ in range(4))
+    for repeat in bar(name)(range(repeats)):
+        drawn = truth.draw(np.random.default_rng([34, repeat]))
+        for board, (ranking, voters) in whom.items():
+            made = estimate_drawn(drawn, ranking, voters=voters)
+            found = Separation(made, CAMPAIGN_DRAWS).rank_sets(alpha)
+            ends = rank_intervals(made, alpha)
+            held[board].append(((found.low <= low) & (high <= found.high)).all())
+            inside[board].append(np.mean((ends[0] <= theta) & (theta <= ends[1])))
+            widths[board].append(np.mean(ends[1] - ends[0]))
+            sizes[board].append(found.sizes.mean())
+    shares = [marked(float(np.mean(held[board])), repeats) for board in whom]
+    covers = [marked(float(np.mean(inside[board])), repeats) for board in ("like", "powered")]
+    wide = [f"{np.mean(widths[board]):.3f}" for board in ("these", "like")]
+    return row(name, f"{repeats:,}", *shares, f"{np.mean(sizes['like']):.2f}", *covers, *wide)
 
 
 def judged(name: str, truth: SimulatedTruth, repeats: int) -> str:

@@ -82,6 +82,14 @@ Scope = Annotated[
     Field(N_("Rank-sets hold")),
     Doc("Rank-sets hold for all models together, or each by itself (narrower)."),
 ]
+Voters = Annotated[
+    choices.Voters | str,
+    Field(N_("The board speaks for")),
+    Doc(
+        "Whom win rates and rank-sets hold for: people like these voters, who have tastes of their "
+        "own, or exactly these voters."
+    ),
+]
 Metric = Annotated[str | None, Doc("Metric of scores in files that decides the winner.")]
 BradleyTerry = Annotated[bool, Doc("Add Bradley-Terry scores.")]
 Seed = Annotated[int, Ge(0), Doc("Seed of all random draws.")]

@@ -30,6 +30,7 @@ from coupled_arena.core.choices import (
     Cutoff,
     Scope,
     TieScore,
+    Voters,
     Weighting,
 )
 from coupled_arena.core.errors import ArenaError, ScoreError
@@ -76,6 +77,7 @@ def leaderboard(
     cutoff: options.Cutoff = "max-t",
     sets: options.Scope = "joint",
     ties: options.TieScore = "loss",
+    voters: options.Voters = "like",
     judge_score: options.JudgeScore = "verdict",
     flips: options.Flips = "tie",
     models: options.Models = None,
@@ -137,6 +139,7 @@ def rank(
     cutoff: options.Cutoff = "max-t",
     sets: options.Scope = "joint",
     ties: options.TieScore = "loss",
+    voters: options.Voters = "like",
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
     bradley_terry: options.BradleyTerry = False,
@@ -198,7 +201,8 @@ def _of_table(
     else:
         from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
 
-        refuse(function, {"source": settings.source}, "with scores", "votes")
+        of_votes = {"source": settings.source, "voters": settings.voters}
+        refuse(function, of_votes, "with scores", "votes")
         refuse(function, of_store, "with scores")
         with store_of_scores(read) as store:
             by_scores = replace(settings, source=BoardSource.JUDGE, read="scores")
@@ -268,6 +272,7 @@ class BoardSettings:
     cutoff: Cutoff = Cutoff.MAX_T
     sets: Scope = Scope.JOINT
     ties: TieScore = TieScore.LOSS
+    voters: Voters = Voters.LIKE
     covariance: Covariance = Covariance.CORRECTED
     weighting: Weighting = Weighting.STRATIFIED
     bradley_terry: bool = False
@@ -284,7 +289,7 @@ class BoardSettings:
         """How win rates are estimated."""
         from coupled_arena.analysis.leaderboard.read import Method
 
-        return Method(self.weighting, self.covariance, self.ties)
+        return Method(self.weighting, self.covariance, self.ties, self.voters)
 
     def concluded(self, estimates: BoardEstimates) -> Leaderboard:
         """Return what estimates by this method say."""
@@ -328,7 +333,7 @@ class BoardSettings:
             found["bradley_terry"] = tables.bradley_terry_table(scores)
         answer = {**tables.board_answer(board, scores), "read": self.read}
         # What was used: with few votes it may be another weighting than was asked for.
-        used = ["alpha", "cutoff", "sets", "ties", "covariance", "weighting"]
+        used = ["alpha", "cutoff", "sets", "ties", "voters", "covariance", "weighting"]
         used += ["judge_score", "flips", "control"]
         settings = {
             "source": answer["source"],

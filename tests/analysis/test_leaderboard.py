@@ -188,14 +188,19 @@ def test_modes_are_kept_apart_and_their_mixture_is_said(store):
     vote(store, "AB", (2, 1), 7, mode=Mode.INDEPENDENT)
     coupled = read_leaderboard(store, COUPLED)
     assert [s.place.win_rate for s in coupled.standings] == [1.0, 0.0]
-    assert board_warnings(coupled) == ()
+    alone = "One person cast all votes: this board speaks for that person only."
+    assert board_warnings(coupled) == (alone,)
     both = read_leaderboard(store)
     assert both.standings[0].model == "B"
     assert both.human_votes == 12
     assert board_warnings(both) == (
         "This board mixes battles of different modes: coupled, independent.",
+        alone,
         "Without 3 comparisons of 12 (25.00%), those that matter most, A would be first in place "
         "of B.",
+        "Sides were not drawn by lot, and not all pairs have 5 votes in each order: win rates "
+        "contain what being shown first does.",
+        "1 pair was always shown in one order: A–B.",
     )
     assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None
 

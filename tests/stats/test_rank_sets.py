@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, multinomial, norm, studentized_range
+from scipy.stats import binom, binomtest, multinomial, norm, studentized_range
 
 from coupled_arena.core.choices import Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
@@ -69,16 +69,31 @@ def test_one_object_serves_every_alpha_and_repeats_itself():
     assert values == [rank_sets(made, alpha).critical_value for alpha in (0.01, 0.05, 0.3)]
 
 
-@pytest.mark.parametrize("cutoff", [c for c in Cutoff if c is not Cutoff.ANY_TIME])
-def test_votes_that_never_vary_separate_nobody(cutoff):
-    """Nine of nine: no sample variance, and no proof of a rank either."""
-    made = estimate_from_votes(
-        PairCounts.from_rows([("A", "B", "first", 9), ("B", "A", "second", 9)])
+@pytest.mark.parametrize("n", [1, 5, 6, 8, 9, 20, 40, 1000])
+@pytest.mark.parametrize("alpha", [0.001, 0.05])
+def test_a_wholly_won_pair_is_separated_where_the_exact_test_says_so(n, alpha):
+    made = estimate_from_votes(PairCounts.from_rows([("A", "B", "first", n)]))
+    found = rank_sets(made, alpha, Cutoff.BONFERRONI)
+    surprising = binomtest(n, n).pvalue < alpha
+    assert (found.low.tolist(), found.high.tolist()) == (
+        ([1, 2], [1, 2]) if surprising else ([1, 1], [2, 2])
     )
-    found = rank_sets(made, 0.05, cutoff)
-    assert (found.low.tolist(), found.high.tolist()) == ([1, 1], [2, 2])
     low, high = intervals(made)
     assert (low < high).all()
+
+
+@pytest.mark.parametrize("cutoff", Cutoff)
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_a_thousand_of_a_thousand_separate_as_all_but_one_do(k, cutoff):
+    models = "ABCDE"[:k]
+    pairs = list(combinations(models, 2))
+    perfect = PairCounts.from_rows([(a, b, "first", 1000) for a, b in pairs])
+    nearly = PairCounts.from_rows(
+        [(a, b, o, n) for a, b in pairs for o, n in (("first", 999), ("second", 1))]
+    )
+    for counts in (perfect, nearly):
+        found = rank_sets(estimate_from_votes(counts), 0.05, cutoff, LIVE_DRAWS)
+        assert found.low.tolist() == found.high.tolist() == list(range(1, k + 1))
 
 
 @pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.BONFERRONI])

@@ -13,7 +13,7 @@ from coupled_arena.analysis.agreement import AnnotatorAgreement
 from coupled_arena.analysis.audit.own import OwnAgreement
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan
 from coupled_arena.analysis.leaderboard.read import Method
-from coupled_arena.analysis.leaderboard.result import MissingVotes
+from coupled_arena.analysis.leaderboard.result import MissingVotes, leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.style.judge import HeldAgreement, JudgeStyle, TraitBeside
@@ -38,6 +38,7 @@ from coupled_arena.core.choices import (
     Scope,
     Ties,
     TieScore,
+    Voters,
     Weighting,
 )
 from coupled_arena.core.language import _
@@ -48,8 +49,9 @@ from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.stats.judges.planner import Needs
 from coupled_arena.stats.krippendorff import Agreement
-from coupled_arena.stats.ranking.estimates import estimate_from_votes
+from coupled_arena.stats.ranking.estimates import Tastes, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
+from coupled_arena.stats.ranking.sides import Sides
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection
@@ -149,6 +151,9 @@ def _boards():
         left_out, counting = Excluded(votes, 9, votes, votes), Counting(counted, counted)
         left = replace(clear.estimates, excluded=left_out, counting=counting)
         yield from _said(replace(clear, estimates=left))
+    yield from _tastes(clear.estimates)
+    yield from _sides(clear)
+    yield from _sides(many)
     yield from _empty_boards()
     yield from _uses()
 
@@ -172,6 +177,34 @@ def _uses():
     """Yield how a judge is heard that abstains, or tells no probabilities."""
     for n in (1, 2):
         yield from use_words(JudgeUse(9, 4, n, n))
+
+
+def _tastes(human):
+    """Yield what boards say of people with tastes, and of one person."""
+    alike = replace(human, method=Method(voters=Voters.THESE))
+    for voters, worth in ((1, 90), (9, 89), (9, 60), (9, 20), (9, 1)):
+        tastes = Tastes(voters, 90, worth)
+        made = {BoardSource.HUMAN: replace(human.by_source[BoardSource.HUMAN], tastes=tastes)}
+        yield from _said(leaderboard(replace(human, by_source=made)))
+    yield from _said(leaderboard(alike))
+
+
+def _sides(clear):
+    """Yield what boards say of the order of answers: by lot, and not, in one order or in both."""
+    k = len(clear.estimates.votes.models)
+    for one, other, weighting in product((0, 9, 40), (0, 9, 40), Weighting):
+        counts = np.zeros((k, k, 4), dtype=np.int64)
+        counts[0, 1:, 0], counts[1:, 0, 1] = one, other
+        counts[1, 2:, 0] = one
+        sides = Sides.of(PairCounts(clear.estimates.votes.models, counts))
+        used = replace(clear.estimate, weighting=weighting)
+        human = {BoardSource.HUMAN: used}
+        estimates = replace(clear.estimates, sides=sides, by_source=human)
+        yield from _said(replace(clear, estimates=estimates))
+    counts = np.zeros((k, k, 4), dtype=np.int64)
+    counts[0, 1, 0] = 40
+    sides = Sides.of(PairCounts(clear.estimates.votes.models, counts))
+    yield from _said(replace(clear, estimates=replace(clear.estimates, sides=sides)))
 
 
 def _said(board):

@@ -13,9 +13,10 @@ from coupled_arena.analysis.leaderboard.influence_cells import (
     cells_of_votes,
 )
 from coupled_arena.core.choices import BoardSource
-from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
+from coupled_arena.stats.ranking.sides import Sides, SideSums
 from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 from coupled_arena.store.queries import clusters
 from coupled_arena.store.queries.comparisons import Cursor, Selection
@@ -36,24 +37,31 @@ def in_clusters(
     cursor: Cursor,
     selection: Selection,
     estimates: Mapping[BoardSource, Estimate],
+    votes: PairCounts,
     *,
     prompts: bool,
     voters: bool,
-) -> dict[BoardSource, Estimate]:
-    """Return estimates that know which comparisons depend on each other.
+) -> tuple[dict[BoardSource, Estimate], Sides | None]:
+    """Return estimates that know which comparisons depend on each other, and the first slot's.
 
     Parameters
     ----------
+    votes : PairCounts
+        All that people's estimate is from.
     prompts : bool
         Whether any share a prompt.
     voters : bool
         Whether the board is about people like the voters, who each have a taste.
     """
+    sides = _sides_apart(votes, estimates.get(BoardSource.HUMAN))
     people = number_voters(cursor) if voters else 0
-    return {
-        source: _clustered(cursor, selection, source, plain, prompts=prompts, people=people)
-        for source, plain in estimates.items()
-    }
+    found: dict[BoardSource, Estimate] = {}
+    for source, plain in estimates.items():
+        of_board = sides if source is BoardSource.HUMAN else None
+        known = {"prompts": prompts, "people": people, "sides": of_board}
+        found[source], of_board = _clustered(cursor, selection, source, plain, **known)
+        sides = of_board or sides
+    return found, sides
 
 
 def _clustered(
@@ -64,15 +72,18 @@ def _clustered(
     *,
     prompts: bool,
     people: int,
-) -> Estimate:
+    sides: Sides | None,
+) -> tuple[Estimate, Sides | None]:
     cells, k = _CELLS[source](plain), len(plain.models)
     people = 0 if cells.human is None else people
     if not prompts and not people:
-        return plain
+        return plain, sides
     gram, pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
     many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
     counted, spread = clusters.VoterCounts(cells, people), None
     kinds, size = kinds_of(cells, counted, k), plain.sizes
+    slot = None if sides is None else sides.influence[tuple(_keys(cells, counted))]
+    on_prompts = SideSums()
     for block in blocks(cursor, selection, plain.models, cells, voters=people > 0):
         if people:
             counted.add(block)
@@ -80,6 +91,8 @@ def _clustered(
             continue
         found = block.by_prompt
         gram.add(found)
+        if slot is not None:
+            on_prompts += SideSums.of(csr_array(found[:, counted.kinds]), slot)
         if many:
             continue
         pairs.add(found)
@@ -90,10 +103,27 @@ def _clustered(
     if prompts:
         products = None if many else PairProducts(pairs.squares, pairs.products)
         these = plain.clustered(gram.sum, gram.clusters, products)
-    if not people:
-        return these
     table = VoterTable(kinds, counted.by_voter, counted.repeated, size)
-    return of_people(these, plain, table, spread)
+    if sides is not None and slot is not None:
+        sides = _sides_of(sides, slot, table if people else None, on_prompts if prompts else None)
+    return of_people(these, plain, table, spread) if people else these, sides
+
+
+def _sides_of(
+    sides: Sides, slot: FloatArray, table: VoterTable | None, on_prompts: SideSums | None
+) -> Sides:
+    """Return the first-slot effect with what votes of one voter, and on one prompt, share."""
+    if table is None:
+        return sides.clustered([on_prompts] if on_prompts else [], sides.variance)
+    by_voter, again = SideSums.of(table.found, slot), SideSums.of(table.repeated, slot)
+    apart = float(np.asarray(table.repeated.sum(axis=0)) @ slot**2)
+    both = sides.variance + again.squares - apart
+    return sides.clustered([by_voter, *([on_prompts] if on_prompts else [])], both)
+
+
+def _keys(cells: InfluenceCells, counted: clusters.VoterCounts) -> list[IntArray]:
+    assert cells.human is not None
+    return [each[counted.kinds] for each in (cells.model_a, cells.model_b, cells.human)]
 
 
 def kinds_of(cells: InfluenceCells, counted: clusters.VoterCounts, k: int) -> Kinds:
@@ -102,3 +132,11 @@ def kinds_of(cells: InfluenceCells, counted: clusters.VoterCounts, k: int) -> Ki
     a, b = cells.model_a[at], cells.model_b[at]
     adds: FloatArray | csr_array = cells.by_model(k)[at]
     return Kinds(np.minimum(a, b) * k + np.maximum(a, b), adds)
+
+
+def _sides_apart(votes: PairCounts, human: Estimate | None) -> Sides | None:
+    """Return what being shown first does, by all votes, as if none depended on another."""
+    if human is None:
+        return None
+    at = [votes.models.index(model) for model in human.models]
+    return Sides.of(PairCounts(human.models, votes.counts[np.ix_(at, at)]))

@@ -6,7 +6,7 @@ What it says at one error level is a `coupled_arena.analysis.leaderboard.result.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
+from coupled_arena.stats.ranking.sides import Sides
+from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.comparisons import Counts, Selection
@@ -37,6 +39,11 @@ class Method:
     covariance: Covariance = Covariance.CORRECTED
     ties: TieScore = TieScore.LOSS
     voters: Voters = Voters.LIKE
+
+    @property
+    def of_people(self) -> bool:
+        """Whether win-rates hold for people like the voters."""
+        return self.voters is Voters.LIKE and self.covariance is Covariance.CORRECTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +79,8 @@ class BoardEstimates:
         Questions of benchmarks that were put in several ways, which are counted together.
     excluded, counting : Excluded, Counting
         How many of all votes of the store do not count by default; which do all the same.
+    sides : Sides or None
+        What being shown first does, where people voted.
     """
 
     selection: Selection
@@ -90,6 +99,7 @@ class BoardEstimates:
     reworded: int = 0
     excluded: Excluded = field(default_factory=lambda: Excluded(0, 0))
     counting: Counting = BY_DEFAULT
+    sides: Sides | None = None
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
     )
@@ -143,28 +153,25 @@ def read_estimates(
         The selection names a judge or model that the store does not know, or too many judges.
     """
     version, plain = store.version(), selection.plain
-    judge_alone = judge_alone and len(selection.judges) < 2 and selection == plain
+    judge_alone &= len(selection.judges) < 2 and selection == plain
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
         counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
         judged, scored = _judged(counts), _judged(_said(cursor, selection, counts))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
-        prompts = _prompts(cursor, selection, method, votes.models) if shared else {}
-        estimates = _estimates(votes, scored, method, prompts, judge_alone=judge_alone)
+        used = in_force(method, votes)
+        prompts = _prompts(cursor, selection, used, votes.models) if shared else {}
+        made = _estimates(votes, scored, (used, method), prompts, judge_alone=judge_alone)
         voted = not modes_by_judge and bool(votes.comparisons.any())
-        modes = modes_of(counts, voted=voted) if selection.mode is None else None
-        people = method.voters is Voters.LIKE and method.covariance is Covariance.CORRECTED
-        estimates = in_clusters(cursor, selection, estimates, prompts=shared, voters=people)
-        if shared:
-            modes = modes and modes_on_prompts(cursor, plain, modes, voted=voted)
+        modes = _modes(cursor, plain, counts, voted=voted, shared=shared)
+        estimated = cursor, selection, made, votes
+        estimates, sides = in_clusters(*estimated, prompts=shared, voters=method.of_people)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         left, idle = excluded(cursor), seen(cursor, sorted({*stored.models} - {*counts.models}))
         cursor.execute("commit")
     return BoardEstimates(
-        selection=selection,
-        method=method,
-        votes=votes,
+        *(selection, method, votes),
         identical=PairCounts(counts.models, counts.votes[:, 1].sum(0)),
         judged=judged,
         by_source=estimates,
@@ -178,7 +185,16 @@ def read_estimates(
         reworded=several,
         excluded=left,
         counting=store.counted,
+        sides=sides,
     )
+
+
+def _modes(
+    cursor: comparisons.Cursor, selection: Selection, counts: Counts, *, voted: bool, shared: bool
+) -> ModeComparison | None:
+    """Compare the protocols, where any comparisons share a prompt with their clusters."""
+    found = modes_of(counts, voted=voted) if selection.mode is None else None
+    return modes_on_prompts(cursor, selection, found, voted=voted) if found and shared else found
 
 
 def _said(cursor: comparisons.Cursor, selection: Selection, counts: Counts) -> Counts:
@@ -189,6 +205,19 @@ def _said(cursor: comparisons.Cursor, selection: Selection, counts: Counts) -> C
 
 def _judged(counts: Counts) -> JudgedCounts:
     return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+
+
+def in_force(method: Method, votes: PairCounts) -> Method:
+    """Return how win-rates are estimated: by order, where sides were not by lot and both met."""
+    shown = votes.counts.sum(axis=2)
+    met = (shown + shown.T > 0) & ~np.eye(len(shown), dtype=np.bool_)
+    enough = bool((shown[met] >= MINIMUM_PER_PAIR).all())
+    if method != replace(method, weighting=Weighting.STRATIFIED, covariance=Covariance.CORRECTED):
+        return method
+    complete = met.sum() == len(shown) * (len(shown) - 1)
+    if not (enough and complete) or Sides.of(votes).by_lot:
+        return method
+    return replace(method, weighting=Weighting.POSITION)
 
 
 class LiveEstimates:
@@ -231,11 +260,13 @@ def _prompts(
 def _estimates(
     votes: PairCounts,
     judged: JudgedCounts,
-    method: Method,
+    methods: tuple[Method, ...],
     prompts: Mapping[BoardSource, PairPrompts],
     *,
     judge_alone: bool,
 ) -> dict[BoardSource, Estimate]:
+    """Return what there are data for, by the first method that they allow, else by the last."""
+    method, *others = methods
     settings = method.weighting, method.covariance
     estimates: dict[BoardSource, Estimate] = {}
     labels = {BoardSource.HUMAN: votes}
@@ -249,6 +280,11 @@ def _estimates(
     if judged.votes.comparisons.any():
         known = prompts.get(BoardSource.PPR)
         estimates[BoardSource.PPR] = estimate(judged, *settings, known, method.ties)
+    fell = method.weighting is not Weighting.COUNT and any(
+        each.weighting is Weighting.COUNT for each in estimates.values()
+    )
+    if fell and others and others[0] != method:
+        return _estimates(votes, judged, tuple(others), prompts, judge_alone=judge_alone)
     return estimates
 
 

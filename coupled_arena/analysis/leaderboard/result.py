@@ -14,7 +14,7 @@ from coupled_arena.analysis.leaderboard.pairs import (
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method, read_estimates
 from coupled_arena.analysis.style.read import read_style
 from coupled_arena.analysis.style.result import StyleBoard, style_board
-from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope
+from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.ranking.estimates import Estimate
@@ -130,6 +130,12 @@ class Leaderboard:
     missing: tuple[MissingVotes, ...]
     idle: tuple[str, ...]
     style: StyleBoard | None = None
+
+    @property
+    def voters(self) -> Voters:
+        """Whom it holds for: where one person voted, nothing is known of people like that one."""
+        tastes = self.estimate.tastes if self.estimate else None
+        return Voters.THESE if tastes and tastes.alone else self.estimates.method.voters
 
     @property
     def control(self) -> Control:

@@ -23,7 +23,7 @@ import numpy as np
 
 from coupled_arena.analysis.leaderboard.read import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import Place, leaderboard
-from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Weighting
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Voters, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.papers.source import PaperSource
@@ -35,6 +35,7 @@ from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span
 
 PROTOCOLS = (Mode.COUPLED, Mode.INDEPENDENT)
 _PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED)
+_CORRECTED = Method(voters=Voters.THESE)  # the paper's question is about its own annotators
 _ALPHA = 0.05
 
 
@@ -188,7 +189,7 @@ def _board(selection: Selection) -> BoardSource:
 def _places(source: PaperSource, selection: Selection, alpha: float) -> tuple[ProtocolPlace, ...]:
     found: dict[tuple[Mode, bool], dict[str, Place | None]] = {}
     for mode in PROTOCOLS:
-        for method, cutoff in ((Method(), Cutoff.MAX_T), (_PUBLISHED, Cutoff.CHI2)):
+        for method, cutoff in ((_CORRECTED, Cutoff.MAX_T), (_PUBLISHED, Cutoff.CHI2)):
             estimates = read_estimates(
                 source.store, replace(selection, mode=mode), method, LIVE_DRAWS
             )

@@ -106,21 +106,26 @@ def distance(estimate: Estimate, apart: FloatArray, alpha: float) -> FloatArray:
         How far apart the models are, in standard deviations of the normal law.
     """
     k = len(estimate.models)
-    if _plain_votes(estimate):
-        wins, losses = np.rint(estimate.theta * estimate.human).astype(int)
+    if (record := plain_record(estimate)) is not None:
+        wins, losses = record
         return np.full_like(apart, _as_distance(log_capital(wins, losses), estimate.human, alpha))
     begun = estimate.size >= FEWEST_PER_OPPONENT * (k - 1)
     return np.where(begun[:, None] & begun, apart, 0.0)
 
 
-def _plain_votes(estimate: Estimate) -> bool:
-    return (
+def plain_record(estimate: Estimate) -> tuple[int, int] | None:
+    """Return wins and losses of the first of two models, where votes and nothing else tell them."""
+    plain = (
         len(estimate.models) == 2
         and estimate.clusters is None
         and estimate.power_tuning == 0
         and estimate.ties is TieScore.LOSS  # its win rates tell how many votes were not tied
         and estimate.weighting is not Weighting.POSITION
     )
+    if not plain:
+        return None
+    wins, losses = np.rint(estimate.theta * estimate.human).astype(int).tolist()
+    return wins, losses
 
 
 def _as_distance(log_capital: float, votes: float, alpha: float) -> float:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr
+from scipy.special import bdtrc, ndtri, ndtri_exp, stdtr
 
 from coupled_arena.core.choices import Covariance
 from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.ranking.any_time import plain_record
 from coupled_arena.stats.ranking.estimates import Estimate
 
 FEW_VOTES = 30
@@ -47,7 +48,9 @@ class Distances:
     votes, with the sample's variance as little as .81; that of a new model among three that are
     its equals covers .984 or more from one vote on, where the sample's variance would put it
     first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Prompts are
-    counted in the place of votes where these share them.
+    counted in the place of votes where these share them. Where one of two models won every vote,
+    the exact test of so many wins takes the place of all this, and below `FEW_VOTES` plain votes
+    must pass it, too.
     """
 
     covariance: FloatArray
@@ -85,14 +88,38 @@ def _distance(estimate: Estimate, spread: FloatArray, degrees: FloatArray) -> Fl
     """Return how far apart any two models are, in standard deviations of the normal law."""
     difference = np.abs(estimate.theta[:, None] - estimate.theta[None, :])
     score, t = _score(estimate), difference / np.sqrt(spread)
+    if _wholly_won(estimate):
+        return np.where(np.eye(2, dtype=np.bool_), 0.0, _of_wins(estimate.certain_size.min()))
     guarded = score > 0
     # Votes that nothing ties together are few in one way: the score test allows for it alone.
     alone = guarded & (estimate.clusters is None)
-    far = as_normal(t, np.where(alone, np.inf, degrees))
-    return np.where(guarded, np.minimum(far, difference / np.sqrt(spread + score)), far)
+    far = _as_normal(t, np.where(alone, np.inf, degrees))
+    far = np.where(guarded, np.minimum(far, difference / np.sqrt(spread + score)), far)
+    record = plain_record(estimate)
+    if record is None or estimate.human >= FEW_VOTES or estimate.kind is Covariance.PUBLISHED:
+        return far
+    return np.minimum(far, _of_record(*record))
 
 
-def as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
+def _wholly_won(estimate: Estimate) -> bool:
+    """Return whether one of two models won every vote, so that nothing varies."""
+    if estimate.kind is Covariance.PUBLISHED or len(estimate.theta) != 2:
+        return False
+    return bool(np.ptp(estimate.theta) == 1 and not estimate.covariance.any())
+
+
+def _of_wins(votes: float) -> float:
+    """Return what the normal law puts as far out as so many wins of as many, of equal models."""
+    return -float(ndtri_exp(-votes * np.log(2)))
+
+
+def _of_record(wins: int, losses: int) -> float:
+    """Return likewise of wins and losses, which is nothing where they are as many."""
+    tail = float(bdtrc(max(wins, losses) - 1, wins + losses, 0.5))
+    return max(-float(ndtri(tail)), 0.0) if wins != losses else 0.0
+
+
+def _as_normal(t: FloatArray, degrees: FloatArray) -> FloatArray:
     """Return what the normal law puts as far out as Student's puts t; 0 without any degree."""
     known = np.where(np.isfinite(degrees), np.maximum(degrees, 1e-3), 1.0)
     tail = stdtr(known, -t)
@@ -115,10 +142,13 @@ def _score(estimate: Estimate) -> FloatArray:
 def _spread(estimate: Estimate, guarded: FloatArray) -> FloatArray:
     """Return the variances of differences, infinite where nothing can be concluded."""
     variance = np.diag(estimate.covariance)
-    # A difference that never varied among the votes has no variance to be judged by; rounding
-    # leaves about 1e-16 of the variances in its place.
-    varied = _of_differences(estimate.covariance) > 1e-12 * (variance[:, None] + variance)
-    return np.where(varied, _of_differences(guarded), np.inf)
+    # A difference that never varied among the votes has what few votes may hide for a variance,
+    # and of two models none; rounding leaves about 1e-16 of the variances in its place.
+    total = variance[:, None] + variance
+    varied = _of_differences(estimate.covariance) > 1e-12 * total
+    found = _of_differences(guarded)
+    hidden = found > np.maximum(1e-12 * total, np.finfo(float).tiny)
+    return np.where(varied | hidden, found, np.inf)
 
 
 def _of_differences(covariance: FloatArray) -> FloatArray:

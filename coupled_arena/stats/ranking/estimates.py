@@ -263,10 +263,9 @@ def _estimated(
     share = None if thin is None else thin.share
     said = heard(counts, cells, known, weighting, share, ties)
     tuning, cells, strata = said.tuning, said.cells, said.strata
-    published = kind is Covariance.PUBLISHED
+    published, plain = kind is Covariance.PUBLISHED, np.ones(cells.n.shape[:2])
     how = weighting, tuning, thin, (tie_scores(ties), said.scores), counts.spoken
     theta, influence = weighted_mean(cells, strata, *how, published=published)
-    free = degrees_by_pair(cells, known, weighting, tuning)
     if thin is not None:
         covariance, size = thin.gram(influence, counts), thin.size(strata.votes[..., 0])
         degrees = thin.degrees_alone(strata.votes[..., 0])
@@ -288,8 +287,8 @@ def _estimated(
         weighting=weighting,
         kind=kind,
         influence=influence,
-        free=free,
-        residuals=np.ones_like(free) if published else residuals_by_pair(strata, weighting, share),
+        free=degrees_by_pair(cells, known, weighting, tuning),
+        residuals=plain if published else residuals_by_pair(strata, weighting, share),
         sizes=cells.n.sum(axis=2),
         warnings=warnings,
         thin=thin,

@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
 from coupled_arena.core.choices import Design
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import SimulatedTruth, say
+
+_FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Campaign:
     judge_only : int
         Comparisons with a verdict alone, on the same prompts, or on as many of their own.
     judge_quality : float
-        Probability that the verdict repeats the vote; else the judge votes like one more person.
+        Probability that the verdict repeats what the voter would say without a taste; else the
+        judge votes like one more person without.
     ties : float
         Probability that a vote is a tie.
     first_slot : float
@@ -96,13 +101,16 @@ class Campaign:
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         of_prompt = rng.normal(0, self.prompt_effect, (int(prompt.max()) + 1, k))
         of_prompt += np.asarray(self.strengths)
-
-        def said(who: IntArray, tastes: FloatArray) -> IntArray:
-            gap = of_prompt[prompt, first] - of_prompt[prompt, second] + self.first_slot
-            return say(rng, gap + tastes[who, first] - tastes[who, second], self.ties)
-
-        vote = said(voter, rng.normal(0, self.taste, (self.voters, k)))
-        own = said(np.zeros_like(voter), rng.normal(0, self.taste, (1, k)))
-        verdict = np.where(rng.random(n) < self.judge_quality, vote, own)
+        gap = of_prompt[prompt, first] - of_prompt[prompt, second] + self.first_slot
+        taste = rng.normal(0, self.taste, (self.voters, k))
+        luck, tie = rng.random(n), rng.random(n) < self.ties
+        vote = _outcome(gap + taste[voter, first] - taste[voter, second], luck, tie)
+        repeated = _outcome(gap, luck, tie)
+        own = say(rng, gap, self.ties)
+        verdict = np.where(rng.random(n) < self.judge_quality, repeated, own)
         shown = np.arange(n) < self.votes
         return Rankings(self.models, prompt, first, second, vote, verdict, shown, voter)
+
+
+def _outcome(gap: FloatArray, luck: FloatArray, tie: NDArray[np.bool_]) -> IntArray:
+    return np.where(tie, _TIE, np.where(luck < expit(gap), _FIRST, _SECOND))

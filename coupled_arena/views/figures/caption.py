@@ -7,7 +7,7 @@ from html import escape
 from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
-from coupled_arena.core.choices import BoardSource, Scope, Ties, TieScore, Truth
+from coupled_arena.core.choices import BoardSource, Scope, Ties, TieScore, Truth, Voters
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.store.queries.comparisons import Selection
@@ -48,6 +48,7 @@ def board_method(board: Leaderboard) -> tuple[str, ...]:
             _(CUTOFFS[board.cutoff]),
             *([_("marginal rank-sets")] if board.scope is Scope.MARGINAL else []),
             *([_("ties as half a win")] if board.estimates.method.ties is TieScore.HALF else []),
+            *([_("for exactly these voters")] if board.voters is Voters.THESE else []),
         ]
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
@@ -255,6 +256,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "cutoff": board.cutoff.value,
         "sets": board.scope.value,
         "ties": estimates.method.ties.value,
+        **_people(board),
         "control": board.control.value,
         "style": style_answer(board.style) if board.style else None,
         "coupled_against_independent": modes_answer(modes, board.alpha) if modes else None,
@@ -267,6 +269,31 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
             "warnings": list(found.warnings),
         }
     return answer
+
+
+def _people(board: Leaderboard) -> dict[str, Any]:
+    tastes = board.estimate.tastes if board.estimate else None
+    known = tastes and not tastes.alone
+    return {
+        "voters": board.voters.value,
+        "people": tastes.voters if tastes else None,
+        "votes_worth": tastes.worth if tastes and known else None,
+        "first_slot": _first_slot(board),
+    }
+
+
+def _first_slot(board: Leaderboard) -> dict[str, Any] | None:
+    sides = board.estimates.sides
+    if sides is None or not math.isfinite(sides.effect):
+        return None
+    low, high = sides.interval(board.alpha)
+    return {
+        "effect": sides.effect,
+        "low": low,
+        "high": high,
+        "by_lot": sides.by_lot,
+        "one_sided": [list(pair) for pair in sides.one_sided],
+    }
 
 
 def _fragility(found: Fragility | None) -> dict[str, Any] | None:
@@ -286,7 +313,17 @@ def _weights(board: Leaderboard) -> list[float]:
 def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     """Return a leaderboard for a terminal."""
     answer = board_answer(board)
-    settings = ["source", "mode", "weighting", "covariance", "cutoff", "sets", "ties", "alpha"]
+    settings = [
+        "source",
+        "mode",
+        "weighting",
+        "covariance",
+        "cutoff",
+        "sets",
+        "ties",
+        "voters",
+        "alpha",
+    ]
     settings += ["judge_score", "flips"] if answer["judges"] else []
     shown = standings(board).without(*_FOR_PAGES)
     lines = [answer["verdict"], shown.text()]

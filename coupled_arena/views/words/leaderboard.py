@@ -12,7 +12,7 @@ from coupled_arena.analysis.leaderboard.pairs import MissingVotes
 from coupled_arena.analysis.leaderboard.read import BoardEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.rewordings import pooled_words
-from coupled_arena.core.choices import BoardSource, Scope, TieScore
+from coupled_arena.core.choices import BoardSource, Scope, TieScore, Voters, Weighting
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
@@ -21,9 +21,10 @@ from coupled_arena.views.markup import bold, joined, listed, paragraph
 from coupled_arena.views.words.fragility import fragility_words
 from coupled_arena.views.words.judge_use import use_words
 from coupled_arena.views.words.left_out import left_out_words, uncounted_words
-from coupled_arena.views.words.names import level, modes_named, named
+from coupled_arena.views.words.names import level, modes_named, named, rounded
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
+_NO_TASTES = 0.95  # of the votes: what they are worth where tastes do not show
 _WISHES = 5  # pairs that are named as short of votes, likewise
 _BOLD = {"bold": Markup("<b>"), "end": Markup("</b>")}  # around what a translation has there
 
@@ -37,12 +38,14 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
     return (
         *_meaning(board),
         *_mixture(board.estimates.mixed),
+        *_people(board),
         *pooled_words(board.estimates.reworded),
         *left_out_words(board.estimates),
         *fragility_words(board.fragility),
         *_not_judged(board),
         *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
         *own,
+        *_sides(board),
         *_wishes(board.missing),
         *_idle(board),
     )
@@ -215,6 +218,65 @@ def _meaning(board: Leaderboard) -> Iterator[str]:
             "looking; all together they hold less often."
         )
         yield said.format(level=level(board.alpha))
+
+
+def _people(board: Leaderboard) -> Iterator[str]:
+    """Say how many people voted, and what it costs that each has a taste."""
+    if board.estimates.method.voters is Voters.THESE:
+        yield _("This board holds for exactly the people who voted, and for nobody else.")
+    tastes = board.estimate.tastes if board.estimate else None
+    if tastes is None or tastes.voters == tastes.votes:
+        return
+    if tastes.alone:
+        yield _("One person cast all votes: this board speaks for that person only.")
+        return
+    if tastes.worth > _NO_TASTES * tastes.votes:
+        said = _("{n:,} people cast these {votes:,} votes, and their tastes do not differ visibly.")
+        yield said.format(n=tastes.voters, votes=tastes.votes)
+        return
+    worth = rounded(max(round(tastes.worth), 1))
+    said = ngettext(
+        "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} vote of "
+        "{worth:,} person.",
+        "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} votes of "
+        "{worth:,} people.",
+        worth,
+    )
+    yield said.format(votes=tastes.votes, n=tastes.voters, worth=worth)
+    if tastes.worth < tastes.votes / 2:
+        yield _("More people help this board, not more votes of the same people.")
+
+
+def _sides(board: Leaderboard) -> Iterator[str]:
+    """Say what being shown first does, and whether sides were drawn by lot."""
+    sides = board.estimates.sides
+    if sides is None or board.source is BoardSource.JUDGE:
+        return
+    if np.isfinite(sides.effect):
+        low, high = sides.interval(board.alpha)
+        said = _(
+            "The answer shown first won {effect:+.1%} of the votes more than the other "
+            "({low:+.1%} to {high:+.1%}, {level} interval)."
+        )
+        bounds = {"low": low, "high": high, "level": level(board.alpha)}
+        yield said.format(effect=sides.effect, **bounds)
+    if sides.by_lot:
+        return
+    if board.estimate and board.estimate.weighting is Weighting.POSITION:
+        yield _("Sides were not drawn by lot: both orders of each pair weigh the same here.")
+    else:
+        yield _(
+            "Sides were not drawn by lot, and not all pairs have {n} votes in each order: win "
+            "rates contain what being shown first does."
+        ).format(n=MINIMUM_PER_PAIR)
+    if pairs := sides.one_sided:
+        said = ngettext(
+            "{n} pair was always shown in one order: {pairs}.",
+            "{n} pairs were always shown in one order: {pairs}.",
+            len(pairs),
+        )
+        names = named([f"{a}\N{EN DASH}{b}" for a, b in pairs], _WISHES)
+        yield said.format(n=len(pairs), pairs=names)
 
 
 def _mixture(modes: tuple[Mode, ...]) -> Iterator[str]:

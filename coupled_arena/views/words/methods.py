@@ -12,8 +12,9 @@ BOARD = N_(
     "been, but for one arena in twenty (error level alpha 0.05, any-time cut-off): so one may "
     "watch, and stop when one has seen enough. Who looks but once may take the narrower max-t "
     "cut-off, which is right at a single look, and wrong sooner or later for who keeps looking. "
-    "Votes on one prompt are alike, and the "
-    "intervals allow for that (corrected covariance). How many votes are missing assumes that the "
+    "Votes on one prompt are alike, and so are votes of one person. The intervals allow for both "
+    "(two-way clustered covariance): they hold for people like these voters. "
+    "How many votes are missing assumes that the "
     "two models differ as much as they do now, and then tells them apart four times in five "
     "(power 0.8). All of this can be chosen otherwise below."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import fmean
 
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
@@ -31,7 +32,8 @@ def board_verdict(board: Leaderboard) -> str:
     first = [model for model, place in places if place.rank_low == 1]
     if len(first) == 1:
         said = _leads(board, dict(places)[first[0]])
-        return said.format(model=first[0], k=len(places), sure=_sure(board))
+        said = said.format(model=first[0], k=len(places), sure=_sure(board))
+        return " ".join([said, *_always_first(board, first[0])])
     return _open(board, first, len(places))
 
 
@@ -56,6 +58,16 @@ def _leads(board: Leaderboard, place: Place) -> str:
         is_first = _("{model} is first of {k} that have votes, {sure}.")
         may_be = _("Only {model} may be first of {k} that have votes, {sure}.")
     return is_first if alone else may_be
+
+
+def _always_first(board: Leaderboard, model: str) -> Iterator[str]:
+    """Say of the best model that the order of answers may have made it so."""
+    sides = board.estimates.sides
+    if sides is None or board.source is BoardSource.JUDGE:
+        return
+    if others := [other for one, other in sides.one_sided if one == model]:
+        said = _("But it was always shown first against {others}: the order may explain that.")
+        yield said.format(others=named(others))
 
 
 def _open(board: Leaderboard, first: list[str], k: int) -> str:

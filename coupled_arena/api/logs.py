@@ -30,7 +30,7 @@ def scores_in(files: Logs, metrics: Sequence[str] | None) -> RiskScores:
         By default all of a table, and the first of logs.
     """
     from coupled_arena.analysis.logs.read import read_logs
-    from coupled_arena.analysis.risk.files import read_risk_scores
+    from coupled_arena.analysis.risk.scores import read_risk_scores
 
     if isinstance(files, Mapping):
         return read_logs(list(files.values()), metrics, list(files))

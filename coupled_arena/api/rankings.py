@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
     from coupled_arena.analysis.leaderboard.result import Leaderboard
-    from coupled_arena.analysis.style.read import StyleEstimates
+    from coupled_arena.analysis.style.result import StyleEstimates
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.table import Table
@@ -247,7 +247,7 @@ class BoardSettings:
         Parameters
         ----------
         read : callable
-            As `coupled_arena.analysis.style.read.read_style`, of a store.
+            As `coupled_arena.analysis.style.result.read_style`, of a store.
         """
         from coupled_arena.analysis.style.result import style_board
 
@@ -260,7 +260,7 @@ class BoardSettings:
     def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
         """Return the leaderboard of a selection, with its tables."""
         from coupled_arena.analysis.leaderboard.read import read_estimates
-        from coupled_arena.analysis.style.read import read_style
+        from coupled_arena.analysis.style.result import read_style
         from coupled_arena.views.tables import bradley_terry
         from coupled_arena.views.tables import leaderboard as tables
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.toml_files import read_toml
+from coupled_arena.core.files import read_toml
 
 
 def _read_plan(context: typer.Context, path: Path | None) -> None:

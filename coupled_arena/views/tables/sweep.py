@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from coupled_arena.analysis.coupling.sweep import Sweep, SweptPair
+from coupled_arena.analysis.coupling.savings import Sweep, SweptPair
 from coupled_arena.core.language import N_
 from coupled_arena.core.records import Drawn
 from coupled_arena.stats.coupling.score_tables import PairSavings

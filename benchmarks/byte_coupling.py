@@ -34,7 +34,7 @@ from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Contender, Request, Running
 from coupled_arena.generation.sampling import draw_at, outcome_scores
-from coupled_arena.generation.seeds import model_seed
+from coupled_arena.generation.turns import model_seed
 from coupled_arena.generation.vocabulary import make_vocabulary
 
 AT_ONCE = 15

@@ -20,7 +20,7 @@ from coupled_arena.generation.huggingface import HuggingFaceModel
 from coupled_arena.generation.loading import load_enabled
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request, Running
-from coupled_arena.generation.seeds import model_seed
+from coupled_arena.generation.turns import model_seed
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from coupled_arena.analysis.coupling.result import curve_sizes
+from coupled_arena.analysis.coupling.savings import curve_sizes
 from coupled_arena.stats.coupling.error_curves import error_curves
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 

@@ -27,7 +27,7 @@ from transformers.cache_utils import DynamicCache, StaticCache
 
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import lanes
+from coupled_arena.generation import model_batches
 from coupled_arena.generation.attention import compile_attention_loop
 from coupled_arena.generation.huggingface import HuggingFaceModel
 from coupled_arena.generation.loading import load_named
@@ -191,12 +191,12 @@ def sampling_share(work: Callable[[], object]) -> float:
 
         return wrapped
 
-    originals = lanes.outcome_scores, lanes.draw_at
-    lanes.outcome_scores, lanes.draw_at = map(timed, originals)
+    originals = model_batches.outcome_scores, model_batches.draw_at
+    model_batches.outcome_scores, model_batches.draw_at = map(timed, originals)
     try:
         total = seconds(work)
     finally:
-        lanes.outcome_scores, lanes.draw_at = originals
+        model_batches.outcome_scores, model_batches.draw_at = originals
     return spent / total
 
 

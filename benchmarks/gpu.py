@@ -28,8 +28,7 @@ from benchmarks import generation
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.settings import load_settings
 from coupled_arena.generation.loading import load
-from coupled_arena.generation.noise import gumbel_blocks
-from coupled_arena.generation.philox import noise_words
+from coupled_arena.generation.noise import gumbel_blocks, noise_words
 from coupled_arena.generation.weights import local_folder
 
 COMPARED = ("generate", "ours", "bare")

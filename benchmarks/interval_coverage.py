@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 from tqdm import tqdm
 
-from coupled_arena.analysis.audit.graded import graded_estimates
+from coupled_arena.analysis.audit.grades import graded_estimates
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coupled_arena.battles.judge_runs.bulk import Judged, judge_stored
+from coupled_arena.battles.judge_runs.run import Judged, judge_stored
 from coupled_arena.core.settings import resource
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt

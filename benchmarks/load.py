@@ -36,7 +36,7 @@ from pathlib import Path
 import duckdb
 import httpx
 
-from coupled_arena.battles.pairing import new_battle
+from coupled_arena.battles.pair_sampling import new_battle
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.settings import Settings, load_settings, resource

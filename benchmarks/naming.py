@@ -27,11 +27,11 @@ def main() -> None:
             if not isinstance(answer, str):
                 continue
             answers += 1
-            if told := names.told(answer, row["instruction"]):
+            if name := names.name_in(answer, row["instruction"]):
                 named += 1
-                at = max(answer.find(told), 0)
+                at = max(answer.find(name), 0)
                 shown = answer[max(at - AROUND, 0) : at + AROUND].replace("\n", " ")
-                print(f"{file.parent.name}: {told}: {row['instruction'][:AROUND]!r}: ...{shown}")
+                print(f"{file.parent.name}: {name}: {row['instruction'][:AROUND]!r}: ...{shown}")
     print(f"{named:,} of {answers:,} answers name a model")
 
 

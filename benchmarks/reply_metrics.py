@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.analysis.risk.read import COMPUTED, read_stored_scores
+from coupled_arena.analysis.risk.replies import COMPUTED, read_stored_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Cursor, Selection
 from coupled_arena.store.tables import upkeep

@@ -20,8 +20,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from benchmarks.leaderboard import MODELS, fill, seconds
-from coupled_arena.analysis.style.read import read_style
-from coupled_arena.analysis.style.result import style_board
+from coupled_arena.analysis.style.result import read_style, style_board
 from coupled_arena.core.choices import Control
 from coupled_arena.stats.style.logistic import PairRows, UnboundedError, fit
 from coupled_arena.stats.style.scores import ELO, PairScores, win_rates

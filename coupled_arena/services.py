@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from coupled_arena.battles.deciding import Decisions
-from coupled_arena.battles.judge_runs.allowance import Allowance
+from coupled_arena.battles.judge_feedback import Decisions
 from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.battles.judge_runs.request import JudgeOnRequest
-from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.judge_runs.request import Allowance, JudgeOnRequest
+from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.battles.members import Members
-from coupled_arena.battles.origins import Origins
 from coupled_arena.core.errors import JudgeError, SettingsError
 from coupled_arena.core.extras import require
 from coupled_arena.core.naming import own_names
@@ -38,12 +36,12 @@ from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_path
 
 if TYPE_CHECKING:
-    from coupled_arena.analysis.audit.live import LiveAudits
+    from coupled_arena.analysis.audit.verdicts import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
-    from coupled_arena.analysis.style.read import LiveStyle
+    from coupled_arena.analysis.style.result import LiveStyle
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
-    from coupled_arena.battles.judged import JudgedRounds
+    from coupled_arena.battles.judge_feedback import JudgedRounds
     from coupled_arena.judging.judge import Judge
 
 _log = logging.getLogger(__name__)
@@ -90,9 +88,9 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         The store cannot be opened, it has no battles to vote on, or fewer models load than a
         battle needs.
     """
-    from coupled_arena.analysis.audit.live import LiveAudits
+    from coupled_arena.analysis.audit.verdicts import LiveAudits
     from coupled_arena.analysis.leaderboard.read import LiveEstimates
-    from coupled_arena.analysis.style.read import LiveStyle
+    from coupled_arena.analysis.style.result import LiveStyle
 
     annotators, members = Annotators(annotators_path(settings.db)), _members(settings)
     # Before the models, which take a while to load. A client belongs to one thread.
@@ -161,7 +159,7 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
 def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     """Start the engine, in a process of its own, which loads the models."""
     from coupled_arena.battles.arena import Arena, ArenaRules
-    from coupled_arena.battles.whose_turn import WhoseTurn
+    from coupled_arena.battles.pair_sampling import WhoseTurn
     from coupled_arena.core.choices import Pairing
     from coupled_arena.generation.capacity import Capacity
     from coupled_arena.generation.engine_process import EngineProcess
@@ -290,7 +288,7 @@ def _judged(
     store: Store,
     arena: Arena | Annotation,
 ) -> JudgedRounds:
-    from coupled_arena.battles.judged import JudgedRounds
+    from coupled_arena.battles.judge_feedback import JudgedRounds
 
     decisions = asked and Decisions(store, asked)
     return JudgedRounds(live, settings.swap, store, arena.round_of, decisions)

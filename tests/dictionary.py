@@ -17,8 +17,8 @@ from coupled_arena.papers import item as papers
 from coupled_arena.papers.coupled_generation import example, pairs, rates
 from coupled_arena.papers.judge import figures as judges
 from coupled_arena.papers.ranking import tables as ranking_tables
-from coupled_arena.papers.risk import stability
-from coupled_arena.papers.risk import tables as risk_tables
+from coupled_arena.papers.risk import ranking
+from coupled_arena.papers.risk import ways as risk_tables
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.described import (
     ARENA,
@@ -55,7 +55,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce coupled-generation: worked example": example.WORKED_EXAMPLE,
     "reproduce risk: rankings": risk_tables.RANKINGS,
     "reproduce risk: agreement": risk_tables.AGREEMENTS,
-    "reproduce risk: stability": stability.STABILITY,
+    "reproduce risk: stability": ranking.STABILITY,
     "reproduce risk: power": risk_tables.POWER,
     "reproduce risk: consistency": risk_tables.CONSISTENCY,
     "reproduce risk: violation ratios": risk_tables.RATIOS,

@@ -153,9 +153,7 @@ def test_few_talk_to_a_server():
     }
     assert talkers == {
         "generation/remote.py",
-        "generation/served_stream.py",
         "judging/judge.py",
-        "judging/retry.py",  # reads the client's errors
         "ui/connections.py",  # of the server
         "ui/server.py",  # listens
         "ui/waiting.py",  # listens before it, while models load

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from coupled_arena.generation.checkpoint_files import NO_CODE, _tensors
+from coupled_arena.generation.checkpoint_faults import NO_CODE, _tensors
 from tests.licences import PAGE, page
 
 PACKAGE = Path(__file__).resolve().parents[1] / "coupled_arena"

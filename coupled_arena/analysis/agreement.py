@@ -1,13 +1,17 @@
-"""How far people who voted on the same battles agree."""
+"""How far people agree who voted on the same battles, and a judge with one voter."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import duckdb
+import numpy as np
+
+from coupled_arena.stats.judges.own_agreement import agreement_interval
 from coupled_arena.stats.krippendorff import Agreement, agreement
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.voters import shared_votes
+from coupled_arena.store.queries.voters import agreements_by_prompt, shared_votes
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,42 @@ def read_agreement(
         annotators=shared.annotators,
         voted=shared.voted,
     )
+
+
+# How often a judge agrees with one voter.
+
+
+@dataclass(frozen=True)
+class OwnAgreement:
+    """A judge beside one voter, on comparisons of two answers that both have judged.
+
+    Attributes
+    ----------
+    agreed : int
+        Comparisons on which both say the same, "both bad" counted as a tie; of a judge whose two
+        orders disagree, that is a tie.
+    comparisons, prompts : int
+        All comparisons, and how many questions they are on.
+    low, high : float
+        Of the share, at an error level of `alpha`; comparisons on one question are taken together.
+    """
+
+    judge: str
+    agreed: int
+    comparisons: int
+    prompts: int
+    low: float
+    high: float
+    alpha: float
+
+
+def read_own_agreement(
+    cursor: duckdb.DuckDBPyConnection, judge: str, voter: str, alpha: float = 0.05
+) -> OwnAgreement | None:
+    """Return how often a judge agrees with a voter; None where they have judged nothing alike."""
+    counts = np.array(agreements_by_prompt(cursor, judge, voter), dtype=np.int64).reshape(-1, 2)
+    if not len(counts):
+        return None
+    low, high = agreement_interval(counts[:, 0], counts[:, 1], alpha)
+    agreed, comparisons = (int(total) for total in counts.sum(0))
+    return OwnAgreement(judge, agreed, comparisons, len(counts), low, high, alpha)

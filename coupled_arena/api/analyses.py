@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
     from coupled_arena.analysis.agreement import AnnotatorAgreement
     from coupled_arena.analysis.audit.result import Audit
-    from coupled_arena.analysis.coupling.read import StoredScores
-    from coupled_arena.analysis.coupling.result import Coupling
-    from coupled_arena.analysis.coupling.sweep import Sweep
+    from coupled_arena.analysis.coupling.savings import Coupling, StoredScores, Sweep
     from coupled_arena.analysis.voters import VoterReport
     from coupled_arena.stats.coupling.score_tables import ScoreTable
 
@@ -110,8 +108,8 @@ def audit(
         The store or table cannot be read, does not know a name, or a setting is out of range.
     """
     from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
+    from coupled_arena.analysis.audit.grade_tables import table_estimates
     from coupled_arena.analysis.audit.result import audit as audited
-    from coupled_arena.analysis.audit.tables import table_estimates
     from coupled_arena.core.tables import called
     from coupled_arena.views.tables import audit as tables
 
@@ -148,7 +146,7 @@ def audit(
 
 
 def _grades(given: pd.DataFrame | Files, metrics: Sequence[str] | None) -> pd.DataFrame:
-    from coupled_arena.analysis.audit.tables import grades_of_logs, read_grades
+    from coupled_arena.analysis.audit.grade_tables import grades_of_logs, read_grades
 
     if are_files(given) and hold_logs(given):
         match metrics:
@@ -331,11 +329,11 @@ def coupling(
         return _sweep(scores, metric, models, category, drawn, alpha)
     else:
         read, parts = _of_store(scores, (metric, models, category, drawn), by_category=by_category)
-    from coupled_arena.analysis.coupling import result
-    from coupled_arena.analysis.coupling.result import published_gains
+    from coupled_arena.analysis.coupling import savings
+    from coupled_arena.analysis.coupling.savings import published_gains
     from coupled_arena.views.tables import coupling as tables
 
-    found = result.coupling(read, alpha, parts)
+    found = savings.coupling(read, alpha, parts)
     pairs = tables.coupling_pairs(found)
     if error is not None:
         pairs = tables.with_prompts_needed(pairs, error, repetitions, alpha)
@@ -374,8 +372,11 @@ def _of_table(
     *,
     by_category: bool,
 ) -> tuple[StoredScores, Parts]:
-    from coupled_arena.analysis.coupling.files import read_subject_scores, subject_scores_from_frame
-    from coupled_arena.analysis.coupling.read import StoredScores
+    from coupled_arena.analysis.coupling.savings import StoredScores
+    from coupled_arena.analysis.coupling.score_tables import (
+        read_subject_scores,
+        subject_scores_from_frame,
+    )
 
     names = tuple(models) if models is not None else None
     if are_files(scores):
@@ -406,7 +407,7 @@ def _refuse_log(path: Path) -> None:
 def _of_store(
     store: ArenaStore, choice: tuple[Any, ...], *, by_category: bool
 ) -> tuple[StoredScores, Parts]:
-    from coupled_arena.analysis.coupling.read import read_categories, read_protocol_scores
+    from coupled_arena.analysis.coupling.savings import read_categories, read_protocol_scores
 
     with store.reading() as opened:
         scores = read_protocol_scores(opened, *choice)
@@ -421,7 +422,7 @@ def _sweep(
     drawn: Drawn,
     alpha: float,
 ) -> Result[Coupling | Sweep]:
-    from coupled_arena.analysis.coupling.sweep import read_sweep
+    from coupled_arena.analysis.coupling.savings import read_sweep
     from coupled_arena.views.tables.coupling import sweep_answer, sweep_table, sweep_text
 
     with store.reading() as opened:

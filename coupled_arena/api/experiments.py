@@ -107,7 +107,7 @@ def plan(
         The store does not know a name, or has too few votes to plan by.
     """
     from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_interval, plan_separation
-    from coupled_arena.analysis.audit.read import read_audit_estimates
+    from coupled_arena.analysis.audit.verdicts import read_audit_estimates
     from coupled_arena.analysis.leaderboard.read import read_estimates
     from coupled_arena.views.tables.audit import plan_answer, plan_table
     from coupled_arena.views.words.plan import plan_words

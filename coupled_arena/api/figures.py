@@ -11,7 +11,7 @@ from coupled_arena.core.errors import ArenaError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from coupled_arena.analysis.coupling.result import Coupling
+    from coupled_arena.analysis.coupling.savings import Coupling
     from coupled_arena.analysis.leaderboard.result import Leaderboard
     from coupled_arena.analysis.risk.result import RiskReport
 
@@ -111,7 +111,7 @@ def _of_audit(audit: Any) -> dict[str, Callable[..., go.Figure]]:
 def _of_coupling(
     found: Coupling, pair: tuple[str, str] | None
 ) -> dict[str, Callable[..., go.Figure]]:
-    from coupled_arena.analysis.coupling.result import curves_of
+    from coupled_arena.analysis.coupling.savings import curves_of
     from coupled_arena.views.figures import coupling as figures
 
     known = {frozenset((each.model_a, each.model_b)): each for each in found.pairs}

@@ -50,7 +50,7 @@ def scores_in(files: Files, metrics: Sequence[str] | None) -> RiskScores:
         By default all of a table, and the first of logs.
     """
     from coupled_arena.analysis.logs.read import read_logs
-    from coupled_arena.analysis.risk.files import read_risk_scores
+    from coupled_arena.analysis.risk.scores import read_risk_scores
 
     if not hold_logs(files):
         return read_risk_scores(paths_of(files), metrics)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
     from coupled_arena.analysis.leaderboard.result import Leaderboard
     from coupled_arena.analysis.risk.scores import RiskScores
-    from coupled_arena.analysis.style.read import StyleEstimates
+    from coupled_arena.analysis.style.result import StyleEstimates
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.table import Table
@@ -242,7 +242,7 @@ def _read(
         store_of_files,
         store_of_votes,
     )
-    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+    from coupled_arena.analysis.risk.scores import risk_scores_from_frame
     from coupled_arena.core.tables import called, placed, read_frame
     from coupled_arena.store.transfer.flat import is_flat
 
@@ -309,7 +309,7 @@ class BoardSettings:
         Parameters
         ----------
         read : callable
-            As `coupled_arena.analysis.style.read.read_style`, of a store.
+            As `coupled_arena.analysis.style.result.read_style`, of a store.
         """
         from coupled_arena.analysis.style.result import style_board
 
@@ -322,7 +322,7 @@ class BoardSettings:
     def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
         """Return the leaderboard of a selection, with its tables."""
         from coupled_arena.analysis.leaderboard.read import read_estimates
-        from coupled_arena.analysis.style.read import read_style
+        from coupled_arena.analysis.style.result import read_style
         from coupled_arena.views.tables import leaderboard as tables
 
         board = self.concluded(read_estimates(store, selection, self.method))

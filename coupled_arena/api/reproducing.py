@@ -108,13 +108,13 @@ def reproduce(
     ArenaError
         There is no such item, it is not made here, or these data are not enough.
     """
-    from coupled_arena.papers import registry
+    from coupled_arena.papers import making
     from coupled_arena.papers.item import listing
-    from coupled_arena.papers.making import Place, make_item, make_paper
+    from coupled_arena.papers.making import OutputFolder, make_item, make_paper
     from coupled_arena.papers.source import PaperSettings, PaperSource, fingerprint
 
-    of = registry.paper_of(paper)
-    one = registry.item_of(of, item) if item else None
+    of = making.paper_of(paper)
+    one = making.item_of(of, item) if item else None
     chosen = PaperSettings(
         models=tuple(models) if models else None,
         judges=tuple(judge or ()),
@@ -131,7 +131,7 @@ def reproduce(
     data = _data(store, votes, verdicts or {})
     names, paths = zip(*map(named_path, scores), strict=True) if scores else ((), ())
     mark = fingerprint([*data, *paths], names)
-    place = Place(Path(out), _formats(figures), mark, again)
+    place = OutputFolder(Path(out), _formats(figures), mark, again)
     told: list[str] = []
     with ExitStack() as stack:
         open_store = cache(lambda: stack.enter_context(_opened(store, votes, verdicts or {})))
@@ -156,10 +156,10 @@ def reproduce(
 
 def listed_items(paper: str | None) -> tuple[dict[str, Any], str]:
     """Return all items, or those of a paper, as JSON values and as people read them."""
-    from coupled_arena.papers import registry
+    from coupled_arena.papers import making
     from coupled_arena.papers.item import listing, listing_answer
 
-    papers = (registry.paper_of(paper),) if paper else registry.PAPERS
+    papers = (making.paper_of(paper),) if paper else making.PAPERS
     return listing_answer(papers), listing(papers).text()
 
 
@@ -183,7 +183,7 @@ def _data(store: ArenaStore | None, votes: Path | None, verdicts: Mapping[str, P
 def _opened(
     store: ArenaStore | None, votes: Path | None, verdicts: Mapping[str, Path]
 ) -> AbstractContextManager[Store]:
-    from coupled_arena.papers.coupled_generation.authors_files import comparisons_store
+    from coupled_arena.papers.coupled_generation.published import comparisons_store
     from coupled_arena.papers.source import store_of_files
 
     if votes is None:

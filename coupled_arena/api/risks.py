@@ -173,7 +173,7 @@ def _tables(found: RiskReport) -> dict[str, Table[Any]]:
 
 
 def _of_table(scores: pd.DataFrame | Files, metrics: Sequence[str] | None) -> RiskScores:
-    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+    from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 
     if are_files(scores):
         return scores_in(scores, metrics)
@@ -188,7 +188,7 @@ def _of_store(
     models: Sequence[str] | None,
 ) -> tuple[RiskScores, dict[str, str]]:
     """Return the scores, and which of the replies they are of."""
-    from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
+    from coupled_arena.analysis.risk.replies import VERDICTS, read_stored_scores
 
     with store.reading() as opened:
         if metrics and VERDICTS in metrics:

@@ -10,10 +10,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coupled_arena.battles.rounds import ROUND_LIFETIME, Round
+from coupled_arena.battles.blind_view import Reveal, RoundView
+from coupled_arena.battles.rounds import ROUND_LIFETIME, Round, check_ranks, level, same_words
 from coupled_arena.battles.undo import UNDO_FIRST, Votes, check_open
-from coupled_arena.battles.visible import Reveal, RoundView
-from coupled_arena.battles.voting import check_ranks, level, same_words
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Source, Vote, new_id
@@ -62,7 +61,7 @@ class Annotation:
             if drawn := backlog.find(current.state.battle.id):
                 self._opened[current.owner] = _Opened(current, drawn)
 
-    def ails(self) -> str:
+    def trouble(self) -> str:
         """Return why battles cannot be served: never, for they need nothing but the store."""
         return ""
 

@@ -15,14 +15,19 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from coupled_arena.battles.asking import OVER, STILL_WRITTEN, check_question, request_of
-from coupled_arena.battles.pairing import ArenaRules, new_battle
-from coupled_arena.battles.rounds import OpenRounds, Round
+from coupled_arena.battles.blind_view import Reveal, RoundView
+from coupled_arena.battles.pair_sampling import ArenaRules, WhoseTurn, new_battle
+from coupled_arena.battles.question_checks import OVER, STILL_WRITTEN, check_question, request_of
+from coupled_arena.battles.rounds import (
+    OpenRounds,
+    Round,
+    check_comparable,
+    check_ranks,
+    level,
+    same_words,
+)
 from coupled_arena.battles.undo import Votes, check_open
 from coupled_arena.battles.viewers import Viewers
-from coupled_arena.battles.visible import Reveal, RoundView
-from coupled_arena.battles.voting import check_comparable, check_ranks, level, same_words
-from coupled_arena.battles.whose_turn import WhoseTurn
 from coupled_arena.core.errors import ArenaError, PromptError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Finish, Prompt, Source, Vote, new_id
@@ -91,7 +96,7 @@ class Arena:
         self.named = self._votes.named
         self.closing = False  # no more questions are taken, and answers stop
 
-    def ails(self) -> str:
+    def trouble(self) -> str:
         """Return why new rounds are not answered, for the host; empty while they are."""
         return trouble_of(self.worker)
 
@@ -306,7 +311,7 @@ class Arena:
                 self.stop(owner, current.id)
                 current.change(error=_(over))
 
-    def told(self, owner: str, round_id: str) -> Battle:
+    def revealed_battle(self, owner: str, round_id: str) -> Battle:
         """Return the battle of a round that was voted on; raise VoteError before."""
         state = self._rounds.of(owner, round_id).state
         if not state.reveal:

@@ -1,9 +1,15 @@
-"""How much one voter, and one address, may do in a minute; counted in memory, and nowhere else."""
+"""How much one voter, and one address, may do in a minute; and what an address is called.
+
+Counted in memory, and nowhere else. `core.guards` has the settings, `store.tables.probation` and
+`store.tables.exclusions` what is done with votes that are stored.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import math
+import secrets
 import threading
 import time
 from collections import OrderedDict, deque
@@ -105,31 +111,31 @@ class Voters:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._heard: OrderedDict[str, OrderedDict[str, float]] = OrderedDict()
+        self._voters: OrderedDict[str, OrderedDict[str, float]] = OrderedDict()
 
     def wait(self, address: str, voter: str, now: float) -> float:
         """Return for how many seconds a voter has to wait; 0 where they are known, or need not."""
-        heard = self._heard.get(address)
-        if not self.most or heard is None or voter in heard or len(heard) < self.most:
+        voters = self._voters.get(address)
+        if not self.most or voters is None or voter in voters or len(voters) < self.most:
             return 0.0
-        return max(0.0, next(iter(heard.values())) + _HOUR - now)
+        return max(0.0, next(iter(voters.values())) + _HOUR - now)
 
     def add(self, address: str, voter: str, now: float) -> None:
         """Hear a voter, who need not wait."""
         if not self.most:
             return
-        heard = self._heard.setdefault(address, OrderedDict())
-        heard[voter] = now
-        heard.move_to_end(voter)
-        while next(iter(heard.values())) + _HOUR <= now:
-            heard.popitem(last=False)
-        self._heard.move_to_end(address)
-        while len(self._heard) > 1 and (len(self._heard) > MOST_KEYS or self._over(now)):
-            self._heard.popitem(last=False)
+        voters = self._voters.setdefault(address, OrderedDict())
+        voters[voter] = now
+        voters.move_to_end(voter)
+        while next(iter(voters.values())) + _HOUR <= now:
+            voters.popitem(last=False)
+        self._voters.move_to_end(address)
+        while len(self._voters) > 1 and (len(self._voters) > MOST_KEYS or self._over(now)):
+            self._voters.popitem(last=False)
 
     def _over(self, now: float) -> bool:
         """Whether nobody of the address that has been quiet for longest was heard in the hour."""
-        oldest = next(iter(self._heard.values()))
+        oldest = next(iter(self._voters.values()))
         return next(reversed(oldest.values())) + _HOUR <= now
 
 
@@ -245,3 +251,23 @@ class Limits:
 
 def _refusal(text: str, most: int, wait: float) -> LimitError:
     return LimitError(_(text).format(n=most, seconds=math.ceil(wait)))
+
+
+# Where votes come from, so that many from one place are seen, and the place is not.
+
+_DIGITS = 16
+
+
+class Origins:
+    """Keyed hashes of addresses, with a key of this process that is kept nowhere else.
+
+    Whoever has the database cannot try addresses until one fits, nor tell that a place of today
+    is one of yesterday.
+    """
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def of(self, address: str) -> str:
+        """Return what an address is called as long as the server runs."""
+        return hmac.new(self._key, address.encode(), hashlib.sha256).hexdigest()[:_DIGITS]

@@ -102,13 +102,13 @@ class Members:
 
     def of_hub(self, session: Mapping[str, Any]) -> Member | None:
         """Return whom the hub has said that somebody is."""
-        told: Any = session.get("oauth_info") or {}
-        info = told.get("userinfo") or {}
+        granted: Any = session.get("oauth_info") or {}
+        info = granted.get("userinfo") or {}
         name, lasting = info.get("preferred_username"), info.get("sub")
-        fresh = told.get("expires_at", 0) > self._clock()
+        fresh = granted.get("expires_at", 0) > self._clock()
         if not (self.by_hub and fresh and isinstance(name, str) and isinstance(lasting, str)):
             return None
-        return None if _said(told) in self._ended else self._member(name, lasting)
+        return None if _text_of_grant(granted) in self._ended else self._member(name, lasting)
 
     def sign_out_of_hub(self, session: Mapping[str, Any]) -> None:
         """Let what the hub has said hold no more, for a browser's copy of it cannot be taken back.
@@ -119,8 +119,8 @@ class Members:
             This cannot be kept on disk.
         """
         if self.of_hub(session):
-            told = session["oauth_info"]
-            self._ended.add(_said(told), math.ceil(told["expires_at"]))
+            granted = session["oauth_info"]
+            self._ended.add(_text_of_grant(granted), math.ceil(granted["expires_at"]))
 
     def _read(self, token: str) -> tuple[str, int]:
         """Return the name of a genuine token, and when it is over; else 0."""
@@ -146,6 +146,6 @@ class Members:
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
 
-def _said(told: Mapping[str, Any]) -> str:
+def _text_of_grant(granted: Mapping[str, Any]) -> str:
     """Return what tells one thing that the hub has said from all others."""
-    return json.dumps(told, sort_keys=True, default=str)
+    return json.dumps(granted, sort_keys=True, default=str)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from coupled_arena.battles.waiting import decoded
 from coupled_arena.core.records import Battle, Finish, Reply
 from coupled_arena.generation.capacity import Capacity
-from coupled_arena.generation.running import Running, Worker
+from coupled_arena.generation.running import Running, Worker, decoded
 from coupled_arena.generation.turns import (
     Models,
     before_turn,

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 
-from coupled_arena.battles.rounds import Held, Round
-from coupled_arena.battles.visible import Groups, Reasons, Reveal
-from coupled_arena.battles.voting import reveal_of, same_words
+from coupled_arena.battles.blind_view import Groups, Reasons, Reveal
+from coupled_arena.battles.rounds import Held, Round, reveal_of, same_words
 from coupled_arena.core.errors import StoreError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.rounds import Round
-from coupled_arena.battles.waiting import end_of
+from coupled_arena.generation.running import end_of
 
 if TYPE_CHECKING:
     from coupled_arena.generation.running import Running

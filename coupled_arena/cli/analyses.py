@@ -16,7 +16,7 @@ from coupled_arena.core.files import reason
 
 
 def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> dict[str, Any]:
-    from coupled_arena.analysis.coupling.files import write_score_table
+    from coupled_arena.analysis.coupling.score_tables import write_score_table
 
     if asked["by_sampling"]:
         raise ArenaError("--out is for one sampling: leave it out with --by-sampling.")

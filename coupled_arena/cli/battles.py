@@ -87,11 +87,11 @@ def explain(
     """Explain the first difference between the answers of a stored battle, by its draw."""
     require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
-    from coupled_arena.battles.parting import explain_parting
+    from coupled_arena.battles.first_divergence import explain_divergence
     from coupled_arena.views.tables.parting import parting_answer, parting_text
 
     stored, models = _loaded(settings, battle)
-    reason = explain_parting(stored, models, turn, settings.battle.kv_tokens)
+    reason = explain_divergence(stored, models, turn, settings.battle.kv_tokens)
     show(parting_answer(reason), as_json, lambda: parting_text(reason))
 
 

@@ -102,7 +102,7 @@ def import_scores(
     not the first (0). It has a column for each metric, or a metric and its score.
     """
     settings = load_settings(config, db=db)
-    from coupled_arena.analysis.risk.read import COMPUTED
+    from coupled_arena.analysis.risk.replies import COMPUTED
     from coupled_arena.store.transfer.importing_scores import import_scores as import_files
     from coupled_arena.store.transfer.snapshots import open_for_writing
 

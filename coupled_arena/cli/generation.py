@@ -29,16 +29,15 @@ from coupled_arena.cli.shared import Config, Db, Json, Preset, show
 from coupled_arena.core.choices import Modes, RunSampler
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.extras import require
+from coupled_arena.core.files import read_toml
 from coupled_arena.core.records import Drawn
 from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
-from coupled_arena.core.toml_files import read_toml
 
 if TYPE_CHECKING:
-    from coupled_arena.battles.batch import BatchPlan, Generated
-    from coupled_arena.battles.benchmark import Marker, Scored
+    from coupled_arena.battles.batch import BatchPlan, Generated, Marker, Scored
     from coupled_arena.core.records import Prompt, Sampling
     from coupled_arena.store.database import Store
-    from coupled_arena.tasks.wording import Wording
+    from coupled_arena.tasks.task import Wording
 
 
 class Tasks(StrEnum):
@@ -137,7 +136,7 @@ def benchmark(
     """
     require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
-    from coupled_arena.tasks.wording import Wording
+    from coupled_arena.tasks.task import Wording
 
     wording = Wording(*map(text_of, (system, question, answer_prefix)))
     paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
@@ -182,7 +181,7 @@ def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
 
 
 def _scored(settings: Settings, plan: BatchPlan, marker: Marker, at_once: int) -> Scored:
-    from coupled_arena.battles.benchmark import run_benchmark
+    from coupled_arena.battles.batch import run_benchmark
     from coupled_arena.generation.loading import load_named
 
     marker.task.ready()  # before the models, which take a while to load
@@ -209,8 +208,8 @@ def _owned(settings: Settings) -> Iterator[Store]:
 def _marker(
     task: Tasks, data: str | None, limit: int | None, wording: Wording, *, unsafe: bool
 ) -> Marker:
-    from coupled_arena.battles.benchmark import Marker
-    from coupled_arena.tasks.files import locate
+    from coupled_arena.battles.batch import Marker
+    from coupled_arena.tasks.data_files import locate
     from coupled_arena.tasks.humaneval import HumanEval
     from coupled_arena.tasks.registry import TASKS
     from coupled_arena.tasks.sandbox import Sandbox

@@ -120,8 +120,8 @@ def judge(
     table = settings.judge
     if budget is not None and not (table.price_in or table.price_out):
         raise ArenaError("A budget in money needs --price-in and --price-out, per million tokens.")
-    from coupled_arena.battles.judge_runs.bulk import judge_stored
-    from coupled_arena.judging.budget import Budget
+    from coupled_arena.battles.judge_runs.run import judge_stored
+    from coupled_arena.judging.spec import Budget
     from coupled_arena.services import build_judge
     from coupled_arena.store.transfer.snapshots import open_for_writing
 

@@ -39,9 +39,9 @@ from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.extras import require
 from coupled_arena.core.files import is_text, reason
-from coupled_arena.core.interrupts import termination_as_interrupt
 from coupled_arena.core.language import install
 from coupled_arena.core.logs import write_log_as
+from coupled_arena.core.process import termination_as_interrupt
 from coupled_arena.core.settings import load_settings
 
 app = typer.Typer(

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate, islice
 
+from coupled_arena.core.files import read_toml
 from coupled_arena.core.settings import Settings, resource
-from coupled_arena.core.toml_files import read_toml
 
 _SHORT = 25
 """Characters of an answer that is hardly more than the name in it: to "ChatGPT or SmolLM?", say."""
@@ -67,10 +67,10 @@ class NameList:
     @cached_property
     def hash(self) -> str:
         """What tells this list from others, the phrases of introductions included."""
-        said = json.dumps([self.names, self.words, _phrases()], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        described = json.dumps([self.names, self.words, _phrases()], sort_keys=True)
+        return hashlib.sha256(described.encode()).hexdigest()[:16]
 
-    def told(self, answer: str, question: str) -> str | None:
+    def name_in(self, answer: str, question: str) -> str | None:
         """Return the name by which an answer tells who wrote it, as it stands there; else None.
 
         Parameters
@@ -82,13 +82,13 @@ class NameList:
         low, asked = answer.lower(), question.lower()
         topical = any(pattern.search(asked) for _, pattern in _present(self._certain, asked))
         short = len(low.strip()) <= _SHORT
-        said = _Introductions(low)
+        introductions = _Introductions(low)
         for certain, list in ((True, self._certain), (False, self._ambiguous)):
             for name, pattern in _present(list, low):
                 asked_for = pattern.search(asked) is not None
                 tells = certain and (not topical or (short and not asked_for))
                 for found in pattern.finditer(low):
-                    if tells or said.introduce(*found.span(), right_before=asked_for):
+                    if tells or introductions.introduce(*found.span(), right_before=asked_for):
                         return _as_written(answer, low, found, name)
         return None
 
@@ -132,10 +132,10 @@ def languages() -> tuple[str, ...]:
 
 def introduction_hint() -> str:
     """Return a regular expression (RE2, of lower case) that every introduction has."""
-    said = {
+    phrases = {
         phrase for table in _phrases().values() for kind in ("self", "as") for phrase in table[kind]
     }
-    return "|".join(sorted(map(re.escape, said)))
+    return "|".join(sorted(map(re.escape, phrases)))
 
 
 @cache

@@ -120,8 +120,8 @@ _GAPS = re.compile(r"[\s_-]+")
 
 def outcome_of(word: str) -> Outcome | None:
     """Return what a word for the winner means, in any case; None if it is none."""
-    said = _GAPS.sub("_", word.strip()).lower()
-    return next((outcome for outcome, words in WINNERS.items() if said in words), None)
+    written = _GAPS.sub("_", word.strip()).lower()
+    return next((outcome for outcome, words in WINNERS.items() if written in words), None)
 
 
 def read_names(*, ranked: bool = False) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def _looped(
 def _loop() -> Any:
     """Return the compiled loop; None where numba is not installed, or can keep nothing on disk."""
     try:
-        loops = compiled("coupled_arena.generation.attention_loop")
+        loops = compiled("coupled_arena.generation.compiled_loops")
     except RuntimeError as error:
         _log.warning("Attention is computed without its compiled loop, and slower: %s", error)
         return None

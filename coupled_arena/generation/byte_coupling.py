@@ -26,19 +26,147 @@ same here and on a GPU, and nothing exactly when nothing below it is possible.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from itertools import pairwise, starmap
+from operator import eq
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from coupled_arena.core.extras import compiled
-from coupled_arena.generation.byte_trie import ByteTrie, make_trie, token_ends
-from coupled_arena.generation.noise import gumbel, signed, words_at
-from coupled_arena.generation.philox import POSITIONS_PER_BLOCK, noise_words
+from coupled_arena.generation.devices import to_device
+from coupled_arena.generation.draws import Candidate, Draw, outcome_kind
+from coupled_arena.generation.noise import (
+    POSITIONS_PER_BLOCK,
+    gumbel,
+    gumbel_at,
+    noise_words,
+    signed,
+    words_at,
+)
 from coupled_arena.generation.sampling import NO_NUMBER
-from coupled_arena.generation.transfer import to_device
 from coupled_arena.generation.vocabulary import BYTE_KEYS, OFFSETS, QUESTION_KEYS, Vocabulary
+
+# The spellings of a vocabulary as a trie of bytes: which tokens begin alike.
+#
+# Text tokens are laid out by their bytes, so that all that begin alike lie side by side, and those
+# that end where others go on come first. A node of the trie is then a stretch of that order, and
+# what all its tokens weigh together is the difference of two prefix sums.
+
+Whole = np.ndarray
+
+
+@dataclass(frozen=True)
+class ByteTrie:
+    """A trie whose nodes are numbered by depth, then by their bytes; the first is the root.
+
+    Attributes
+    ----------
+    order : int64 array, shape (m,)
+        Ids of the text tokens by their bytes, those of one spelling by id.
+    silent : int64 array
+        Ids that add no bytes to a text: control tokens, and such as are spelled by none.
+    low, high : int64 arrays, one entry a node
+        A node's tokens are ``order[low:high]``.
+    ends : int64 array likewise
+        How many of them end there: ``order[low : low + ends]``, more than one where spellings are
+        repeated.
+    first, children : int64 arrays likewise
+        A node's children are numbered ``first`` to ``first + children - 1``.
+    byte : int64 array likewise
+        The byte that leads to a node; 0 at the root.
+    most_alike : int
+        How many tokens have one spelling, at most.
+    """
+
+    order: Whole
+    silent: Whole
+    low: Whole
+    high: Whole
+    ends: Whole
+    first: Whole
+    children: Whole
+    byte: Whole
+
+    @property
+    def most_alike(self) -> int:
+        """How many tokens have one spelling, at most; 1 where there are none."""
+        return int(self.ends.max(initial=1))
+
+
+def make_trie(spellings: Sequence[bytes | None]) -> ByteTrie:
+    """Return the trie of a vocabulary.
+
+    Parameters
+    ----------
+    spellings : sequence of (bytes or None)
+        Raw bytes of each id; None for control tokens.
+    """
+    spoken = sorted((s, number) for number, s in enumerate(spellings) if s)
+    texts = [text for text, _ in spoken]
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    shared = np.array([0, *starmap(_common, pairwise(texts))], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    written = np.frombuffer(b"".join(texts), dtype=np.uint8)
+
+    levels = [(np.zeros(1, np.int64), np.full(1, len(texts), np.int64), np.zeros(1, np.int64))]
+    parents: list[Whole] = []
+    for depth in range(1, int(lengths.max(initial=0)) + 1):
+        # Where a token does not go on from the one before it, another prefix of this depth begins.
+        edges = np.append(np.flatnonzero(shared[: len(texts)] < depth), len(texts))
+        low = edges[:-1][lengths[edges[:-1]] >= depth]
+        high = edges[np.searchsorted(edges, low, side="right")]
+        parents.append(np.searchsorted(levels[-1][0], low, side="right") - 1)
+        levels.append((low, high, written[starts[low] + depth - 1].astype(np.int64)))
+    low, high, byte = (np.concatenate(column) for column in zip(*levels, strict=True))
+    sizes = [len(level[0]) for level in levels]
+    depths = np.repeat(np.arange(len(levels)), sizes)
+    # Counted among all tokens: how many have ended before a node's last, of its own length.
+    counts = [np.bincount(of, minlength=size) for of, size in zip(parents, sizes, strict=False)]
+    children = np.concatenate([*counts, np.zeros(sizes[-1], np.int64)])
+    return ByteTrie(
+        order=np.array([number for _, number in spoken], dtype=np.int64),
+        silent=np.array([n for n, s in enumerate(spellings) if not s], dtype=np.int64),
+        low=low,
+        high=high,
+        ends=_ends(low, high, depths, lengths),
+        first=1 + np.cumsum(children) - children,
+        children=children,
+        byte=byte,
+    )
+
+
+def token_ends(ending: Any, below: Any, word: Any) -> Any:
+    """Answer "does a token end here?" where ``ending`` of the weight ``below`` a node does.
+
+    Where none of it does the answer is no, where all of it does it is yes, whatever the word. Of
+    tensors words are float64, for 32 bits do not go into what torch makes of a whole number.
+    """
+    return (word + 0.5) / 2**32 * below < ending
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return how many bytes two spellings begin with in common."""
+    equal = map(eq, one, other)
+    return next((at for at, same in enumerate(equal) if not same), min(len(one), len(other)))
+
+
+def _ends(low: Whole, high: Whole, depths: Whole, lengths: Whole) -> Whole:
+    """Return how many tokens of each node are as long as it is deep; they are its first."""
+    ends = np.zeros(len(low), np.int64)
+    at = np.flatnonzero(low < high)
+    while len(at):
+        here = low[at] + ends[at]
+        inside = here < high[at]
+        at, here = at[inside], here[inside]
+        at = at[lengths[here] == depths[at]]
+        ends[at] += 1
+    return ends
+
 
 Places = list[tuple[int, int, int]]
 _ONE = 2.0**60
@@ -198,5 +326,155 @@ def _words(
 @cache
 def _loop() -> Any:
     """Return the compiled walk; None where numba is not installed."""
-    loops = compiled("coupled_arena.generation.byte_loop")
+    loops = compiled("coupled_arena.generation.compiled_loops")
     return loops and loops.fill_drawn
+
+
+# The questions of bytes coupling one by one, as they lead to an outcome: for laying draws open.
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that a walk asks on its way to an outcome.
+
+    Attributes
+    ----------
+    kind : str
+        "opening" (the end of the answer, a token without bytes, or text), "byte", "token end"
+        (it ends here, or goes on), "spelling" (which of several that spell alike).
+    keys : int64 array, shape (k,)
+        Noise keys of the answers; of "token end" that of the question, twice.
+    masses : int64 array, shape (k,)
+        Whole weights.
+    noise : float64 array, shape (k,)
+        The answer is the largest log mass plus noise.
+    wanted : int
+        Which answer leads to the outcome.
+    """
+
+    kind: Literal["opening", "byte", "token end", "spelling"]
+    keys: np.ndarray
+    masses: np.ndarray
+    noise: np.ndarray
+    wanted: int
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Log mass plus noise, float64 of shape (k,)."""
+        with np.errstate(divide="ignore"):  # what is impossible is -inf
+            return np.log(self.masses) + self.noise
+
+
+def questions(
+    walk: ByteWalk, scores: torch.Tensor, place: tuple[int, int, int], outcome: int
+) -> Iterator[Question]:
+    """Yield what is asked on the way to an outcome, whether or not it is the one drawn.
+
+    Parameters
+    ----------
+    scores : float64 tensor, shape (v + 1,)
+    place : (seed, turn, offset)
+    outcome : int
+    """
+    trie, keys = walk.trie, walk.vocabulary.keys
+    weights = whole_weights(scores[None])[0].cpu().numpy()
+    sums = np.append(0, weights[trie.order].cumsum())
+    silent = np.append(trie.silent, walk.vocabulary.end)
+    opened = np.append(keys[silent], QUESTION_KEYS[1])
+    spoken = walk.vocabulary.spellings[outcome] if outcome < walk.vocabulary.end else b""
+    wanted = len(silent) if spoken else int(np.flatnonzero(silent == outcome)[0])
+    masses = np.append(weights[silent], sums[-1])
+    yield Question("opening", opened, masses, _noise(place, opened), wanted)
+    node = 0
+    for byte in spoken or b"":
+        below = np.arange(trie.first[node], trie.first[node] + trie.children[node])
+        wanted = int(np.flatnonzero(trie.byte[below] == byte)[0])
+        masses = sums[trie.high[below]] - sums[trie.low[below]]
+        asked = BYTE_KEYS[trie.byte[below]]
+        yield Question("byte", asked, masses, _noise(place, asked), wanted)
+        node = below[wanted]
+        place = (*place[:2], (place[2] + 1) % OFFSETS)
+        low, ends = trie.low[node], trie.ends[node]
+        ending, whole = sums[low + ends] - sums[low], sums[trie.high[node]] - sums[low]
+        going = 0 if outcome in trie.order[low : low + ends] else 1
+        yield _token_end(place, np.array([ending, whole - ending]), going)
+    if spoken:
+        alike = trie.order[trie.low[node] : trie.low[node] + trie.ends[node]]
+        wanted = int(np.flatnonzero(alike == outcome)[0])
+        yield Question("spelling", keys[alike], weights[alike], _noise(place, keys[alike]), wanted)
+
+
+def byte_gap(
+    walk: ByteWalk, scores: torch.Tensor, place: tuple[int, int, int], outcome: int
+) -> float:
+    """Return by how much another answer beats an outcome's, where it first does; 0 if it is drawn.
+
+    Infinite where the outcome is impossible; parameters as of `questions`.
+    """
+    if scores[outcome] == -torch.inf:
+        return math.inf
+    for asked in questions(walk, scores, place, outcome):
+        if gap := float(asked.scores.max() - asked.scores[asked.wanted]):
+            return gap
+    return 0.0
+
+
+def lay_open(
+    walk: ByteWalk, scores: torch.Tensor, place: tuple[int, int, int], within: int, most: int
+) -> Draw:
+    """Lay one question of a draw open.
+
+    Parameters
+    ----------
+    within : int
+        How many bytes of the token are known; which one follows is the question, or for `OPENING`
+        whether text follows at all, as it is where the token that is drawn has none.
+    most : int
+        How many of the likeliest answers to tell, at most.
+    """
+    outcome = int(walk.draw(scores[None], [place])[0])
+    asked = list(questions(walk, scores, place, outcome))
+    following = [question for question in asked if question.kind == "byte"]
+    question = following[min(within, len(following) - 1)] if following and within >= 0 else asked[0]
+    shares = question.masses / question.masses.sum()
+    possible = int((question.masses > 0).sum())
+    likeliest = np.argsort(-shares, kind="stable")[: min(most, possible)].tolist()
+    winner = int(question.scores.argmax())
+    answers = likeliest if winner in likeliest else [*likeliest, winner]
+    candidates = tuple(
+        Candidate(
+            key=int(question.keys[answer]),
+            text=_text(int(question.keys[answer])),
+            kind=_kind(walk.vocabulary, int(question.keys[answer])),
+            probability=float(shares[answer]),
+            noise=float(question.noise[answer]),
+        )
+        for answer in answers
+    )
+    return Draw(candidates, answers.index(winner), possible)
+
+
+def _noise(place: tuple[int, int, int], keys: np.ndarray) -> np.ndarray:
+    seeds, turns, offsets = (torch.full((len(keys),), signed(x)) for x in place)
+    return gumbel_at(seeds, turns, offsets, torch.from_numpy(keys)).numpy()
+
+
+def _token_end(place: tuple[int, int, int], masses: np.ndarray, wanted: int) -> Question:
+    """Return the question as one of two Gumbel numbers: their difference is a logit."""
+    keys = QUESTION_KEYS[[0, 0]]
+    uniform = np.exp(-np.exp(-_noise(place, keys[:1])))
+    noise = np.append(np.log1p(-uniform) - np.log(uniform), 0.0)
+    return Question("token end", keys, masses, noise, wanted)
+
+
+def _text(key: int) -> str:
+    byte = np.flatnonzero(key == BYTE_KEYS)
+    return bytes(byte.tolist()).decode("utf-8", errors="backslashreplace")
+
+
+def _kind(vocabulary: Vocabulary, key: int) -> str:
+    if key == QUESTION_KEYS[1]:
+        return "more"
+    if key in BYTE_KEYS:
+        return "text"
+    return outcome_kind(vocabulary, int(np.flatnonzero(vocabulary.keys == key)[0]))

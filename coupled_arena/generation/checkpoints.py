@@ -29,15 +29,16 @@ from transformers.utils.quantization_config import BitsAndBytesConfig
 
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.extras import MODULES, command_for
-from coupled_arena.generation.checkpoint_files import (
+from coupled_arena.generation.checkpoint_faults import (
     NO_CODE,
     adapter_beside,
     damage,
+    incomplete,
     not_plain,
     packed_tensors,
+    some,
     weights_size,
 )
-from coupled_arena.generation.completeness import incomplete, some
 from coupled_arena.generation.fingerprint import unpacked_config
 from coupled_arena.generation.limits import bounded
 

@@ -19,7 +19,7 @@ from typing import Any
 from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.core.language import _, install
 from coupled_arena.core.logs import TextLines, keep_parts
-from coupled_arena.core.processors import threads_beside_a_server
+from coupled_arena.core.process import threads_beside_a_server
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_messages import (
     Cancel,
@@ -33,7 +33,7 @@ from coupled_arena.generation.engine_messages import (
     Submit,
 )
 from coupled_arena.generation.language_model import LanguageModel, is_served
-from coupled_arena.generation.late_models import Late, LateModels
+from coupled_arena.generation.loading import Late, LateModels
 from coupled_arena.generation.running import Announced, Running
 
 CADENCE = 0.05  # seconds between reports of growing texts, of all turns together
@@ -169,7 +169,7 @@ class _Child:
         self._pipe.send(Report({}, {}, {order.number: ended}, failing=False))
 
     def _report_for_life(self) -> None:
-        failing, due, said = False, 0.0, 0.0
+        failing, due, reported = False, 0.0, 0.0
         while self._worker.alive or self._runs:
             self._ended.wait(CADENCE if self._runs or failing else BEAT)
             self._ended.clear()
@@ -183,10 +183,10 @@ class _Child:
                 due = time.monotonic() + CADENCE
                 grown, places = self._take_grown(), self._take_places()
             before, failing = failing, self._worker.failing
-            beats = time.monotonic() - said >= BEAT
+            beats = time.monotonic() - reported >= BEAT
             if grown or places or ended or failing != before or beats:
                 self._pipe.send(Report(grown, places, ended, failing))
-                said = time.monotonic()
+                reported = time.monotonic()
 
     def _take_ended(self) -> dict[int, Ended]:
         with self._changing:

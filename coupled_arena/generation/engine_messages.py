@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish
 from coupled_arena.generation.draws import Draw
-from coupled_arena.generation.prompt_encoding import Message
 from coupled_arena.generation.running import Request
-from coupled_arena.generation.tokenization import Tokenization
+from coupled_arena.generation.tokenization import Message, Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 
 

@@ -1,6 +1,8 @@
 """An engine in a process of its own, so that a busy web server does not slow it down.
 
 The process is started again whenever it ends by itself or hangs; what it was decoding is lost.
+First the watchdog that ends a process that hangs, then a turn as the web server sees it, then the
+engine. This end loads no torch: models and devices are the other end's (`engine_child`).
 """
 
 from __future__ import annotations
@@ -11,19 +13,23 @@ import queue
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from itertools import count
 from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from coupled_arena.core.errors import ModelError, PromptError
+from coupled_arena.core.errors import ArenaError, ModelError, PromptError
 from coupled_arena.core.language import N_, _, language
+from coupled_arena.core.records import Finish
 from coupled_arena.generation import engine_child, templates
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.engine_messages import (
     Cancel,
     Close,
+    Ended,
     Joined,
     Ready,
     Refused,
@@ -32,14 +38,198 @@ from coupled_arena.generation.engine_messages import (
     Stuck,
     Submit,
 )
-from coupled_arena.generation.late_models import Late
-from coupled_arena.generation.loading import LEFT_OUT, LOADS
-from coupled_arena.generation.relayed_turn import HOW, How, RelayedTurn
-from coupled_arena.generation.running import Line, Request, Running
+from coupled_arena.generation.loading import LEFT_OUT, LOADS, Late
+from coupled_arena.generation.running import Announced, Line, Request, Running
 from coupled_arena.generation.step_times import StepTimes
-from coupled_arena.generation.watchdog import Movement, Watchdog, how_ended
+
+# How a process ends, and the end of one that hangs: it lives, and is not heard of.
+#
+# While a process loads models nothing is heard of it, and no time can be set for that: a model of
+# 70B takes hours from a slow disk, and a small file on a dead mount has no end. A limit that grows
+# with the weights would guess the disk. So a load ends where nothing moves, however long it takes
+# else. One that computes without an end is not told from a slow machine, and goes on.
 
 _log = logging.getLogger(__name__)
+_LOOK = 10.0  # seconds between looks
+_QUIET = 3  # looks in a row after which something is wrong
+_MOST_SILENT = 12  # after which it will not come right any more
+_MOST_STILL = 60  # in a row, while it loads: a mount that comes back takes less
+# Hundredths of a second of a processor that count as computing. Threads that only look at a clock
+# take a tenth of it in ten minutes, and mapping 100 MB of weights into memory more.
+_COMPUTES = 10
+
+
+class Watchdog:
+    """Kills a process once it has not been heard of at twelve looks in a row, ten seconds apart.
+
+    Looks are counted, not seconds: where the machine sleeps, or a terminal stops all processes
+    together, nobody can be heard. While it loads, it is killed after sixty looks at which nothing
+    had moved.
+
+    Parameters
+    ----------
+    expects : callable
+        Whether the process should be heard of now; else it loads.
+    kill : callable
+        Ends it.
+    moves : callable
+        Whether anything has moved since the last look.
+    kill_loading : callable
+        Ends it while it loads; takes how many seconds nothing has moved.
+    """
+
+    def __init__(
+        self,
+        expects: Callable[[], bool],
+        kill: Callable[[], object],
+        moves: Callable[[], bool],
+        kill_loading: Callable[[float], object],
+    ) -> None:
+        self._expects = expects
+        self._kill = kill
+        self._moves = moves
+        self._kill_loading = kill_loading
+        self._look = _LOOK
+        self._silent = self._still = 0  # looks in a row
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it has not been heard of at three looks in a row."""
+        return self._silent >= _QUIET
+
+    def note_sign(self) -> None:
+        """Note that the process has said something."""
+        self._silent = 0
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(self._look):
+            expected = self._expects()
+            self._silent = self._silent + 1 if expected else 0
+            self._still = 0 if expected or self._moves() else self._still + 1
+            if self._still >= _MOST_STILL:
+                self._kill_loading(self._look * _MOST_STILL)
+                return
+            if self._silent >= _MOST_SILENT:
+                _log.error(
+                    "The process that decodes hangs: nothing was heard of it for %.0f s. "
+                    "It is killed.",
+                    self._look * _MOST_SILENT,
+                )
+                self._kill()
+                return
+
+
+class Movement:
+    """What a process does, and all that it has started, such as a download.
+
+    Parameters
+    ----------
+    pid : int
+    proc : Path
+        Where Linux tells it. Elsewhere everything counts as a movement: no load is ended.
+    """
+
+    def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
+        self._pid, self._proc = pid, proc
+        self._ticks, self._bytes = 0, -1
+
+    def seen(self) -> bool:
+        """Return whether it has computed, read or written since this was last so."""
+        try:
+            work = [self._work(pid) for pid in self._family(self._pid)]
+        except OSError:  # one has just ended, or the system does not tell
+            return True
+        ticks, moved = (sum(column) for column in zip(*work, strict=True))
+        if moved == self._bytes and abs(ticks - self._ticks) < _COMPUTES:
+            return False
+        self._ticks, self._bytes = ticks, moved
+        return True
+
+    def _family(self, pid: int) -> Iterator[int]:
+        yield pid
+        for thread in (self._proc / str(pid) / "task").iterdir():
+            for child in (thread / "children").read_text(encoding="ascii").split():
+                yield from self._family(int(child))
+
+    def _work(self, pid: int) -> tuple[int, int]:
+        """Return ticks of the processor, and bytes read and written, of files and of disks."""
+        folder = self._proc / str(pid)
+        # The second field is a name in brackets, which may hold anything.
+        fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        counts = dict(
+            line.split(": ") for line in (folder / "io").read_text(encoding="ascii").splitlines()
+        )
+        moved = sum(int(counts[key]) for key in ("rchar", "wchar", "read_bytes", "write_bytes"))
+        return sum(map(int, fields.split()[11:13])), moved
+
+
+def how_ended(process: Any) -> str:
+    """Return how a process ended, for the log."""
+    code = process.exitcode if process else None
+    if code is None:
+        return "nobody knows how"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+# A turn as the web server sees it while another process decodes it.
+
+How = Literal["whole", "stopped", "given_up", "failed"]
+HOW: tuple[How, ...] = get_args(How)
+
+
+class RelayedTurn(Running):
+    """A turn that another process decodes: its lines are known once it is done."""
+
+    def __init__(
+        self, request: Request, lines: tuple[Line, ...], cancel: Callable[[], None]
+    ) -> None:
+        super().__init__(request, lines)
+        self.cancelled = Announced(cancel)
+
+    def grow(self, gained: tuple[str, ...]) -> None:
+        """Show what has been added."""
+        self.texts = tuple(map(str.__add__, self.texts, gained))
+
+    def move(self, ahead: int | None) -> None:
+        """Take over how many turns begin before this one; None: it has begun."""
+        self.ahead, self.begun = ahead, ahead is None
+
+    def end(self, ended: Ended) -> None:
+        """Take over how the turn ended."""
+        self.begun, self.ahead = ended.begun, None
+        self.most_rows, self.error = ended.most_rows, ended.error
+        for line, (tokens, text, finish) in zip(self.lines, ended.lines, strict=False):
+            line.tokens, line.text, line.finish = tokens, text, finish
+        for line, draw in zip(self.lines, ended.draws, strict=False):
+            line.draw = draw
+        if ended.lines:
+            self.texts = tuple(line.text for line in self.lines)
+        self.done.set()
+
+    def fail(self, error: ArenaError) -> None:
+        """End the turn; what has been said stays in sight."""
+        self.error = error
+        self.done.set()
+
+    @property
+    def how(self) -> How:
+        """How it ended: `given_up` before it began, `stopped` where any answer was cut short."""
+        if self.error:
+            return "failed"
+        if not self.begun:
+            return "given_up"
+        stopped = any(line.finish is Finish.CANCELLED for line in self.lines)
+        return "stopped" if stopped else "whole"
+
+
 _LAST_STEP = 3.0  # seconds
 _LONGEST_PAUSE = 60.0  # seconds before another start
 _STEADY = 60.0  # seconds; who decodes for as long has not been started in vain
@@ -234,8 +424,8 @@ class EngineProcess:
         )
         try:
             while True:
-                self._hear(here.recv())
-                watchdog.hear()
+                self._take_message(here.recv())
+                watchdog.note_sign()
         except (EOFError, OSError):
             pass  # it has ended
         finally:
@@ -248,7 +438,7 @@ class EngineProcess:
             here.close()
         return self._lose_all()
 
-    def _hear(self, message: object) -> None:
+    def _take_message(self, message: object) -> None:
         if isinstance(message, Report):
             self._failing = message.failing
             for number, gained in message.grown.items():

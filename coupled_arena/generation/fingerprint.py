@@ -21,8 +21,8 @@ from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
 from coupled_arena.core.catalog import Catalog
 from coupled_arena.core.settings import resource
-from coupled_arena.generation.completeness import some
-from coupled_arena.generation.memory import longest_context
+from coupled_arena.generation.checkpoint_faults import some
+from coupled_arena.generation.devices import longest_context
 from coupled_arena.generation.vocabulary import Vocabulary
 
 _THREADS = 4  # hashing one tensor holds no lock
@@ -147,16 +147,16 @@ def strangers(catalog: Catalog, models: Iterable[Reader]) -> list[str]:
     vocabulary than their parent's count other tokens, and are not compared.
     """
     known = {model.name: model for model in models}
-    told: list[str] = []
+    lines: list[str] = []
     for name, model in known.items():
         own, parent = model.perplexity, known.get(catalog[name].like or "")
         alike = parent and parent.vocabulary.fingerprint == model.vocabulary.fingerprint
         if parent and alike and not 1 / _FAR < own / parent.perplexity < _FAR:
-            told.append(
+            lines.append(
                 f"{name} has perplexity {own:.3g} on a plain text, and {parent.name}, which it is "
                 f"like, {parent.perplexity:.3g}: check that these are the weights meant."
             )
-    return told
+    return lines
 
 
 def _tensors(network: Any) -> Iterator[tuple[str, torch.Tensor]]:

@@ -16,6 +16,13 @@ from transformers.utils.quantization_config import BitsAndBytesConfig
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.attention import ROW_ATTENTION, compile_attention_loop
+from coupled_arena.generation.batches import (
+    LoneBatch,
+    PaddedBatch,
+    PromptReading,
+    RowBatch,
+    keeps_keys,
+)
 from coupled_arena.generation.checkpoints import (
     Checkpoint,
     find_checkpoint,
@@ -26,16 +33,11 @@ from coupled_arena.generation.checkpoints import (
     packing_in_use,
     reason_of,
 )
+from coupled_arena.generation.devices import kv_bytes, longest_context
 from coupled_arena.generation.fingerprint import Fingerprint, fingerprint, nonsense
 from coupled_arena.generation.language_model import Batch
-from coupled_arena.generation.lone_batch import LoneBatch
-from coupled_arena.generation.memory import kv_bytes, longest_context
-from coupled_arena.generation.padded_batch import PaddedBatch
-from coupled_arena.generation.prompt_encoding import Message
-from coupled_arena.generation.prompt_reading import PromptReading, keeps_keys
-from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.self_check import SelfCheck, check_model
-from coupled_arena.generation.tokenization import Tokenization
+from coupled_arena.generation.tokenization import Message, Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
 

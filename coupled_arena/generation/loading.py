@@ -1,13 +1,14 @@
 """Loading models by the catalog, each in a process that has what it needs.
 
-What takes seconds to import (torch above all) is imported by the functions that need it.
+Models on servers that were away at the start join once their servers answer.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def fault(spec: ModelSpec, cache: Path) -> str:
     Nothing of a model that is yet to be fetched or unpacked, or that a server holds.
     """
     from coupled_arena.generation.huggingface import open_model
-    from coupled_arena.generation.prompt_encoding import PromptEncoder
+    from coupled_arena.generation.tokenization import PromptEncoder
     from coupled_arena.generation.weights import is_ready
 
     try:
@@ -122,8 +123,8 @@ def _one_line(spec: ModelSpec) -> Iterator[None]:
     # Files, and the libraries that read them, may raise anything, and tokenizers panic with what is
     # no Exception: whatever it is, it costs this one model.
     except BaseException as error:
-        said = next(iter(str(error).strip().splitlines()), "")[:300]
-        what = f"{type(error).__name__}: {said}".rstrip(": ").rstrip(".")
+        first_line = next(iter(str(error).strip().splitlines()), "")[:300]
+        what = f"{type(error).__name__}: {first_line}".rstrip(": ").rstrip(".")
         raise ModelError(f"Model {spec.name!r} does not load ({what}).") from error
 
 
@@ -148,3 +149,47 @@ def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
     model = connect(spec, cache)
     _log.info("%s is served at %s", spec.name, spec.server)
     return model
+
+
+# Models that join later.
+
+Late = Mapping[str, Callable[[], LanguageModel]]
+_PAUSE = 30.0  # seconds before the first new attempt; each pause is twice the one before
+_LONGEST_PAUSE = 480.0
+
+
+class LateModels:
+    """Asks for models that are missing, again and again, until all have come.
+
+    Parameters
+    ----------
+    missing : mapping of str to callable
+        By name, what loads a model or raises ModelError.
+    joins : callable
+        Takes a model that has come.
+    """
+
+    def __init__(self, missing: Late, joins: Callable[[LanguageModel], object]) -> None:
+        self._missing = dict(missing)
+        self._joins = joins
+        threading.Thread(target=self._ask, name="late-models", daemon=True).start()
+
+    @property
+    def away(self) -> int:
+        """How many are still missing."""
+        return len(self._missing)
+
+    def _ask(self) -> None:
+        pause, never = _PAUSE, threading.Event()
+        while self._missing:
+            never.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            for name, load in list(self._missing.items()):
+                try:
+                    model = load()
+                except ModelError as error:
+                    _log.debug("Still left out: %s", error)
+                    continue
+                del self._missing[name]
+                self._joins(model)
+                _log.info("%s takes part from now on", name)

@@ -9,23 +9,151 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 import torch
 
 from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.core.language import _
-from coupled_arena.generation import arrivals
-from coupled_arena.generation.admission import Admission
 from coupled_arena.generation.byte_coupling import ByteWalk
 from coupled_arena.generation.capacity import Capacity, Room
-from coupled_arena.generation.lanes import Lane, LocalLane, ServedLane
-from coupled_arena.generation.language_model import LanguageModel, LocalModel, is_served
-from coupled_arena.generation.memory import tokens_that_fit
-from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
-from coupled_arena.generation.running import Line, Request, Running
+from coupled_arena.generation.devices import tokens_that_fit
+from coupled_arena.generation.language_model import (
+    LanguageModel,
+    LocalModel,
+    Reading,
+    Readings,
+    is_served,
+)
+from coupled_arena.generation.model_batches import LocalBatch, ModelBatch, ServedBatch
+from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
+from coupled_arena.generation.running import Line, Request, Running, wait_for_arrival
+
+# Who decodes next: turns wait in the order they came, then their prompts are read in chunks.
+#
+# A turn is let in once there is room for all that it may write, so none runs out of it midway;
+# those behind it wait as long as it does, so nobody is overtaken.
+
+_PROMPT_TOKENS = 512  # read in one step, for which all that runs waits: a second or so
+Lose = Callable[[LanguageModel, list[Running], Exception], None]
+
+
+class Admission:
+    """Turns that do not decode yet.
+
+    Parameters
+    ----------
+    models : mapping of str to LanguageModel
+    room : Room
+    capacity : Capacity
+    """
+
+    def __init__(self, models: Mapping[str, LanguageModel], room: Room, capacity: Capacity) -> None:
+        self._readings: Readings = {}  # of the first one's prompts
+        self._models = models
+        self._room = room
+        self._most = capacity.most_at_once
+        self._waiting: list[Running] = []
+        self._admitted: list[Running] = []
+
+    @property
+    def turns(self) -> list[Running]:
+        """All of them, first come first."""
+        return self._admitted + self._waiting
+
+    def add(self, running: Running) -> None:
+        """Take in a turn."""
+        self._waiting.append(running)
+
+    def clear(self) -> None:
+        """Forget all turns."""
+        self._waiting, self._admitted, self._readings = [], [], {}
+
+    def let_in(self, decoding: int, held: Iterable[Line]) -> None:
+        """Let in those for whom there is room beside so many turns, and number the others."""
+        self._drop_cancelled()
+        lines = [*held, *(line for running in self._admitted for line in running.lines)]
+        while self._waiting:
+            first = self._waiting[0]
+            lines += first.lines
+            full = self._most is not None and decoding + len(self._admitted) >= self._most
+            if full or not self._room.holds(lines):
+                break
+            self._admitted.append(self._waiting.pop(0))
+            first.begin()
+        for ahead, running in enumerate(self._waiting):
+            running.ahead = ahead
+
+    def read(self, lose: Lose) -> list[Running]:
+        """Read as many tokens of prompts as a step may; return who can decode now.
+
+        Prompts that the step reads whole are left to whoever joins them to the batch, in one go.
+        """
+        read = ready = 0
+        for running in self._admitted:
+            left = self._left(running)
+            if read + left > _PROMPT_TOKENS:
+                read += self._read_chunks(running, _PROMPT_TOKENS - read, lose)
+                left = 0 if running.done.is_set() else self._left(running)
+                if left:
+                    break
+            read += left
+            ready += 1
+        chosen, self._admitted = self._admitted[:ready], self._admitted[ready:]
+        return [running for running in chosen if not running.done.is_set()]
+
+    def read_before(self, model: str) -> dict[tuple[int, ...], Reading]:
+        """Return the prompts of which a model has read some or all, for whoever decodes now."""
+        return {prompt: read for (name, prompt), read in self._readings.items() if name == model}
+
+    def forget_read(self) -> None:
+        """Drop what has been read for nobody who still waits."""
+        wanted = {key for running in self._admitted[:1] for key in self._prompts(running)}
+        self._readings = {key: self._readings[key] for key in self._readings.keys() & wanted}
+
+    def _drop_cancelled(self) -> None:
+        for running in self.turns:
+            if running.cancelled.is_set():
+                running.cancel()  # nobody waits for the answer any more: there is nothing to read
+                running.publish()
+        self._admitted = [running for running in self._admitted if not running.done.is_set()]
+        self._waiting = [running for running in self._waiting if not running.done.is_set()]
+
+    def _prompts(self, running: Running) -> list[tuple[str, tuple[int, ...]]]:
+        """Return model and prompt of what is to be read here, each once."""
+        here = (c for c in running.request.contenders if not is_served(self._models[c.model]))
+        return list(dict.fromkeys((c.model, tuple(c.prompt)) for c in here))
+
+    def _left(self, running: Running) -> int:
+        """Return how many tokens of a turn's prompts are still to be read."""
+        read = self._readings
+        keys = self._prompts(running)
+        return sum(read[key].left if key in read else len(key[1]) for key in keys)
+
+    def _read_chunks(self, running: Running, most: int, lose: Lose) -> int:
+        """Read as many chunks of a turn's prompts as have so many tokens; return how many."""
+        read = 0
+        for name, prompt in self._prompts(running):
+            model = cast(LocalModel, self._models[name])
+            try:
+                if (name, prompt) not in self._readings:
+                    self._readings[name, prompt] = model.start_reading(prompt)
+                reading = self._readings[name, prompt]
+                # What is not read in chunks is read in a step of its own, however long it is.
+                while reading.left and (
+                    read + reading.next <= most or (most == _PROMPT_TOKENS and not read)
+                ):
+                    read += reading.next
+                    reading.read()
+            except Exception as error:  # noqa: BLE001 - a model's program may raise anything
+                self._readings.pop((name, prompt), None)  # what it holds now, nobody knows
+                lose(model, [running], error)
+                break
+            if reading.left:
+                break
+        return read
+
 
 _log = logging.getLogger(__name__)
 _IDLE = 0.05  # seconds; who cancels is not heard of while a step waits
@@ -59,7 +187,7 @@ class LockstepEngine:
         self._tokens = 0  # of replies that have ended
         self._admission = Admission(models, self.room, self.capacity)
         self._running: list[Running] = []
-        self._lanes: list[Lane] = []
+        self._batches: list[ModelBatch] = []
         self._noise: dict[tuple[str, torch.device], GumbelCache] = {}
         self._walks: dict[tuple[str, torch.device], ByteWalk] = {}
 
@@ -94,11 +222,11 @@ class LockstepEngine:
         for running in self._running:
             if running.cancelled.is_set():
                 running.cancel()
-        if self._lanes and all(lane.waits for lane in self._lanes):
-            arrivals.wait(_IDLE)
-        for lane in self._lanes:
-            self._advance(lane)
-        self._lanes = [lane for lane in self._lanes if lane.lines]
+        if self._batches and all(batch.waits for batch in self._batches):
+            wait_for_arrival(_IDLE)
+        for batch in self._batches:
+            self._advance(batch)
+        self._batches = [batch for batch in self._batches if batch.lines]
         for running in self._running:
             running.most_rows = max(running.most_rows, len(self._running))
             running.publish()
@@ -120,10 +248,10 @@ class LockstepEngine:
         for running in self._admission.turns + self._running:
             running.fail(error)
         self._admission.clear()
-        self._running, self._lanes = [], []
+        self._running, self._batches = [], []
 
     def _admit(self) -> None:
-        held = [line for lane in self._lanes for line in lane.lines]
+        held = [line for batch in self._batches for line in batch.lines]
         self._admission.let_in(len(self._running), held)
         newcomers: dict[str, list[Line]] = defaultdict(list)
         for running in self._admission.read(self._lose):
@@ -141,7 +269,7 @@ class LockstepEngine:
         try:
             if lines:
                 read = self._admission.read_before(model.name)
-                self._lane_for(model, lines).admit(lines, read)
+                self._batch_for(model, lines).admit(lines, read)
             return
         except Exception as error:  # noqa: BLE001 - a model's program may raise anything
             battles = self._battles_of(lines)
@@ -152,15 +280,15 @@ class LockstepEngine:
         for running in battles:
             self._read(model, [line for line in lines if line in running.lines])
 
-    def _advance(self, lane: Lane) -> None:
-        """Step a lane; what fails in it costs the battles whose replies it has not finished."""
-        lines = list(lane.lines)
+    def _advance(self, batch: ModelBatch) -> None:
+        """Step a batch; what fails in it ends the battles with unfinished replies there."""
+        lines = list(batch.lines)
         try:
-            lane.step(lambda line, error: self._drop(lane.model, self._battles_of([line]), error))
+            batch.step(lambda line, error: self._drop(batch.model, self._battles_of([line]), error))
         except Exception as error:  # noqa: BLE001 - as above
-            lane.close()
+            batch.close()
             unfinished = [line for line in lines if not line.finish]
-            self._lose(lane.model, self._battles_of(unfinished), error)
+            self._lose(batch.model, self._battles_of(unfinished), error)
 
     def _battles_of(self, lines: list[Line]) -> list[Running]:
         return [run for run in self._running if any(line in lines for line in run.lines)]
@@ -172,11 +300,11 @@ class LockstepEngine:
     def _drop(self, model: LanguageModel, battles: list[Running], error: Exception) -> None:
         # Of a server's words none, which may repeat a question.
         why = type(error.__cause__).__name__ if error.__cause__ else error
-        told = {"model": model.name, "lost": len(battles), "why": why}
+        fields = {"model": model.name, "lost": len(battles), "why": why}
         if isinstance(error, ArenaError):  # where it was raised tells nobody more
-            _log.error("%(model)s failed; battles lost: %(lost)d (%(why)s)", told)
+            _log.error("%(model)s failed; battles lost: %(lost)d (%(why)s)", fields)
         else:
-            _log.error("%(model)s failed; battles lost: %(lost)d", told, exc_info=error)
+            _log.error("%(model)s failed; battles lost: %(lost)d", fields, exc_info=error)
         for running in battles:
             running.fail(decoding_failed(error))
 
@@ -186,20 +314,20 @@ class LockstepEngine:
         else:
             yield from ([line] for line in lines)
 
-    def _lane_for(self, model: LanguageModel, lines: list[Line]) -> Lane:
+    def _batch_for(self, model: LanguageModel, lines: list[Line]) -> ModelBatch:
         together = getattr(model, "batchable", True)
-        for lane in self._lanes:
-            if lane.model is model and together:
-                return lane
+        for batch in self._batches:
+            if batch.model is model and together:
+                return batch
         most = self.room.tokens if together else lines[0].longest
-        self._lanes.append(self._new_lane(model, most))
-        return self._lanes[-1]
+        self._batches.append(self._new_batch(model, most))
+        return self._batches[-1]
 
-    def _new_lane(self, model: LanguageModel, most_tokens: int | None) -> Lane:
+    def _new_batch(self, model: LanguageModel, most_tokens: int | None) -> ModelBatch:
         if is_served(model):
-            return ServedLane(model)
+            return ServedBatch(model)
         local = cast(LocalModel, model)
-        return LocalLane(local, self._noise_of(local), self._walk_of(local), most_tokens)
+        return LocalBatch(local, self._noise_of(local), self._walk_of(local), most_tokens)
 
     def _noise_of(self, model: LocalModel) -> GumbelCache:
         key = (model.vocabulary.fingerprint, model.device)
@@ -215,7 +343,7 @@ class LockstepEngine:
         return self._walks[key]
 
     def _forget(self) -> None:
-        places = {line.place for lane in self._lanes for line in lane.lines}
+        places = {line.place for batch in self._batches for line in batch.lines}
         blocks = {(s, turn, position // POSITIONS_PER_BLOCK) for s, turn, position in places}
         for noise in self._noise.values():
             noise.forget(blocks)

@@ -1,16 +1,39 @@
-"""Turns as the engine decodes them: what was asked for, and the replies as they grow."""
+"""Turns as the engine decodes them: what was asked for, and the replies as they grow.
+
+Here the engine also waits where servers write all that runs. No model computes here: nothing of
+torch is loaded, so the web server uses it, too.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.draws import Draw
 from coupled_arena.generation.language_model import LanguageModel
+
+# Where the engine waits when all that runs is written by servers.
+
+_arrived = threading.Event()
+
+
+def announce_arrival() -> None:
+    """Wake the engine: a token has arrived, or a stream has ended."""
+    _arrived.set()
+
+
+def wait_for_arrival(seconds: float) -> None:
+    """Return once something has arrived since the last wait, or after so many seconds."""
+    _arrived.wait(seconds)
+    _arrived.clear()
+
 
 OPENING = -1
 """Of a token not even whether it has bytes is known."""
@@ -270,3 +293,38 @@ class Running:
         self.error = error
         self.cancel()
         self.publish()
+
+
+# Waiting on an event loop for turns that another thread or process decodes.
+
+
+def end_of(running: Running) -> asyncio.Event:
+    """Return an event of the running loop that is set at the end of a turn."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    running.done.then(partial(_set, loop, ended))
+    return ended
+
+
+async def decoded(worker: Worker, request: Request) -> Running:
+    """Return a turn once it is decoded; one that is given up is stopped.
+
+    Raises
+    ------
+    PromptError
+        Too many wait already, or there is no room for it.
+    ModelError
+        Decoding failed.
+    """
+    running = worker.submit(request)
+    try:
+        await end_of(running).wait()
+    finally:
+        running.cancelled.set()
+    if running.error:
+        raise running.error
+    return running
+
+
+def _set(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+        loop.call_soon_threadsafe(ended.set)

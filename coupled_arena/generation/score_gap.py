@@ -9,8 +9,7 @@ from typing import cast
 import torch
 
 from coupled_arena.core.records import Battle, Reply, Sampler
-from coupled_arena.generation.byte_coupling import ByteWalk
-from coupled_arena.generation.byte_questions import byte_gap
+from coupled_arena.generation.byte_coupling import ByteWalk, byte_gap
 from coupled_arena.generation.language_model import LocalModel, is_served
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Line

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from coupled_arena.generation.batches import PromptReading
 from coupled_arena.generation.checkpoints import reason_of
+from coupled_arena.generation.devices import to_device
 from coupled_arena.generation.language_model import LocalModel
-from coupled_arena.generation.prompt_reading import PromptReading
-from coupled_arena.generation.transfer import to_device
 
 _PROMPTS = (9, 6)  # tokens
 _CHUNK = 4  # of the longer one

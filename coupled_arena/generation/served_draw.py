@@ -168,7 +168,7 @@ def ends_at_once(asked: ServedDraw, weights: ServedWeights) -> bool:
     return bool(asked.stops) and asked.weights not in ("", weights.digest)
 
 
-def told_weights(answer: Sequence[int]) -> ServedWeights | None:
+def weights_in(answer: Sequence[int]) -> ServedWeights | None:
     """Return which weights a server says in its proof that it holds."""
     return ServedWeights.from_ids(answer[-WEIGHTS_TOKENS:])
 
@@ -204,6 +204,6 @@ def objection(answer: Sequence[int], expected: Sequence[int]) -> str | None:
         )
     if given != list(expected):
         return "it draws other tokens from known logits: install the same version"
-    if told_weights(answer) is None:
+    if weights_in(answer) is None:
         return "it does not tell which weights it holds: install this version of the plugin there"
     return None

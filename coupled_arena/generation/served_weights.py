@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -80,8 +82,8 @@ def weights_of(folder: Path, dtype: str, quantization: str) -> ServedWeights:
     if not read:
         raise ValueError(f"no weights in {folder}")
     config = folder / "config.json"
-    told = json.loads(config.read_text("utf-8")) if config.is_file() else {}
-    described = json.dumps([read, told, dtype, quantization], sort_keys=True)
+    configuration = json.loads(config.read_text("utf-8")) if config.is_file() else {}
+    described = json.dumps([read, configuration, dtype, quantization], sort_keys=True)
     digest = hashlib.sha256(described.encode()).hexdigest()[:_DIGITS]
     return ServedWeights(digest, dtype, quantization or "none")
 
@@ -114,3 +116,27 @@ def _sample(file: BinaryIO, begin: int, size: int, pieces: int) -> str:
         file.seek(begin + (size - _PIECE) * piece // (pieces - 1) if piece else begin)
         hashed.update(file.read(size if whole else _PIECE))
     return hashed.hexdigest()
+
+
+# With which weights each model of a server was first met, kept in the cache of weights.
+#
+# Votes are cast on a name. A server that holds other weights under it would mix two models.
+
+MET = "served_weights.json"
+
+
+def remember(cache: Path, name: str, weights: ServedWeights) -> ServedWeights | None:
+    """Keep the weights of a first meeting; return those of an earlier one where they differ."""
+    path = cache / MET
+    met: dict[str, dict[str, str]] = {}
+    with suppress(OSError, ValueError):  # nobody was met, or a crash cut it short
+        met = dict(json.loads(path.read_text("utf-8")))
+    with suppress(TypeError, KeyError):
+        before = ServedWeights(**met[name])
+        return None if before == weights else before
+    met[name] = asdict(weights)
+    cache.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(f".{os.getpid()}")
+    beside.write_text(json.dumps(met, indent=1), "utf-8")
+    beside.replace(path)
+    return None

@@ -42,8 +42,8 @@ def _rendered(template: str, messages: list[dict[str, str]], options: dict[str, 
             )
             text: str = texts[0]
     except Exception as error:  # noqa: BLE001 - a template is a program that may raise anything
-        said = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        return [False, said[:300]]
+        first_line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        return [False, first_line[:300]]
     if len(text) > longest:
         return [False, f"it writes {len(text):,} characters"]
     return [True, text]

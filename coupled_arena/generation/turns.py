@@ -1,7 +1,11 @@
-"""From a battle to the engine and back: one turn of a conversation with every model of it."""
+"""From a battle to the engine and back: one turn of a conversation with every model of it.
+
+Seeds of noise are made here, not with the noise: the web server draws none and loads no torch.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -20,7 +24,23 @@ from coupled_arena.core.records import (
 )
 from coupled_arena.generation.language_model import LanguageModel, holds_keys
 from coupled_arena.generation.running import Contender, Request, Running
-from coupled_arena.generation.seeds import model_seed
+
+
+def model_seed(battle_seed: int, model: str, ordinal: int) -> int:
+    """Return the seed of one model of an independent battle.
+
+    Parameters
+    ----------
+    battle_seed : int
+        64-bit seed of the battle.
+    model : str
+        The model's name.
+    ordinal : int
+        How often that name occurred earlier in the battle: a model against itself differs too.
+    """
+    text = battle_seed.to_bytes(8, "little") + model.encode() + ordinal.to_bytes(4, "little")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
 
 Models = Mapping[str, LanguageModel]
 

@@ -24,8 +24,7 @@ from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingIm
     process_dict_updates,
 )
 
-from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.philox import POSITIONS_PER_BLOCK
+from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.served_draw import (
     ARGUMENT,
     ServedDraw,

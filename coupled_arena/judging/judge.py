@@ -6,6 +6,7 @@ Nothing that leaves this module (answers, errors, representations) holds the key
 from __future__ import annotations
 
 import asyncio
+import email.utils
 import random
 import time
 from dataclasses import dataclass, replace
@@ -26,8 +27,45 @@ from coupled_arena.judging.answer import (
     read_label,
 )
 from coupled_arena.judging.prompt import messages
-from coupled_arena.judging.retry import is_passing, pause
 from coupled_arena.judging.spec import Answer, JudgeSpec
+
+# Which failures of a server pass, and how long to wait for that.
+
+_PASSING = {408, 409, 425, 429}
+_FIRST, _LONGEST = 0.5, 10.0  # seconds between attempts
+
+
+def is_passing(error: Exception) -> bool:
+    """Return whether the same request may succeed later."""
+    if not isinstance(error, openai.APIStatusError):
+        return True
+    if error.code == "insufficient_quota":  # comes as 429, and waiting does not pay the bill
+        return False
+    return error.status_code in _PASSING or error.status_code >= 500
+
+
+def pause(error: Exception, attempt: int, jitter: random.Random) -> float:
+    """Return how many seconds to wait after a failure, the first being attempt 0.
+
+    The server's ``Retry-After`` counts, with a little more so that not all come back at once.
+    """
+    backoff = min(_LONGEST, _FIRST * 2**attempt) * jitter.uniform(0.5, 1.0)
+    asked = _retry_after(error)
+    return backoff if asked is None else asked + jitter.uniform(0.0, 0.5)
+
+
+def _retry_after(error: Exception) -> float | None:
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    given = error.response.headers.get("retry-after", "")
+    if given.isascii() and given.isdigit():
+        return float(given)
+    date = email.utils.parsedate_tz(given)
+    try:
+        return None if date is None else max(email.utils.mktime_tz(date) - time.time(), 0.0)
+    except (ValueError, OverflowError):  # a year that no calendar has
+        return None
+
 
 _KEPT = 16_384  # characters of an answer that are stored
 _SHOWN = 200  # characters of a server's message that are shown

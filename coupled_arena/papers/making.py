@@ -1,4 +1,4 @@
-"""Items made one after the other, and written as files: pictures, CSV, and everything as JSON."""
+"""All items of the papers, made one after the other and written: pictures, CSV, JSON."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import reason
+from coupled_arena.papers.coupled_generation import COUPLED_GENERATION
 from coupled_arena.papers.item import (
     PUBLISHED,
     BesidePublished,
@@ -19,6 +20,9 @@ from coupled_arena.papers.item import (
     Paper,
     beside_published,
 )
+from coupled_arena.papers.judge import JUDGE
+from coupled_arena.papers.ranking import RANKING
+from coupled_arena.papers.risk import RISK
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.progress import Track
 from coupled_arena.views.figures.images import write_pictures
@@ -46,7 +50,7 @@ class Written:
     files: tuple[Path, ...]
 
 
-def beside(rows: Sequence[BesidePublished]) -> Table[BesidePublished]:
+def published_table(rows: Sequence[BesidePublished]) -> Table[BesidePublished]:
     """Return what a paper states beside ours, as a table."""
     return table_of(PUBLISHED, rows)
 
@@ -92,7 +96,7 @@ def write(
     answer = {
         **head,
         "tables": {name: table.records() for name, table in made.tables.items()},
-        "published": beside(stated).records(),
+        "published": published_table(stated).records(),
         "notes": list(made.notes),
         "seconds": round(seconds, 3),
     }
@@ -116,7 +120,7 @@ def write(
 def _text(answer: dict[str, Any], made: Made, stated: Sequence[BesidePublished]) -> str:
     parts = [f"{answer['paper']} {answer['item']}: {answer['title']} ({answer['seconds']:.1f} s)"]
     if here := [row for row in stated if row.made is not None]:
-        parts.append(beside(here).text())
+        parts.append(published_table(here).text())
     else:
         parts += [
             "\n".join([*([name] if len(made.tables) > 1 else []), _read(table)])
@@ -147,7 +151,7 @@ def _named(stem: Path, name: str, among: Any) -> Path:
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputFolder:
     """Where items are written, and what says from which data they are made.
 
     Attributes
@@ -167,7 +171,9 @@ class Place:
     again: bool = False
 
 
-def make_item(paper: Paper, items: Sequence[Item], source: PaperSource, place: Place) -> Written:
+def make_item(
+    paper: Paper, items: Sequence[Item], source: PaperSource, place: OutputFolder
+) -> Written:
     """Make and write one of the items that are made alike.
 
     Parameters
@@ -191,14 +197,16 @@ def make_item(paper: Paper, items: Sequence[Item], source: PaperSource, place: P
     return write(place.folder, head, made, stated, seconds, place.formats)
 
 
-def _head(paper: Paper, items: Sequence[Item], source: PaperSource, place: Place) -> dict[str, Any]:
+def _head(
+    paper: Paper, items: Sequence[Item], source: PaperSource, place: OutputFolder
+) -> dict[str, Any]:
     return record(paper, items, {**source.settings.to_json(), "data": place.data})
 
 
 def make_paper(
     paper: Paper,
     source: PaperSource,
-    place: Place,
+    place: OutputFolder,
     say: Callable[[str], None],
     track: Callable[[str], Track],
 ) -> dict[str, Any]:
@@ -258,3 +266,39 @@ def _check_any(item: Item, source: PaperSource) -> None:
         source.open_store()
     except ArenaError as error:
         raise ArenaError(f"it is made from {item.needs}. {error}") from error
+
+
+# All figures and tables of the papers, by paper and name.
+
+PAPERS: tuple[Paper, ...] = (COUPLED_GENERATION, RANKING, RISK, JUDGE)
+
+
+def paper_of(name: str) -> Paper:
+    """Return the paper of a name.
+
+    Raises
+    ------
+    ArenaError
+        There is none.
+    """
+    for paper in PAPERS:
+        if paper.name == name:
+            return paper
+    known = ", ".join(paper.name for paper in PAPERS)
+    raise ArenaError(f"There is no paper {name!r}; there are: {known}.")
+
+
+def item_of(paper: Paper, name: str) -> Item:
+    """Return the figure or table of a name: ``figure-2``, or ``Figure 2``.
+
+    Raises
+    ------
+    ArenaError
+        There is none.
+    """
+    asked = "-".join(name.lower().split())
+    for item in paper.items:
+        if item.name == asked:
+            return item
+    known = ", ".join(item.name for item in paper.items)
+    raise ArenaError(f"{paper.name} has no {name!r}; it has: {known}.")

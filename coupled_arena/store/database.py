@@ -163,7 +163,7 @@ class Store:
         reveal : bool
             The voter is shown who is who in reply; later votes on this battle are refused.
         origin : str, optional
-            Where the vote came from, see `coupled_arena.battles.origins`.
+            Where the vote came from, see `coupled_arena.battles.limits`.
         battle : Battle, optional
             The battle of the vote, where it is not stored yet: both are stored, or neither.
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
-from coupled_arena.tasks.files import rows
+from coupled_arena.tasks.data_files import rows
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _SYSTEM = "Solve the word problem. Your whole reply is one number: the result."

@@ -13,7 +13,7 @@ from typing import ClassVar
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.tables import read_rows
-from coupled_arena.tasks.files import TaskRow, rows
+from coupled_arena.tasks.data_files import TaskRow, rows
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 
 _LETTERS = "ABCD"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
-from coupled_arena.tasks.files import TaskRow, rows
+from coupled_arena.tasks.data_files import TaskRow, rows
 from coupled_arena.tasks.gsm8k import numbers, read_number
 from coupled_arena.tasks.task import Graded, Item, Task, checked
 

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from coupled_arena.core.language import N_, _
-from coupled_arena.ui.parts.origin import place_of
+from coupled_arena.ui.parts.visitor import place_of
 
 if sys.platform != "win32":
     import resource

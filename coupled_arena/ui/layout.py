@@ -1,4 +1,4 @@
-"""The page: its tabs.
+"""The page: its tabs, colours and fonts.
 
 What needs torch is imported where it is needed: stored battles are served without.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gradio as gr
+from gradio.themes import Soft
 
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.language import _
@@ -16,11 +17,15 @@ from coupled_arena.core.settings import resource
 from coupled_arena.services import Services
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.ui.parts.agreement_panel import AgreementPanel
-from coupled_arena.ui.parts.header import header
-from coupled_arena.ui.parts.identity import NAME
-from coupled_arena.ui.parts.notice import BackupNotice, annotator_notice, judge_notice, model_notice
-from coupled_arena.ui.parts.page import Page
-from coupled_arena.ui.parts.stored_replies import StoredReplies
+from coupled_arena.ui.parts.events import Page
+from coupled_arena.ui.parts.identity import NAME, header
+from coupled_arena.ui.parts.notices import (
+    BackupNotice,
+    annotator_notice,
+    judge_notice,
+    model_notice,
+)
+from coupled_arena.ui.parts.risk_inputs import StoredReplies
 from coupled_arena.ui.tabs.annotation import AnnotationTab
 from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.battles import BattlesTab
@@ -32,7 +37,8 @@ from coupled_arena.ui.tabs.risk import RiskTab
 from coupled_arena.ui.tabs.votes import VotesTab
 
 if TYPE_CHECKING:
-    from coupled_arena.battles.again import Again
+    from coupled_arena.battles.redecode import Redecoder
+
 
 _FILES_KEPT = (60, 900)  # seconds between looks for old files, such as exports; how old
 
@@ -94,17 +100,17 @@ def _has_servers(services: Services) -> bool:
     return any(spec.server for spec in services.settings.catalog.enabled)
 
 
-def _again(services: Services) -> Again | None:
+def _again(services: Services) -> Redecoder | None:
     """Return what decodes a battle again with the models that are loaded, if any are."""
     arena = services.arena
     if isinstance(arena, Annotation):
         return None
-    from coupled_arena.battles.again import Again
+    from coupled_arena.battles.redecode import Redecoder
 
-    return Again(arena.models, arena.worker)
+    return Redecoder(arena.models, arena.worker)
 
 
-def _build_battle_tab(services: Services, page: gr.Blocks, again: Again | None) -> None:
+def _build_battle_tab(services: Services, page: gr.Blocks, again: Redecoder | None) -> None:
     if isinstance(services.arena, Annotation):
         kept = services.limits, services.origins
         AnnotationTab(services.arena, services.judged, *kept).build(page)
@@ -117,7 +123,7 @@ def _build_battle_tab(services: Services, page: gr.Blocks, again: Again | None) 
     BattleTab(services.arena, library, size, again, *kept).build(page)
 
 
-def _build_compare_tab(services: Services, again: Again | None) -> None:
+def _build_compare_tab(services: Services, again: Redecoder | None) -> None:
     arena = services.arena
     if isinstance(arena, Annotation):
         return
@@ -127,5 +133,36 @@ def _build_compare_tab(services: Services, again: Again | None) -> None:
     models, judge = arena.models, services.asked_judge
     judged, limits = bool(services.judged), services.limits
     with gr.Tab(_("Compare"), id="compare"):
-        told = {"judged": judged, "check_named": arena.check_named}
-        CompareTab(models, arena.worker, sampling, again, judge, limits, **told).build()
+        options = {"judged": judged, "check_named": arena.check_named}
+        CompareTab(models, arena.worker, sampling, again, judge, limits, **options).build()
+
+
+def theme() -> Soft:
+    """Return Gradio's Soft with contrasts of at least 4.5 to 1, the AA level of WCAG 2.2."""
+    soft = Soft(font="sans-serif", font_mono="monospace")
+    soft.set(
+        block_label_text_color="*primary_700",
+        block_title_text_color="*primary_700",
+        body_text_color_subdued="*neutral_500",
+        body_text_color_subdued_dark="*neutral_300",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        button_primary_border_color="*primary_600",
+        button_primary_border_color_hover="*primary_700",
+        button_primary_background_fill_hover_dark="*primary_700",
+        button_primary_border_color_hover_dark="*primary_700",
+        checkbox_border_color="*neutral_400",
+        checkbox_label_background_fill_selected="*primary_600",
+        color_accent="*primary_600",
+        button_border_width="1px",
+        button_secondary_border_color="*neutral_300",
+        button_secondary_border_color_dark="*neutral_600",
+        input_border_color="*neutral_400",
+        input_border_color_dark="*neutral_500",
+        input_border_width="1px",
+        input_placeholder_color="*neutral_500",
+        link_text_color_dark="*secondary_300",
+        link_text_color_hover_dark="*secondary_200",
+        input_placeholder_color_dark="*neutral_300",
+    )
+    return soft

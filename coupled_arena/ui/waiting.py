@@ -53,7 +53,7 @@ setTimeout(look, 1000);
 </script></body></html>""")
 
 
-class _Said(logging.Handler):
+class _Progress(logging.Handler):
     """Remembers which model the log says is being loaded."""
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class _Said(logging.Handler):
 @contextmanager
 def holding(listening: socket.socket) -> Iterator[None]:
     """Answer everybody how far the loading of models has come, until the block is left."""
-    said, log = _Said(), logging.getLogger(loading.__name__)
+    progress, log = _Progress(), logging.getLogger(loading.__name__)
     config = uvicorn.Config(
-        _application(said),
+        _application(progress),
         **patient(),
         log_config=None,
         timeout_graceful_shutdown=_LAST_ANSWERS,
@@ -82,28 +82,28 @@ def holding(listening: socket.socket) -> Iterator[None]:
     # uvicorn closes the sockets it was given; this one goes on to listen.
     own = [listening.dup()]
     thread = threading.Thread(target=server.run, args=(own,), name="waiting-page", daemon=True)
-    log.addHandler(said)
+    log.addHandler(progress)
     thread.start()
     try:
         yield
     finally:
         server.should_exit = True
         thread.join()
-        log.removeHandler(said)
+        log.removeHandler(progress)
 
 
-def _application(said: _Said) -> Starlette:
+def _application(progress: _Progress) -> Starlette:
     def health(_: Request) -> Response:
         status = {
             "status": "unavailable",
             "ailing": ["engine"],
             "parts": {"engine": "models are being loaded"},
-            "doing": said.line,
+            "doing": progress.line,
         }
         return JSONResponse(status, 503, _HEADERS)
 
     def page(_: Request) -> Response:
-        return HTMLResponse(_page(said.line), 503, _HEADERS)
+        return HTMLResponse(_page(progress.line), 503, _HEADERS)
 
     return Starlette(
         routes=[Route("/healthz", health), Route("/{path:path}", page, methods=_METHODS)]

@@ -12,7 +12,7 @@ from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
-from coupled_arena.analysis.coupling.read import StoredScores
+from coupled_arena.analysis.coupling.savings import StoredScores
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError

@@ -7,10 +7,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.live import LiveAudits
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import read_audit_estimates
 from coupled_arena.analysis.audit.result import audit, read_audit
+from coupled_arena.analysis.audit.verdicts import LiveAudits, read_audit_estimates
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError

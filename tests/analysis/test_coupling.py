@@ -13,9 +13,13 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.battles import read_battle, read_battles
-from coupled_arena.analysis.coupling.files import read_score_table
-from coupled_arena.analysis.coupling.read import StoredScores, read_protocol_scores
-from coupled_arena.analysis.coupling.result import coupling, curves_of
+from coupled_arena.analysis.coupling.savings import (
+    StoredScores,
+    coupling,
+    curves_of,
+    read_protocol_scores,
+)
+from coupled_arena.analysis.coupling.score_tables import read_score_table
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Origin, Prompt, Score
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
+from coupled_arena.analysis.audit.grades import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.cli import main
 from coupled_arena.core.errors import ScoreError

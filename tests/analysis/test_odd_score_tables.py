@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.coupling.files import subject_scores_from_frame
-from coupled_arena.analysis.risk.files import risk_scores_from_frame
+from coupled_arena.analysis.coupling.score_tables import subject_scores_from_frame
+from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.stats.coupling.row_blocks import other_blocks
 

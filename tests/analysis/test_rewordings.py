@@ -6,21 +6,21 @@ import json
 
 import pytest
 
-from coupled_arena.analysis.audit.keys import read_key_estimates
+from coupled_arena.analysis.audit.grades import read_key_estimates
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import read_audit_estimates
 from coupled_arena.analysis.audit.result import audit
-from coupled_arena.analysis.coupling.read import read_protocol_scores
+from coupled_arena.analysis.audit.verdicts import read_audit_estimates
+from coupled_arena.analysis.coupling.savings import read_protocol_scores
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.analysis.risk.read import read_stored_scores
+from coupled_arena.analysis.risk.replies import read_stored_scores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Score
 from coupled_arena.core.verdicts import Matchup
-from coupled_arena.papers.coupled_generation.makers import win_rates
+from coupled_arena.papers.coupled_generation import win_rates
 from coupled_arena.papers.judge import answers_worth, votes_worth
-from coupled_arena.papers.ranking.pairs import compared
-from coupled_arena.papers.risk.distributions import metric_densities
+from coupled_arena.papers.ranking.tables import compared
+from coupled_arena.papers.risk.curves import metric_densities
 from coupled_arena.papers.source import PaperSettings, PaperSource
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection

@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coupled_arena.analysis.coupling.files import read_subject_scores, subject_scores_from_frame
-from coupled_arena.analysis.risk.files import read_risk_scores, risk_scores_from_frame
+from coupled_arena.analysis.coupling.score_tables import (
+    read_subject_scores,
+    subject_scores_from_frame,
+)
+from coupled_arena.analysis.risk.scores import read_risk_scores, risk_scores_from_frame
 from coupled_arena.core.errors import ScoreError
 
 NOISE = ["Coupled"] * 4 + ["Independent"] * 4

@@ -11,10 +11,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.risk.balance import ScoredReplies, balanced
-from coupled_arena.analysis.risk.live import KeptReports
-from coupled_arena.analysis.risk.read import read_stored_scores
-from coupled_arena.analysis.risk.result import RiskSettings
+from coupled_arena.analysis.risk.replies import ScoredReplies, balanced, read_stored_scores
+from coupled_arena.analysis.risk.result import KeptReports, RiskSettings
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Prompt, Reply, Score, new_id
 from coupled_arena.core.verdicts import Matchup

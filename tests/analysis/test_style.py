@@ -14,8 +14,7 @@ from scipy.special import expit
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
-from coupled_arena.analysis.style.read import LiveStyle, read_style
-from coupled_arena.analysis.style.result import read_style_board, style_board
+from coupled_arena.analysis.style.result import LiveStyle, read_style, read_style_board, style_board
 from coupled_arena.analysis.style.rows import Obstacle
 from coupled_arena.core.choices import BoardSource, Control
 from coupled_arena.core.records import Finish, Reply

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coupled_arena.analysis.risk.text_metrics import METRICS, lengths, refusals, repetitions
+from coupled_arena.analysis.risk.replies import METRICS, lengths, refusals, repetitions
 
 
 def test_lengths_are_characters():

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 import torch
 
-from coupled_arena.battles.pairing import new_battle
+from coupled_arena.battles.pair_sampling import new_battle
 from coupled_arena.battles.rounds import REVEALED_LIFETIME
 from coupled_arena.core.errors import PromptError, SettingsError, VoteError
 from coupled_arena.core.records import Finish, Mode, Prompt, Sampling, Source, commitment

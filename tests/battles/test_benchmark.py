@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.battles.batch import BatchPlan
-from coupled_arena.battles.benchmark import Marker, run_benchmark
+from coupled_arena.battles.batch import BatchPlan, Marker, run_benchmark
 from coupled_arena.core.records import Mode, Sampling
 from coupled_arena.store.database import Store
 from coupled_arena.tasks.registry import TASKS

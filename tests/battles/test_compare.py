@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from coupled_arena.battles.compare import compare, divided
-from coupled_arena.battles.parting import explain_with
-from coupled_arena.battles.waiting import end_of
+from coupled_arena.battles.first_divergence import explain_with
 from coupled_arena.core.records import Mode, Sampling
+from coupled_arena.generation.running import end_of
 
 WARM = Sampling(temperature=1.0, max_new_tokens=12)
 

@@ -9,10 +9,14 @@ from contextlib import closing
 
 import pytest
 
-from coupled_arena.battles.deciding import Decisions, questions_on
-from coupled_arena.battles.judge_runs.allowance import Allowance
-from coupled_arena.battles.judge_runs.request import JudgeOnRequest
-from coupled_arena.battles.judged import Said, outcome_of, pairs_said
+from coupled_arena.battles.judge_feedback import (
+    Decisions,
+    OrderFeedback,
+    outcome_of,
+    pair_feedback,
+    questions_on,
+)
+from coupled_arena.battles.judge_runs.request import Allowance, JudgeOnRequest
 from coupled_arena.core.errors import JudgeError, PromptError, StoreLostError, VoteError
 from coupled_arena.core.records import Outcome, Prompt, Swap
 from coupled_arena.core.verdicts import Verdict
@@ -246,7 +250,7 @@ def test_four_models_are_six_pairs(arena, store, judging, server):
     with store.cursor() as cursor:
         said = said_of(cursor, current.state.battle.id).verdicts
         judged = cursor.execute("select i - 1, j - 1, verdict from judgements").fetchall()
-    pairs = pairs_said(4, said, Swap.BOTH)
+    pairs = pair_feedback(4, said, Swap.BOTH)
     assert len(pairs) == 6
     assert not any(pair.missing for pair in pairs)
     assert sorted(judged) == [(p.first, p.second, p.outcome.value) for p in pairs]
@@ -278,7 +282,7 @@ def test_the_outcome_of_both_orders_is_that_of_the_store(store):
     with store.cursor() as cursor:
         known = dict(cursor.execute("select battle, verdict from judgements").fetchall())
     for battle, said in made:
-        outcome = outcome_of([Said(i, j, o, "raw") for i, j, o in said])
+        outcome = outcome_of([OrderFeedback(i, j, o, "raw") for i, j, o in said])
         assert (outcome and outcome.value) == known.get(battle)
 
 

@@ -87,7 +87,7 @@ def test_whoever_asks_again_takes_no_vote_back(make_arena):
     first = played(arena, prompt=Prompt(ASKED))
     arena.vote("eve", first, [1, 2])
     arena.ask("eve", Prompt(ASKED))
-    assert arena.told("eve", first)
+    assert arena.revealed_battle("eve", first)
     with pytest.raises(VoteError):
         arena.undo("eve", first)
 

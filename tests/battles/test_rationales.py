@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coupled_arena.battles.visible import Reasons
+from coupled_arena.battles.blind_view import Reasons
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.rationales import Criterion
 from tests.battles.test_battle import QUESTION, played

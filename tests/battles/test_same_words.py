@@ -7,7 +7,7 @@ import random
 import pytest
 
 from coupled_arena.battles.annotation import Annotation
-from coupled_arena.battles.voting import level, same_words
+from coupled_arena.battles.rounds import level, same_words
 from coupled_arena.core.errors import VoteError
 from coupled_arena.store.pending.battles import Backlog
 from tests.battles.conftest import WORDS

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from coupled_arena.battles.limits import Limits
-from coupled_arena.battles.origins import Origins
+from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.store import database
 from coupled_arena.store.tables import origins, votes
 from coupled_arena.ui.parts.round_panel import cast

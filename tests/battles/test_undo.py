@@ -89,7 +89,7 @@ def test_nothing_that_a_browser_gets_before_the_vote_counts_tells_who_is_who(are
     secrets += [battle.nonce.hex(), battle.id]
     assert [secret for secret in secrets if f'"{secret}"' in text or f" {secret}" in text] == []
     with pytest.raises(VoteError, match="Vote first"):
-        arena.told("eve", round_id)
+        arena.revealed_battle("eve", round_id)
 
 
 def test_it_counts_at_once_when_the_voter_wants_the_names(rounds, store):

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from coupled_arena.battles.pairing import new_battle
+from coupled_arena.battles.pair_sampling import new_battle
 from coupled_arena.battles.rounds import Round
 from coupled_arena.battles.viewers import CADENCE, Viewers
 from coupled_arena.core.records import Sampling

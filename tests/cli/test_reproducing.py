@@ -12,9 +12,9 @@ import pytest
 from kaleido.errors import ChromeNotFoundError
 
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.papers import registry
+from coupled_arena.papers import making
 from coupled_arena.papers.item import Item, Made, Needs, Paper
-from coupled_arena.papers.making import Place, make_paper
+from coupled_arena.papers.making import OutputFolder, make_paper
 from coupled_arena.papers.source import PaperSettings, PaperSource, fingerprint
 from coupled_arena.views.tables.table import Column, table_of
 
@@ -62,7 +62,7 @@ def two_alike(monkeypatch):
         Item("table-1", "Three", Needs.VOTES, needs_more),
         Item("table-2", "Four", Needs.NOTHING, reason="It is a text."),
     )
-    monkeypatch.setattr(registry, "PAPERS", (Paper("made-up", "Made up", items),))
+    monkeypatch.setattr(making, "PAPERS", (Paper("made-up", "Made up", items),))
     return asked
 
 
@@ -71,7 +71,7 @@ def test_every_item_is_made_or_says_why_not(call):
     listed = json.loads(out)["items"]
     assert code == 0
     assert [(one["paper"], one["item"]) for one in listed] == [
-        (paper.name, item.name) for paper in registry.PAPERS for item in paper.items
+        (paper.name, item.name) for paper in making.PAPERS for item in paper.items
     ]
     assert all(one["made"] or one["reason"] for one in listed)
     assert len({(one["paper"], one["item"]) for one in listed}) == len(listed)
@@ -151,14 +151,14 @@ def test_a_paper_is_made_as_far_as_the_data_go(call, two_alike, tmp_path):
 
 
 def test_what_is_missing_is_told_before_anything_is_simulated(two_alike):
-    (paper,) = registry.PAPERS
+    (paper,) = making.PAPERS
     told = []
 
     def missing():
         raise ArenaError("There is none.")
 
     source = PaperSource(PaperSettings(), missing, has_store=False)
-    place = Place(Path("nowhere"), (), "", again=True)
+    place = OutputFolder(Path("nowhere"), (), "", again=True)
 
     def stop(name):
         assert name == "figure-1 (3 of 3)"
@@ -257,8 +257,8 @@ def test_nothing_to_make_it_from(call, tmp_path, monkeypatch):
 
 
 def test_a_paper_of_nothing_but_reasons(call, two_alike, tmp_path, monkeypatch):
-    (paper,) = registry.PAPERS
-    monkeypatch.setattr(registry, "PAPERS", (replace(paper, items=paper.items[2:]),))
+    (paper,) = making.PAPERS
+    monkeypatch.setattr(making, "PAPERS", (replace(paper, items=paper.items[2:]),))
     code, _, err = call("reproduce", "made-up", "--out", tmp_path)
     assert code == 1
     assert "Nothing of made-up can be made from this" in err

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coupled_arena.analysis.coupling.files import read_score_table, write_score_table
+from coupled_arena.analysis.coupling.score_tables import read_score_table, write_score_table
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.formulas import ESCAPED, FORMULA, as_text, as_written
 from coupled_arena.core.records import Prompt

@@ -36,7 +36,7 @@ def test_every_language_of_the_list_is_tried():
 
 @pytest.mark.parametrize("answer", [each for those in INTRODUCED.values() for each in those])
 def test_answers_that_introduce_themselves(answer):
-    assert known_names().told(answer, "Who are you?")
+    assert known_names().name_in(answer, "Who are you?")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_answers_that_introduce_themselves(answer):
     ],
 )
 def test_unmistakable_names_tell_wherever_they_stand(answer, found):
-    assert known_names().told(answer, "Tell me something.") == found
+    assert known_names().name_in(answer, "Tell me something.") == found
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_unmistakable_names_tell_wherever_they_stand(answer, found):
     ],
 )
 def test_what_only_has_the_word_does_not(answer):
-    assert known_names().told(answer, "Tell me something.") is None
+    assert known_names().name_in(answer, "Tell me something.") is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_only_has_the_word_does_not(answer):
     ],
 )
 def test_where_the_question_names_one_the_answer_must_introduce_itself(question, answer, told):
-    assert (known_names().told(answer, question) is not None) == told
+    assert (known_names().name_in(answer, question) is not None) == told
 
 
 def test_models_names_are_looked_for_too():
@@ -90,9 +90,9 @@ def test_models_names_are_looked_for_too():
     names = NameList((), ()).with_models(models)
     assert names.names == ("Robin2-7B-bnb-8bit",)
     assert names.words == ("Robin", "model-01", "wren")
-    assert names.told("Here Robin2 7b bnb-8bit speaks.", "") == "Robin2 7b bnb-8bit"
-    assert names.told("I am Robin.", "") == "Robin"
-    assert names.told("I saw a robin and a wren.", "") is None
+    assert names.name_in("Here Robin2 7b bnb-8bit speaks.", "") == "Robin2 7b bnb-8bit"
+    assert names.name_in("I am Robin.", "") == "Robin"
+    assert names.name_in("I saw a robin and a wren.", "") is None
 
 
 def test_lists_differ_by_what_is_in_them():

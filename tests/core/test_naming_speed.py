@@ -22,7 +22,7 @@ PIECES = (
 
 
 def told_plainly(names, answer, question):
-    """Return what `NameList.told` does, each name by itself with the text around it."""
+    """Return what `NameList.name_in` does, each name by itself with the text around it."""
     low, asked = answer.lower(), question.lower()
     topical = any(pattern.search(asked) for _, _, pattern in names._certain)
     short = len(low.strip()) <= naming._SHORT
@@ -82,7 +82,7 @@ def test_both_ways_find_the_same(seed):
         question = draw.choice(("Hi?", "gpt-4?", "Claude or gpt-4?", "o1, gpt-4 or SmolLM?"))
         answer = drawn(draw)
         plain = told_plainly(NAMES, answer, question)
-        assert NAMES.told(answer, question) == plain, (answer, question)
+        assert NAMES.name_in(answer, question) == plain, (answer, question)
         found += plain is not None
     assert 20 < found < 140
 
@@ -106,5 +106,5 @@ def test_the_question_is_searched_once(text):
     ((hint, name, pattern),) = names._certain
     counting = Pattern(pattern)
     names.__dict__["_certain"] = ((hint, name, counting),)
-    assert names.told(text * 4000, "Is gpt-4 good?" + " x" * 20_000) is None
+    assert names.name_in(text * 4000, "Is gpt-4 good?" + " x" * 20_000) is None
     assert counting.searched == 2

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from coupled_arena.battles.batch import Generated
-from coupled_arena.battles.judge_runs.bulk import Judged
-from coupled_arena.battles.parting import Option, Parting, Reason
+from coupled_arena.battles.first_divergence import Divergence, Option, Reason
+from coupled_arena.battles.judge_runs.run import Judged
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
@@ -325,7 +325,7 @@ def test_json_of_an_explanation():
     seen = Candidate(key=1, text="a", kind="text", probability=0.5, noise=0.1)
     option = Option("a", "text", (seen, None), (True, False))
     reason = Reason(
-        Parting(0, 3, "", (1, 2)), ("m", "n"), True, (option,), (0.0, 0.0), (True, True)
+        Divergence(0, 3, "", (1, 2)), ("m", "n"), True, (option,), (0.0, 0.0), (True, True)
     )
     check_keys("explain json", [parting_answer(reason)])
 

@@ -52,7 +52,7 @@ def test_every_setting_is_told():
         wanted |= table.model_fields.keys()
     environment = set(re.findall(r"COUPLED_ARENA_[A-Z_]+", hosting))
     assert first_cells(hosting) == wanted | environment
-    source = (REPOSITORY / "coupled_arena/core/environment.py").read_text()
+    source = (REPOSITORY / "coupled_arena/core/settings.py").read_text()
     assert environment == set(re.findall(r"^(COUPLED_ARENA_[A-Z_]+)", source, re.MULTILINE))
     live = sections(TEXTS["docs/judge.md"])["Live"]
     assert not [name for name in JudgeSettings.model_fields if not re.search(rf"\b{name}\b", live)]

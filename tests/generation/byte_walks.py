@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from coupled_arena.generation.noise import signed
-from coupled_arena.generation.philox import noise_words
+from coupled_arena.generation.noise import noise_words, signed
 from coupled_arena.generation.vocabulary import token_key
 
 BYTE, TOKEN_END, GO_ON = 5, 6, 7

@@ -15,9 +15,13 @@ from hypothesis import strategies as st
 
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation import byte_coupling
-from coupled_arena.generation.byte_coupling import ByteWalk, whole_weights
-from coupled_arena.generation.byte_questions import byte_gap, questions
-from coupled_arena.generation.byte_trie import make_trie
+from coupled_arena.generation.byte_coupling import (
+    ByteWalk,
+    byte_gap,
+    make_trie,
+    questions,
+    whole_weights,
+)
 from coupled_arena.generation.noise import gumbel_at, words_at
 from coupled_arena.generation.sampling import NO_NUMBER, outcome_scores
 from coupled_arena.generation.vocabulary import QUESTION_KEYS, make_vocabulary

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from coupled_arena.battles.batch import BatchPlan, generate
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Mode, Prompt, Sampling, seed_to_hex
-from coupled_arena.generation import slots
+from coupled_arena.generation import batches
 from coupled_arena.generation import worker as worker_module
+from coupled_arena.generation.batches import PromptReading
 from coupled_arena.generation.lockstep import LockstepEngine, decode
-from coupled_arena.generation.prompt_reading import PromptReading
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
@@ -342,7 +342,7 @@ def test_prompts_join_a_batch_all_or_not_at_all(demo_models, monkeypatch, where)
         each.advance(tokens)
     with monkeypatch.context() as patched:
         count = iter(range(10_000))
-        owner, name = (PromptReading, "read") if where == "read" else (slots, "_resized")
+        owner, name = (PromptReading, "read") if where == "read" else (batches, "_resized")
         whole = getattr(owner, name)
 
         def failing(*arguments):

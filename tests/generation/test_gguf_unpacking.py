@@ -17,8 +17,8 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
-from coupled_arena.generation import gguf_unpacking, weights
-from coupled_arena.generation.gguf_unpacking import unpack
+from coupled_arena.generation import weights
+from coupled_arena.generation.weights import unpack
 
 # Random blocks have scales that are no numbers; their bits are compared.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
@@ -99,7 +99,7 @@ KINDS = [gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16, *_type_tr
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_kind_of_block_becomes_the_same_bits(kind, dtype, tmp_path, monkeypatch):
-    monkeypatch.setattr(gguf_unpacking, "_CHUNK", 5000)  # several parts of every matrix
+    monkeypatch.setattr(weights, "_CHUNK", 5000)  # several parts of every matrix
     path = write(tmp_path / "random.gguf", kind)
     unpack(path, tmp_path / "made", "random", dtype)
     made, expected = load_file(tmp_path / "made" / "model.safetensors"), by_the_library(path, dtype)
@@ -113,7 +113,7 @@ def test_every_kind_of_block_becomes_the_same_bits(kind, dtype, tmp_path, monkey
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_an_embedding_is_never_held_whole(dtype, tmp_path, monkeypatch):
     """NumPy and Python together take less than half of what it takes in 16 bits."""
-    monkeypatch.setattr(gguf_unpacking, "_CHUNK", 1 << 16)
+    monkeypatch.setattr(weights, "_CHUNK", 1 << 16)
     kind, words = gguf.GGMLQuantizationType.Q8_0, 40_000
     unpack(write(tmp_path / "small.gguf", kind), tmp_path / "small", "small", dtype)  # imports
     path = write(tmp_path / "random.gguf", kind, words=words)
@@ -131,7 +131,7 @@ PEAKS = """
 import re, sys
 from pathlib import Path
 import torch
-from coupled_arena.generation.gguf_unpacking import unpack
+from coupled_arena.generation.weights import unpack
 def peak():
     return int(re.findall(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[0]) * 1024
 small, large, folder, dtype = sys.argv[1:]
@@ -162,7 +162,7 @@ def test_the_library_reads_the_same_configuration_without_the_words(tmp_path):
     path = write(tmp_path / "random.gguf", gguf.GGMLQuantizationType.Q8_0, spelled=True)
     whole = load_gguf_checkpoint(str(path))
     reader = gguf.GGUFReader
-    with gguf_unpacking.compact_metadata():
+    with weights.compact_metadata():
         compact = load_gguf_checkpoint(str(path))
     assert gguf.GGUFReader is reader
     assert compact["config"] == whole["config"]
@@ -180,8 +180,8 @@ def test_a_matrix_is_dequantized_in_parts(chunk, tmp_path, monkeypatch):
         asked.append(made.size)
         return made
 
-    monkeypatch.setattr(gguf_unpacking, "dequantize", dequantize_some)
-    monkeypatch.setattr(gguf_unpacking, "_CHUNK", chunk)
+    monkeypatch.setattr(weights, "dequantize", dequantize_some)
+    monkeypatch.setattr(weights, "_CHUNK", chunk)
     path = write(tmp_path / "random.gguf", gguf.GGMLQuantizationType.Q8_0)
     unpack(path, tmp_path / "made", "random", torch.float32)
     assert max(asked) == (3 * WIDTH if chunk == 1000 else 2 * WIDTH * WIDTH)

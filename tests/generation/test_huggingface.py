@@ -16,15 +16,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coupled_arena.core.errors import ModelError, PromptError
 from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.batches import PaddedBatch, PromptReading, RowBatch
 from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.padded_batch import PaddedBatch
-from coupled_arena.generation.prompt_reading import PromptReading
-from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.sampling import draw, outcome_scores
-from coupled_arena.generation.seeds import model_seed
+from coupled_arena.generation.turns import model_seed
 from coupled_arena.generation.weights import local_folder
 from tests.generation.chi_square import chi_square_p
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Prompt, Sampler, Sampling
 from coupled_arena.generation.lockstep import decode
-from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.philox import noise_words
+from coupled_arena.generation.noise import GumbelCache, noise_words
 from coupled_arena.generation.sampling import (
     NO_NUMBER,
     draw_inverse,

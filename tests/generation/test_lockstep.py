@@ -480,8 +480,8 @@ def test_whoever_waits_says_what_they_would_have_said(schedule, tokens, at_once)
     while engine.battles:
         engine.step()
         order += [run for run in runs if run and run.begun and run not in order]
-        for lane in engine._lanes:
-            assert len(lane.lines) * max(line.longest for line in lane.lines) <= tokens
+        for batch in engine._batches:
+            assert len(batch.lines) * max(line.longest for line in batch.lines) <= tokens
     assert order == [run for run in runs if run]
     for asked, running in zip(wanted, runs, strict=True):
         if running:

@@ -11,12 +11,11 @@ from transformers.cache_utils import DynamicCache
 
 from coupled_arena.core.catalog import read_catalog
 from coupled_arena.core.records import Sampling
+from coupled_arena.generation.batches import CHUNK, PromptReading, RowBatch
 from coupled_arena.generation.capacity import Capacity
+from coupled_arena.generation.devices import tokens_that_fit
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
-from coupled_arena.generation.memory import tokens_that_fit
-from coupled_arena.generation.prompt_reading import CHUNK, PromptReading
-from coupled_arena.generation.row_batch import RowBatch
 from coupled_arena.generation.running import Contender, Request
 from tests.small_models import NAMES, TOKENS, save_small_models
 
@@ -120,15 +119,15 @@ def test_answers_grow_while_a_long_prompt_is_read_and_nobody_is_moved_by_a_bit(m
 
 def test_keys_stay_within_their_room(model, monkeypatch):
     """Rows come and go and widths double; rows times columns never exceed what was allowed."""
-    from coupled_arena.generation import slots
+    from coupled_arena.generation import batches
 
-    sizes, resized = [], slots._resized
+    sizes, resized = [], batches._resized
 
     def measured(old, rows, columns):
         sizes.append(rows * columns)
         return resized(old, rows, columns)
 
-    monkeypatch.setattr(slots, "_resized", measured)
+    monkeypatch.setattr(batches, "_resized", measured)
     asked = [
         request(n, prompt(length), replace(BRIEF, max_new_tokens=most))
         for n, (length, most) in enumerate([(30, 100), (300, 9), (5, 20), (60, 70), (99, 50)] * 2)

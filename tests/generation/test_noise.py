@@ -14,10 +14,11 @@ from coupled_arena.generation.noise import (
     GumbelCache,
     gumbel,
     gumbel_blocks,
+    noise_words,
+    philox,
     signed,
 )
-from coupled_arena.generation.philox import noise_words, philox
-from coupled_arena.generation.seeds import model_seed
+from coupled_arena.generation.turns import model_seed
 from coupled_arena.generation.vocabulary import TEXT, token_key
 from tests.generation.chi_square import chi_square_p
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from coupled_arena.core.errors import PromptError
-from coupled_arena.generation.prompt_encoding import PromptEncoder, control_tokens
+from coupled_arena.generation.tokenization import PromptEncoder, control_tokens
 from coupled_arena.generation.weights import local_folder
 from tests.generation.families import FAMILIES, SPACE, tokenizer_of
 

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from coupled_arena.generation import watchdog
-from coupled_arena.generation.watchdog import Movement, Watchdog
+from coupled_arena.generation import engine_process
+from coupled_arena.generation.engine_process import Movement, Watchdog
 from tests.patience import PATIENCE, until
 
 PID = 7
-STILL = watchdog._MOST_STILL
+STILL = engine_process._MOST_STILL
 
 
 def tell(proc, pid=PID, ticks=0, read=0, children=""):
@@ -73,7 +73,7 @@ def test_a_real_process_that_waits_is_still_until_it_reads():
 @pytest.fixture
 def looked(monkeypatch):
     """Watch a process that moves at some looks, and return at which look it was ended."""
-    monkeypatch.setattr(watchdog, "_LOOK", 0.0)
+    monkeypatch.setattr(engine_process, "_LOOK", 0.0)
 
     def count(moves, expects=lambda: False):
         looks, ended = [], threading.Event()

@@ -10,11 +10,11 @@ from itertools import count
 
 import pytest
 
-from coupled_arena.battles.judge_runs.bulk import _Bar, judge_stored
+from coupled_arena.battles.judge_runs.run import _Bar, judge_stored
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Finish, Reply, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
-from coupled_arena.judging.budget import Budget
+from coupled_arena.judging.spec import Budget
 from coupled_arena.store.tables import verdicts
 from tests.judging.scripted import RESET, completion, failure, html, scripted, verdict
 from tests.patience import PATIENCE, until

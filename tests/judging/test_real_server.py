@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from coupled_arena.battles.batch import BatchPlan, generate
-from coupled_arena.battles.judge_runs.bulk import judge_stored
+from coupled_arena.battles.judge_runs.run import judge_stored
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Finish, Mode, Reply, Sampling
 from coupled_arena.core.settings import resource

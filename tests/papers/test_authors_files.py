@@ -10,7 +10,7 @@ import pytest
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.coupled_generation import published
-from coupled_arena.papers.coupled_generation.authors_files import comparisons_store
+from coupled_arena.papers.coupled_generation.published import comparisons_store
 from tests.papers.test_known import AUTHORS
 
 MODELS = AUTHORS["Llama"]

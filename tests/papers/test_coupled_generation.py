@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.coupling.files import write_score_table
+from coupled_arena.analysis.coupling.score_tables import write_score_table
+from coupled_arena.papers import coupled_generation as protocol_makers
 from coupled_arena.papers.coupled_generation import COUPLED_GENERATION, published
-from coupled_arena.papers.coupled_generation import makers as protocol_makers
 from coupled_arena.papers.item import beside_published
-from coupled_arena.papers.making import Place, make_paper
-from coupled_arena.papers.registry import item_of
+from coupled_arena.papers.making import OutputFolder, item_of, make_paper
 from coupled_arena.papers.source import PaperSettings, PaperSource
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.database import Store
@@ -105,7 +104,7 @@ def test_win_rates_are_drawn_with_intervals_and_stars():
 
 def test_a_whole_paper_is_made_from_what_is_there(tmp_path):
     said = []
-    place = Place(tmp_path / "out", ("html",), "data")
+    place = OutputFolder(tmp_path / "out", ("html",), "data")
     path = scores_file(tmp_path / "scores.csv")
     with Store.in_memory() as store:
         vote_all(store, prompts=6, seeds=2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
-from coupled_arena.papers.risk.cdfs import cdf_ratios
+from coupled_arena.papers.risk.violation_ratios import cdf_ratios
 
 
 def on_a_grid(x, y, power):

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from coupled_arena.papers.risk.limits import influences, limit_deviations
+from coupled_arena.papers.risk.violation_ratios import influences, limit_deviations
 from coupled_arena.stats.risk.dominance import compare, violation_ratios
 from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
 

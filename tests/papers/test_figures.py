@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coupled_arena.analysis.coupling.files import write_score_table
-from coupled_arena.papers.coupled_generation.rate_bars import rates_figure
+from coupled_arena.analysis.coupling.score_tables import write_score_table
 from coupled_arena.papers.coupled_generation.rates import (
     PROTOCOLS,
     PairRate,
     ProtocolPlace,
     ProtocolRates,
     Rate,
+    rates_figure,
 )
-from coupled_arena.papers.registry import item_of, paper_of
+from coupled_arena.papers.making import item_of, paper_of
 from coupled_arena.papers.source import PaperSettings, PaperSource
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.database import Store

@@ -13,10 +13,9 @@ import pytest
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.papers.coupled_generation import published as coupled
-from coupled_arena.papers.item import beside_published
-from coupled_arena.papers.known import KnownNames, folded
+from coupled_arena.papers.item import KnownNames, beside_published, folded
+from coupled_arena.papers.making import item_of, paper_of
 from coupled_arena.papers.ranking import published as ranked
-from coupled_arena.papers.registry import item_of, paper_of
 from coupled_arena.papers.risk import published as risk
 from coupled_arena.papers.source import PaperSettings, PaperSource
 from coupled_arena.store.database import Store

@@ -10,7 +10,7 @@ import pytest
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.item import Made
-from coupled_arena.papers.registry import item_of, paper_of
+from coupled_arena.papers.making import item_of, paper_of
 from coupled_arena.papers.source import PaperSettings, PaperSource
 
 RISK = ("figure-1", "figure-3", "figure-4", "figure-7", "figure-8", "figure-11", "table-7")

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import gaussian_kde, norm
 
-from coupled_arena.analysis.coupling.files import write_score_table
+from coupled_arena.analysis.coupling.score_tables import write_score_table
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.coupled_generation.pairs import (
     TOLERANCES,

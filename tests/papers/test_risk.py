@@ -11,11 +11,11 @@ from scipy.stats import kendalltau
 
 from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ArenaError, ScoreError
-from coupled_arena.papers.registry import item_of, paper_of
+from coupled_arena.papers.making import item_of, paper_of
 from coupled_arena.papers.risk import published
 from coupled_arena.papers.risk.published import tau_name
+from coupled_arena.papers.risk.ranking import stabilities
 from coupled_arena.papers.risk.scores import JudgedScores, read_judged_scores
-from coupled_arena.papers.risk.stability import stabilities
 from coupled_arena.papers.risk.ways import (
     WAYS,
     named,

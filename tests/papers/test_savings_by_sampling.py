@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.coupling.sweep import read_sweep
+from coupled_arena.analysis.coupling.savings import read_sweep
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode, Prompt, Sampling, Score
 from coupled_arena.papers.coupled_generation import COUPLED_GENERATION
-from coupled_arena.papers.registry import item_of
+from coupled_arena.papers.making import item_of
 from coupled_arena.papers.source import PaperSettings, PaperSource
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores

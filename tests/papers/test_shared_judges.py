@@ -11,8 +11,13 @@ import pytest
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.ranking.experiments import NINE, SOME, subsets_of
-from coupled_arena.papers.shared import prompts_of, read_shared
-from coupled_arena.papers.source import PaperSettings, PaperSource, store_of_files
+from coupled_arena.papers.source import (
+    PaperSettings,
+    PaperSource,
+    prompts_of,
+    read_shared,
+    store_of_files,
+)
 from coupled_arena.stats.simulation.shared import SharedComparisons
 
 MODELS = ("able", "baker", "carl")

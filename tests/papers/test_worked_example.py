@@ -9,7 +9,7 @@ import pytest
 
 from coupled_arena.papers.coupled_generation.example import win_rates
 from coupled_arena.papers.item import beside_published
-from coupled_arena.papers.registry import item_of, paper_of
+from coupled_arena.papers.making import item_of, paper_of
 from coupled_arena.papers.source import PaperSettings, PaperSource
 
 ITEM = item_of(paper_of("coupled-generation"), "worked-example")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.graded import graded_estimates
+from coupled_arena.analysis.audit.grades import graded_estimates
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
 from coupled_arena.stats.judges.soft import soft_means

@@ -149,7 +149,7 @@ def test_imports_are_looked_through_by_hundreds(store, tmp_path):
             for battle, place, text, prompt in cursor.execute(
                 "select battle, place, text, prompt from replies join turns using (battle, turn)"
             ).fetchall()
-            if (told := naming._State.of(cursor).in_force.told(text, prompt))
+            if (told := naming._State.of(cursor).in_force.name_in(text, prompt))
         }
     assert one_by_one == found(store)
 

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from coupled_arena.analysis.voters import read_voters
-from coupled_arena.battles.origins import Origins
+from coupled_arena.battles.limits import Origins
 from coupled_arena.core.records import Mode
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from coupled_arena.core.errors import TaskError
-from coupled_arena.tasks.files import locate
+from coupled_arena.tasks.data_files import locate
 from coupled_arena.tasks.gsm8k import Gsm8k
 from coupled_arena.tasks.mmlu import Mmlu
 from coupled_arena.tasks.quiz import Quiz

@@ -19,7 +19,7 @@ import pytest
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
 from coupled_arena.tasks import sandbox
-from coupled_arena.tasks.files import locate
+from coupled_arena.tasks.data_files import locate
 from coupled_arena.tasks.humaneval import CodeItem, HumanEval, read_code, readings
 from coupled_arena.tasks.sandbox import Limits, ProgramResult, Sandbox
 from tests.patience import PATIENCE

@@ -7,8 +7,8 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 
 from coupled_arena.core.settings import resource
-from coupled_arena.ui.parts.script_texts import said_texts
-from coupled_arena.ui.parts.texts import texts
+from coupled_arena.ui.parts.identity import translated_texts
+from coupled_arena.ui.parts.panel import texts
 
 
 def mount(application: FastAPI, page: gr.Blocks, head: str = "") -> FastAPI:
@@ -19,7 +19,7 @@ def mount(application: FastAPI, page: gr.Blocks, head: str = "") -> FastAPI:
         page,
         "/",
         css_paths=[resource("assets/arena.css")],
-        head=said_texts() + head,
+        head=translated_texts() + head,
         run_history=False,
         footer_links=[],
     )

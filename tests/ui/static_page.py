@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from coupled_arena.battles.visible import Judging, Recorded, Reveal, RoundView, TurnView
+from coupled_arena.battles.blind_view import Judging, Recorded, Reveal, RoundView, TurnView
 from coupled_arena.core import language
 from coupled_arena.core.records import Mode, Source
 from coupled_arena.core.settings import resource
+from coupled_arena.ui.parts.identity import translated_texts
 from coupled_arena.ui.parts.round_panel import round_panel, show
-from coupled_arena.ui.parts.script_texts import said_texts
 
 _PAGE = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 {texts}<style>{style}
@@ -45,7 +45,7 @@ def static_page(page: Any, name: str = "en") -> None:
     before = language.language()
     language.install(name)
     try:
-        texts = said_texts()
+        texts = translated_texts()
     finally:
         language.install(before)
     style = resource("assets/arena.css").read_text(encoding="utf-8")

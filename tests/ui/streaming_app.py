@@ -15,7 +15,7 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.battles.visible import RoundView, TurnView
+from coupled_arena.battles.blind_view import RoundView, TurnView
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.round_panel import round_panel, show

@@ -18,7 +18,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
 from coupled_arena.store.transfer.backup_places import BackupFolder
 from coupled_arena.store.transfer.snapshots import write_ahead_log
-from coupled_arena.ui import health
+from coupled_arena.ui import monitoring
 from tests.patience import until
 
 WELL = {"engine": "ok", "database": "ok", "disk": "ok"}
@@ -30,8 +30,8 @@ def asking(store, arena=None, backup=None):
     """Ask an application that is nothing but its health."""
     arena = arena or SimpleNamespace(ails=lambda: "")
     application = FastAPI()
-    checked = health.Health(store, arena, backup)
-    application.include_router(health.health_check(checked, lambda: 2, lambda: 1))
+    checked = monitoring.Health(store, arena, backup)
+    application.include_router(monitoring.health_check(checked, lambda: 2, lambda: 1))
     with TestClient(application) as client:
 
         def ask():
@@ -74,7 +74,7 @@ def test_a_snapshot_needs_room_and_so_does_a_vote(store, monkeypatch, missing, e
     log.write_bytes(bytes(1000))
     needed = store.path.stat().st_size + 1000 + (16 << 20)
     free = (1 << 20) - 1 if missing is None else needed - missing
-    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: Usage(0, 0, free))
+    monkeypatch.setattr(monitoring.shutil, "disk_usage", lambda _: Usage(0, 0, free))
     with asking(store) as ask:
         code, said = ask()
     assert (code, said["status"]) == expected
@@ -108,7 +108,7 @@ def test_a_database_that_does_not_answer_is_waited_for_only_so_long(store, monke
     monkeypatch.setattr(store, "version", lambda: let_go.wait() and version())
     with asking(store) as ask:
         assert ask()[0] == 200  # it has answered, and busy is not ill
-        monkeypatch.setattr(health, "LONGEST", 0.1)
+        monkeypatch.setattr(monitoring, "LONGEST", 0.1)
         code, said = ask()
         assert (code, said["ailing"]) == (503, ["database"])
         assert re.fullmatch(r"it has not answered for \d+ s", said["parts"]["database"])

@@ -21,8 +21,7 @@ from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
-from coupled_arena.ui.parts.origin import place_of
-from coupled_arena.ui.parts.visitor import VisitorCookie
+from coupled_arena.ui.parts.visitor import VisitorCookie, place_of
 from coupled_arena.ui.server import configured
 from coupled_arena.ui.tabs.battle import BattleTab
 from coupled_arena.ui.tabs.compare import CompareTab

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from coupled_arena.battles.asking import request_of
+from coupled_arena.battles.question_checks import request_of
 from coupled_arena.core.records import Mode, Prompt
-from coupled_arena.ui.parts.long_questions import LONG, Reader
+from coupled_arena.ui.parts.question_box import LONG, Reader
 from tests.patience import PATIENCE
 from tests.stored import plan
 

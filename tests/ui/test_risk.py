@@ -13,7 +13,7 @@ import gradio as gr
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.risk import live
+from coupled_arena.analysis.risk import result
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.choices import Copula
@@ -22,9 +22,9 @@ from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
-from coupled_arena.ui.parts import computing
+from coupled_arena.ui.parts import headline
 from coupled_arena.ui.parts.figure_panel import drawn
-from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
+from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
 from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab, _computing
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_findings
@@ -211,10 +211,10 @@ def walk_through_handlers(store, tmp_path):
 
 @pytest.mark.slow
 def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkeypatch):
-    monkeypatch.setattr(computing, "_LOOK", 0.001)
+    monkeypatch.setattr(headline, "_LOOK", 0.001)
     ranked = []
     monkeypatch.setattr(
-        live, "risk_report", lambda *a, **k: ranked.append(k) or risk_report(*a, **k)
+        result, "risk_report", lambda *a, **k: ranked.append(k) or risk_report(*a, **k)
     )
     with gr.Blocks():
         tab = RiskTab(Given(store_here, table(k=20, prompts=100)))
@@ -237,7 +237,7 @@ def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkey
 
 @pytest.mark.slow
 def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, monkeypatch):
-    monkeypatch.setattr(computing, "_LOOK", 0.001)
+    monkeypatch.setattr(headline, "_LOOK", 0.001)
     with gr.Blocks():
         tab = RiskTab(Given(store_here, table(k=20, prompts=100)))
         tab.build()
@@ -245,7 +245,7 @@ def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, mo
     values = {tab._dark: False, tab._said: shown[tab._said]}
     for each in (tab._scores, tab._behind, *tab._controls):
         values[each] = getattr(shown[each], "value", shown[each])
-    change = computing.telling(tab._refresh, tab._said, _computing)
+    change = headline.telling(tab._refresh, tab._said, _computing)
     *meanwhile, last = change({**values, tab._view: "truth"})
     assert all(list(each) == [tab._said] for each in meanwhile)
     shares = [int(re.findall(r"waiting.>.*: (\d+)%", each[tab._said])[0]) for each in meanwhile]
@@ -259,7 +259,7 @@ def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, mo
 
     told = []
     with pytest.raises(gr.Error, match="cannot be ranked"):
-        told.extend(computing.telling(refuse, tab._said, _computing)(values))
+        told.extend(headline.telling(refuse, tab._said, _computing)(values))
     assert "waiting" in told[0][tab._said]
     assert told[-1] == {tab._said: values[tab._said]}  # the ranking before is still on show
 

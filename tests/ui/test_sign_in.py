@@ -21,7 +21,7 @@ from coupled_arena.store.annotators import add_annotators, annotators_path
 from coupled_arena.store.database import Store
 from coupled_arena.store.keys import key_path
 from coupled_arena.ui import server
-from coupled_arena.ui.parts import hub
+from coupled_arena.ui.parts import sign_in as sign_in_page
 from coupled_arena.ui.parts.sign_in import MEMBER
 from tests.batches import at_once
 from tests.stored import MODELS, answered, plan
@@ -385,11 +385,11 @@ def test_the_hub_says_who_somebody_is():
 
 def test_the_hub_is_asked_in_a_space_alone(monkeypatch):
     with pytest.raises(SettingsError, match="in a Space of the hub alone"):
-        hub.attach_hub(None)
-    monkeypatch.setattr(hub, "get_space", lambda: "lab/arena")
+        sign_in_page.attach_hub(None)
+    monkeypatch.setattr(sign_in_page, "get_space", lambda: "lab/arena")
     monkeypatch.setattr("coupled_arena.core.extras.find_spec", lambda _: None)
     with pytest.raises(SettingsError, match=r"coupled-arena\[hub\]"):
-        hub.attach_hub(None)
+        sign_in_page.attach_hub(None)
 
 
 @pytest.mark.parametrize("required", [True, False])

@@ -10,7 +10,7 @@ from markupsafe import Markup
 import coupled_arena as ca
 from coupled_arena.analysis.style.result import read_style_board
 from coupled_arena.api.figures import _drawers
-from coupled_arena.battles.parting import Option, Parting, Reason
+from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.core.choices import Control
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
@@ -58,7 +58,7 @@ def experiment():
 
 def reason(coupled):
     """Return why two answers parted."""
-    parting = Parting(0, 3, "", (1, 2))
+    parting = Divergence(0, 3, "", (1, 2))
     seen = (Candidate(1, "so", "text", 0.7, 0.4), None)
     options = (
         Option("so", "text", seen, (True, False)),

@@ -9,8 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from coupled_arena.analysis.agreement import AnnotatorAgreement
-from coupled_arena.analysis.audit.own import OwnAgreement
+from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan
 from coupled_arena.analysis.leaderboard.read import Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes, leaderboard
@@ -26,7 +25,7 @@ from coupled_arena.analysis.style.result import (
 )
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.analysis.voters import VoterReport, VoterRow
-from coupled_arena.battles.parting import Option, Parting, Reason
+from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.choices import (
     BoardSource,
@@ -552,7 +551,7 @@ def _reason(
         Option("u", texts[1], (yours if theirs else None, yours if own else None), (False, True)),
     )
     midst = ((position, 1),) * 2  # of a token
-    parting = Parting(0, position, "", (1, 2), midst, by_bytes=by_bytes)
+    parting = Divergence(0, position, "", (1, 2), midst, by_bytes=by_bytes)
     return Reason(parting, COLOURS[:2], coupled, found if options else (), least, again)
 
 

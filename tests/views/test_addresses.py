@@ -8,8 +8,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.audit.read import read_audit_estimates
 from coupled_arena.analysis.audit.result import audit
+from coupled_arena.analysis.audit.verdicts import read_audit_estimates
 from coupled_arena.analysis.battles import read_battle, read_battles
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.battles import battles_of_models, read_battles
-from coupled_arena.analysis.coupling.read import battles_of_pairs, read_protocol_scores
-from coupled_arena.analysis.coupling.result import coupling
-from coupled_arena.analysis.models.read import read_model
+from coupled_arena.analysis.coupling.savings import battles_of_pairs, coupling, read_protocol_scores
+from coupled_arena.analysis.models.one_model import read_model
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import (
     Drawn,

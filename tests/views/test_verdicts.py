@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
-from coupled_arena.analysis.coupling.read import StoredScores
-from coupled_arena.analysis.coupling.result import coupling
+from coupled_arena.analysis.coupling.savings import StoredScores, coupling
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report

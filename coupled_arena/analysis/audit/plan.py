@@ -1,9 +1,4 @@
-"""How many more votes a question needs, with and without a judge, and what its verdicts cost.
-
-An interval is planned by what the audit says of one model's win-rate; a separation of two models
-by what the leaderboard says of both, and by the cut-off with which it compares all its models at
-once.
-"""
+"""How many more votes a question needs, with and without a judge, and what its verdicts cost."""
 
 from __future__ import annotations
 
@@ -14,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coupled_arena.analysis.audit.plan_pairs import touching, unevenness
-from coupled_arena.analysis.audit.read import AuditEstimates
+from coupled_arena.analysis.audit.verdicts import AuditEstimates
 from coupled_arena.analysis.leaderboard.read import BoardEstimates
-from coupled_arena.core.choices import BoardSource, Cutoff
+from coupled_arena.core.choices import BoardSource, Cutoff, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
+from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.differences import contrast, explained
 from coupled_arena.stats.judges.planner import (
@@ -27,6 +22,7 @@ from coupled_arena.stats.judges.planner import (
     check_power,
     check_variance,
     needs,
+    unevenness_of,
     variance_for_power,
     variance_for_width,
 )
@@ -34,6 +30,26 @@ from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.queries.comparisons import Selection
+
+# The votes of pairs of models that a plan is about.
+
+
+def unevenness(counts: PairCounts, weights: FloatArray, weighting: Weighting) -> float:
+    """Return what drawing votes anew adds to the variance of a difference of two models."""
+    if weighting is Weighting.COUNT:
+        return 0.0
+    # A vote on the two themselves moves both, in opposite directions.
+    moved = (np.abs(weights[:, None] - weights[None, :]) ** 2)[np.triu_indices(len(weights), 1)]
+    pairs = counts.comparisons[np.triu_indices(len(weights), 1)]
+    there = (moved > 0) & (pairs > 0)
+    return unevenness_of(pairs[there].astype(np.float64), moved[there])
+
+
+def touching(counts: PairCounts, weights: FloatArray) -> int:
+    """Return the comparisons of any of the models that have a weight."""
+    pairs, at = np.triu(counts.comparisons), weights != 0
+    return int(pairs[at[:, None] | at[None, :]].sum())
+
 
 PLANNED = (Cutoff.MAX_T, Cutoff.STEP_DOWN, Cutoff.BONFERRONI, Cutoff.ANY_TIME)
 """Cut-offs that a separation can be planned for."""

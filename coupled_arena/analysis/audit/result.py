@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.audit.read import AuditEstimates, read_audit_estimates
+from coupled_arena.analysis.audit.verdicts import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.style.judge import JudgeStyle, judge_style
 from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.stats.counts import OUTCOMES

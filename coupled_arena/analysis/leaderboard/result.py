@@ -12,8 +12,7 @@ from coupled_arena.analysis.leaderboard.pairs import (
     missing_votes,
 )
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method, read_estimates
-from coupled_arena.analysis.style.read import read_style
-from coupled_arena.analysis.style.result import StyleBoard, style_board
+from coupled_arena.analysis.style.result import StyleBoard, read_style, style_board
 from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode

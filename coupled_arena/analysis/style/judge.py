@@ -35,7 +35,7 @@ from coupled_arena.store.queries.styled_rows import styled_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class JudgeAndPeople:
     """A judge's fit and people's to the same comparisons, and what is known of both together.
 
     The joint covariance has the judge's numbers first, then people's: win rates of the k models,
@@ -48,7 +48,7 @@ class Beside:
     known: Sandwich
 
     @classmethod
-    def of(cls, judge: PairFit, people: PairFit) -> Beside:
+    def of(cls, judge: PairFit, people: PairFit) -> JudgeAndPeople:
         """Return both with their joint covariance: comparisons of one prompt move both."""
         k = judge.rows.k
         parts = [(each, combinations(each)[k:]) for each in (judge, people)]
@@ -80,7 +80,7 @@ class JudgeStyleEstimates:
 
     Attributes
     ----------
-    plain, controlled : Beside or None
+    plain, controlled : JudgeAndPeople or None
         Without control and with it.
     plain_agreement, agreement : Measured or None
         Log-odds that the judge gives the answer that people prefer for the other one, the models
@@ -91,8 +91,8 @@ class JudgeStyleEstimates:
 
     control: Control
     counted: Counted
-    plain: Beside | None
-    controlled: Beside | None
+    plain: JudgeAndPeople | None
+    controlled: JudgeAndPeople | None
     plain_agreement: Measured | None
     agreement: Measured | None
     obstructed: ObstructedError | None
@@ -166,10 +166,10 @@ def read_judge_style(store: Store, selection: Selection, control: Control) -> Ju
     nothing = JudgeStyleEstimates(control, prepared.counted, *(None,) * 5)
     try:
         check_scores(prepared, sides, more=1)
-        held = Beside.of(*(controlled_fit(prepared, side) for side in sides))
+        held = JudgeAndPeople.of(*(controlled_fit(prepared, side) for side in sides))
     except ObstructedError as error:
         return replace(nothing, obstructed=error)
-    plain = Beside.of(*(fit(without_traits(prepared.rows(side))) for side in sides))
+    plain = JudgeAndPeople.of(*(fit(without_traits(prepared.rows(side))) for side in sides))
     rows = prepared.rows(styled.judge)
     return replace(
         nothing,

@@ -27,14 +27,14 @@ class _Matchups(PendingMatchups):
     """What is to be judged; tells how many verdicts have just been stored."""
 
     def __init__(
-        self, store: Store, wanted: MatchupSelection, told: Callable[[int], object]
+        self, store: Store, wanted: MatchupSelection, on_stored: Callable[[int], object]
     ) -> None:
         super().__init__(store, wanted)
-        self._told = told
+        self._on_stored = on_stored
 
     def add(self, answers: Sequence[Verdict]) -> None:
         super().add(answers)
-        self._told(len(answers))
+        self._on_stored(len(answers))
 
 
 class LiveJudge:
@@ -100,7 +100,7 @@ class LiveJudge:
         if self._leaving.is_set():
             return None
         try:
-            with _Matchups(self._store, wanted, self._heard) as pending:
+            with _Matchups(self._store, wanted, self._count_news) as pending:
                 asyncio.run(self._run.over(pending))
         except JudgeError as error:
             return error.brief
@@ -108,7 +108,7 @@ class LiveJudge:
             return str(error)
         return self._run.trouble and self._run.trouble.brief
 
-    def _heard(self, verdicts: int) -> None:
+    def _count_news(self, verdicts: int) -> None:
         self.news += verdicts
 
     def _answers(self) -> None:
@@ -118,6 +118,6 @@ class LiveJudge:
 
     def _is_silent(self, trouble: str) -> None:
         if self.answering:
-            told = {"trouble": trouble}
-            _log.warning("Live judging waits: %(trouble)s It is tried again.", told)
+            fields = {"trouble": trouble}
+            _log.warning("Live judging waits: %(trouble)s It is tried again.", fields)
         self.answering = False

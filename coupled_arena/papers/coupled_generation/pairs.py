@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.coupling.files import SubjectScores, read_subject_scores
-from coupled_arena.analysis.coupling.read import (
+from coupled_arena.analysis.coupling.savings import (
     StoredScores,
     read_categories,
     read_protocol_scores,
 )
+from coupled_arena.analysis.coupling.score_tables import SubjectScores, read_subject_scores
 from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.counts import FloatArray, IntArray

@@ -243,9 +243,9 @@ def _notes(panel: PairPanels, top: float, theme: Theme) -> list[dict[str, Any]]:
     """Return what mean and gain are, in upper right corners, where densities and curves are not."""
     gain = panel.gains[TOLERANCE]
     if gain.coupled is None:
-        said = "no sizes at which coupling saves"
+        saved = "no sizes at which coupling saves"
     else:
-        said = (
+        saved = (
             f"{gain.coupled:,} coupled against {gain.independent:,}<br>"
             f"independent at {gain.error:.4f}: {gain.gain:.0%}"
         )
@@ -263,5 +263,5 @@ def _notes(panel: PairPanels, top: float, theme: Theme) -> list[dict[str, Any]]:
             "showarrow": False,
             "font": {"size": 12, "color": theme.text},
         }
-        for (_left, right), text in zip((_COLUMNS[0], _COLUMNS[2]), (mean, said), strict=True)
+        for (_left, right), text in zip((_COLUMNS[0], _COLUMNS[2]), (mean, saved), strict=True)
     ]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.coupling.sweep import Sweep, SweptPair, read_sweep
+from coupled_arena.analysis.coupling.savings import Sweep, SweptPair, read_sweep
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.item import Made
 from coupled_arena.papers.source import PaperSource

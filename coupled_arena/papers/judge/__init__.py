@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from coupled_arena.analysis.audit.majority import majority_store
-from coupled_arena.analysis.audit.read import read_audit_estimates
+from coupled_arena.analysis.audit.chosen import majority_store
 from coupled_arena.analysis.audit.result import Audit, audit
+from coupled_arena.analysis.audit.verdicts import read_audit_estimates
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Ties
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.papers.item import Item, Made, Needs, Paper
+from coupled_arena.papers.item import Item, KnownNames, Made, Needs, Paper, same
 from coupled_arena.papers.judge.answers import (
     ALPHA,
     JudgeRanking,
@@ -30,9 +30,7 @@ from coupled_arena.papers.judge.figures import (
     ranking_figure,
     worth_figure,
 )
-from coupled_arena.papers.known import KnownNames, same
-from coupled_arena.papers.shared import pooled_notes
-from coupled_arena.papers.source import PaperSource
+from coupled_arena.papers.source import PaperSource, pooled_notes
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
@@ -114,8 +112,8 @@ def erring_judge_ranked(source: PaperSource) -> Made:
         first = answer_audits(source)[0]
         answers = _answers_of(first)
         best = answers.models.index(first.models[0].model)
-        told = f"Of these models, what {first.judge} says of them does not matter."
-        notes, stated = [*_pooled([first]), told], _on_mmlu(first)
+        note = f"Of these models, what {first.judge} says of them does not matter."
+        notes, stated = [*_pooled([first]), note], _on_mmlu(first)
     else:
         stated = True
         prompts = source.settings.sizes[0] if source.settings.sizes else _PROMPTS
@@ -250,12 +248,12 @@ def _ranked(
     stated: JudgeRanking | None,
 ) -> Made:
     figures = {each.judge: ranking_figure(each, title) for each in rankings}
-    told = [_correlation(each.judge, each) for each in rankings]
+    correlations = [_correlation(each.judge, each) for each in rankings]
     return Made(
         {"ranks": judge_ranks(rankings)},
         figures,
         _rank_values(stated) if stated else {},
-        (*notes, *told),
+        (*notes, *correlations),
     )
 
 

@@ -19,11 +19,14 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import spearmanr
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
-from coupled_arena.analysis.audit.keys import answering_models, read_key_estimates
-from coupled_arena.analysis.audit.read import AuditEstimates
+from coupled_arena.analysis.audit.grade_tables import read_grades, table_estimates, table_judges
+from coupled_arena.analysis.audit.grades import (
+    answering_models,
+    read_benchmark_estimates,
+    read_key_estimates,
+)
 from coupled_arena.analysis.audit.result import Audit, audit
-from coupled_arena.analysis.audit.tables import read_grades, table_estimates, table_judges
+from coupled_arena.analysis.audit.verdicts import AuditEstimates
 from coupled_arena.core.choices import Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.source import PaperSource
@@ -235,8 +238,8 @@ def ranking(judge: str, answers: GradedAnswers, most: int | None = None) -> Judg
     return JudgeRanking(
         judge,
         tuple(
-            Ranked(judge, own.models[at], float(truth), float(said), int(true), int(judged))
-            for at, truth, said, true, judged in rows
+            Ranked(judge, own.models[at], float(truth), float(estimate), int(true), int(judged))
+            for at, truth, estimate, true, judged in rows
         ),
         float(spearmanr(b, score).statistic) if varied else float("nan"),
         _accuracy(answers),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from coupled_arena.papers.item import Item, Needs, Paper
 from coupled_arena.papers.ranking import published
-from coupled_arena.papers.ranking.noisy import noisy_judges
-from coupled_arena.papers.ranking.pairs import compared
+from coupled_arena.papers.ranking.experiments import (
+    noisy_judges,
+    numbers_of_votes,
+    structure,
+    trade_offs,
+)
 from coupled_arena.papers.ranking.published import CONTAINS, MEETS, SIZE
-from coupled_arena.papers.ranking.subsets import numbers_of_votes, structure, trade_offs
+from coupled_arena.papers.ranking.tables import compared
 
 _SETS = "How often each model gets which rank-set, by each method"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from coupled_arena.papers.known import KnownNames
+from coupled_arena.papers.item import KnownNames
 from coupled_arena.stats.simulation.shared import SharedComparisons
 
 _MODELS = KnownNames(

@@ -5,23 +5,20 @@ from __future__ import annotations
 from coupled_arena.papers.item import Item, Needs, Paper
 from coupled_arena.papers.risk import (
     curves,
-    distributions,
     published,
     ranking,
-    simulated,
-    stability,
-    violation,
+    without_data,
 )
 
 
 def _distribution(name: str, which: str) -> Item:
     title = f"Distribution of a metric by model: {which}"
-    return Item(name, title, Needs.SCORES, distributions.metric_densities)
+    return Item(name, title, Needs.SCORES, curves.metric_densities)
 
 
 def _agreeing_risks(name: str) -> Item:
     title = "Which risks agree with second order dominance"
-    return Item(name, title, Needs.NOTHING, simulated.consistent_risks, published.TABLE_3)
+    return Item(name, title, Needs.NOTHING, without_data.consistent_risks, published.TABLE_3)
 
 
 RISK = Paper(
@@ -39,33 +36,33 @@ RISK = Paper(
             "figure-2",
             "Stability of each ranking by the number of prompts, and its agreement with a judge's",
             Needs.SCORES,
-            stability.stability,
-            stability.PUBLISHED,
+            ranking.stability,
+            ranking.PUBLISHED,
         ),
         Item(
             "figure-3",
             "Density of a judge's scores by model (--judge)",
             Needs.SCORES,
-            distributions.judge_densities,
+            curves.judge_densities,
         ),
         Item(
             "figure-4",
             "Areas in which dominance of both orders is violated",
             Needs.NOTHING,
-            violation.violation_areas,
+            without_data.violation_areas,
         ),
         Item(
             "figure-5",
             "Power of the tests by the number of scores, normal laws",
             Needs.NOTHING,
-            simulated.power_of_normal,
+            without_data.power_of_normal,
             published.FIGURE_5,
         ),
         Item(
             "figure-6",
             "Power of the tests by the number of scores, lognormal laws",
             Needs.NOTHING,
-            simulated.power_of_lognormal,
+            without_data.power_of_lognormal,
         ),
         Item("figure-7", "Mean less each risk of the portfolio", Needs.SCORES, curves.radar),
         Item(

@@ -1,4 +1,4 @@
-"""Figures 1, 4, 7 and 8: quantiles, tails and risks of the portfolio."""
+"""Figures 1, 3, 4, 7, 8 and 11 to 13: how scores are distributed; risks of the portfolio."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.risk.result import RiskReport, RiskView, risk_report
+from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.papers.densities import densities
 from coupled_arena.papers.item import Made
-from coupled_arena.papers.risk.cdfs import cdf_ratios
-from coupled_arena.papers.risk.limits import limit_deviations
 from coupled_arena.papers.risk.published import (
     INSTRUCTIONS,
     instructed,
     judged_as_in_the_paper,
     tau_name,
 )
-from coupled_arena.papers.risk.ranking import settings_of
 from coupled_arena.papers.risk.scores import JudgedScores, read_judged_scores
-from coupled_arena.papers.risk.tables import RATIOS, ranking_rows, rankings
-from coupled_arena.papers.risk.ways import kendall, named
+from coupled_arena.papers.risk.violation_ratios import cdf_ratios, limit_deviations
+from coupled_arena.papers.risk.ways import (
+    DENSITIES,
+    RATIOS,
+    kendall,
+    named,
+    ranking_rows,
+    rankings,
+    settings_of,
+)
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.views.figures.lines import Axes, Line, line_figure
@@ -101,8 +109,8 @@ def _curve_figure(view: RiskView, curves: Any, title: str, axis: str) -> go.Figu
     lines = [
         Line(view.models[at], view.places.tolist(), curves[at].tolist()) for at in _order(view)
     ]
-    said = "Higher is better; models in their order by second order dominance"
-    head = Head("curves", title, (said,), curve_table(view))
+    note = "Higher is better; models in their order by second order dominance"
+    head = Head("curves", title, (note,), curve_table(view))
     axes = Axes("Share of the worst replies", axis, share_x=True)
     return line_figure(lines, axes, head, names="list")
 
@@ -176,3 +184,54 @@ def pair_table(report: RiskReport, view: RiskView) -> Table[_Row]:
             for i, j in permutations(_order(view), 2)
         ),
     )
+
+
+# Figures 3 and 11 to 13: how scores are distributed.
+
+_ScoreRow = dict[str, Any]
+
+
+def judge_densities(source: PaperSource) -> Made:
+    """Return the density of a judge's scores, by model."""
+    given = read_judged_scores(source)
+    if given.judge is None:
+        raise ScoreError(
+            "This shows a judge's scores: name their column, or the store's judge, by --judge."
+        )
+    return _made(given.judge)
+
+
+def metric_densities(source: PaperSource) -> Made:
+    """Return the density of the scores by each metric, by model."""
+    return _made(read_judged_scores(source).scores)
+
+
+def _made(scores: RiskScores) -> Made:
+    rows: dict[str, list[_ScoreRow]] = {}
+    figures: dict[str, go.Figure] = {}
+    for at, metric in enumerate(scores.metrics):
+        samples = [values[:, at] for values in scores.oriented()]
+        if not np.concatenate(samples).std() > 0:  # all the same, or too near for a number
+            continue
+        points, curves, width = densities(samples)
+        rows[metric] = [
+            {"metric": metric, "model": model, "score": score, "density": density}
+            for model, curve in zip(scores.models, curves, strict=True)
+            for score, density in zip(points.tolist(), curve.tolist(), strict=True)
+        ]
+        lines = [
+            Line(model, points.tolist(), curve.tolist())
+            for model, curve in zip(scores.models, curves, strict=True)
+        ]
+        turned = metric in scores.lower_is_better
+        note = f"{'Negated: higher' if turned else 'Higher'} is better"
+        note += f"; Gaussian kernel of width {width:.3g}"
+        head = Head("density", metric, (note,), table_of(DENSITIES, rows[metric]))
+        axes = Axes(f"{metric}, negated" if turned else metric, "Density")
+        figures[metric] = line_figure(lines, axes, head, names="list")
+    if not rows:
+        raise ScoreError("All scores are the same: there is no distribution to draw.")
+    left = [name for name in scores.metrics if name not in rows]
+    notes = [f"All scores by {name} are the same: not drawn." for name in left]
+    table = table_of(DENSITIES, [row for each in rows.values() for row in each])
+    return Made({"densities": table}, figures, notes=(*scores.notes, *notes))

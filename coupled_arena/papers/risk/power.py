@@ -15,7 +15,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from coupled_arena.papers.risk.limits import limit_deviations
+from coupled_arena.papers.risk.violation_ratios import limit_deviations
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.corrections import smallest_factor

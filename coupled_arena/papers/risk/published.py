@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coupled_arena.papers.known import KnownNames, folded, same
+from coupled_arena.papers.item import KnownNames, folded, same
 
 INSTRUCTED = KnownNames(
     # As in Mix-Instruct, whose test set has 5,000 prompts.

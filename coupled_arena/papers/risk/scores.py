@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coupled_arena.analysis.logs.read import format_of, read_logs
-from coupled_arena.analysis.risk.files import risk_scores_from_frame
-from coupled_arena.analysis.risk.read import VERDICTS, read_stored_scores
-from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.analysis.risk.replies import VERDICTS, read_stored_scores
+from coupled_arena.analysis.risk.scores import RiskScores, risk_scores_from_frame
 from coupled_arena.analysis.score_columns import SUBJECTS, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import read_frame

@@ -186,7 +186,7 @@ def _found(
 
 def _telling(rows: list[tuple[Any, ...]], names: NameList) -> Iterator[tuple[str, int, int, str]]:
     for battle, turn, place, text, asked in rows:
-        if (told := names.told(text, asked)) is not None:
+        if (told := names.name_in(text, asked)) is not None:
             yield battle, turn, place, told
 
 

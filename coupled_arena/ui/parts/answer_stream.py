@@ -16,7 +16,7 @@ import gradio as gr
 from fastapi import APIRouter, Depends, Header, HTTPException, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from coupled_arena.battles.visible import RoundView
+from coupled_arena.battles.blind_view import RoundView
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.ui.parts.visitor import has_cookie, name_of
 
@@ -66,7 +66,7 @@ def answer_stream(rounds: Watched) -> APIRouter:
     async def events(
         round_id: str, turn: int, owner: str = Depends(visitor_of), last_event_id: str = Header("")
     ) -> AsyncIterator[ServerSentEvent]:
-        heard, told = _lengths(last_event_id), -1
+        received, shown_ahead = _lengths(last_event_id), -1
         view = rounds.view(owner, round_id)
         try:
             async with aclosing(rounds.watch(owner, round_id)) as views:
@@ -74,9 +74,9 @@ def answer_stream(rounds: Watched) -> APIRouter:
                     if len(view.turns) != turn + 1:  # it was given up, or there is another one
                         break
                     answers, lengths = _answers(view)
-                    if (lengths, view.ahead) != (heard, told):
-                        yield _message(answers, view.ahead, heard)
-                        heard, told = lengths, view.ahead
+                    if (lengths, view.ahead) != (received, shown_ahead):
+                        yield _message(answers, view.ahead, received)
+                        received, shown_ahead = lengths, view.ahead
         except ArenaError:
             pass  # the page asks how the round is, and is told
         # Who was told so when the arena closes would read that nothing was written. A stream that
@@ -94,17 +94,17 @@ def _answers(view: RoundView) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def _message(
-    answers: Sequence[str], ahead: int | None, heard: tuple[int, ...] | None
+    answers: Sequence[str], ahead: int | None, received: tuple[int, ...] | None
 ) -> ServerSentEvent:
     """Return the place in the queue, and what answers have gained since a page had so much."""
-    known = heard if heard and len(heard) == len(answers) else None
-    said = (
+    known = received if received and len(received) == len(answers) else None
+    data = (
         {"more": [text[had:] for text, had in zip(answers, known, strict=True)]}
         if known
         else {"answers": answers}
     )
     number = "-".join(str(len(text)) for text in answers)
-    return ServerSentEvent(data={**said, "ahead": ahead}, id=number, retry=_RECONNECT)
+    return ServerSentEvent(data={**data, "ahead": ahead}, id=number, retry=_RECONNECT)
 
 
 def _lengths(last_event_id: str) -> tuple[int, ...] | None:

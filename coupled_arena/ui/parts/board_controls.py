@@ -17,7 +17,7 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.choices import Fields
-from coupled_arena.ui.parts.opening import how
+from coupled_arena.ui.parts.headline import how
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.words.methods import BOARD
 

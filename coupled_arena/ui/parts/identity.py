@@ -1,18 +1,20 @@
 """What the page is to those who keep or show a link to it: title, icon, preview picture.
 
-And the scripts that must run before Gradio's.
+Also its head, and the scripts that must run before Gradio's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import re
 from collections import Counter
 from contextlib import nullcontext
 from functools import partial
 from typing import NamedTuple
 
+import gradio as gr
 from fastapi import APIRouter
 from markupsafe import Markup
 from starlette.datastructures import Headers
@@ -20,9 +22,24 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from coupled_arena.core.language import N_, _, language
+from coupled_arena.core.language import N_, _, language, script_texts
 from coupled_arena.core.settings import resource
-from coupled_arena.ui.parts.script_texts import said_texts, script
+
+# What the scripts of the page say, in the language of the arena.
+
+
+def script(name: str) -> str:
+    """Return a script of ours as an element of the page."""
+    return f"<script>{resource(f'assets/{name}.js').read_text(encoding='utf-8')}</script>"
+
+
+def translated_texts() -> str:
+    """Return the script that gives the others their texts; it comes before them."""
+    texts = json.dumps(script_texts()).replace("<", "\\u003c")  # no text ends the script
+    code = resource("assets/say.js").read_text(encoding="utf-8")
+    known = f"const LANGUAGE = {json.dumps(language())}; const TRANSLATED = {texts};"
+    return f"<script>(() => {{ {known}\n{code}}})();</script>"
+
 
 NAME = "Coupled Arena"
 DESCRIPTION = N_("Language models, side by side, with the same luck.")
@@ -157,5 +174,37 @@ def _introduced(page: str, address: str) -> str:
     ours = Markup("").join(Markup('<meta {}="{}" content="{}" />').format(*tag) for tag in tags)
     page = page.replace('lang="en"', f'lang="{language()}"', 1)
     # Scripts that Gradio is given for the head run when its client already has a connection.
-    first = said_texts() + script("connection")
+    first = translated_texts() + script("connection")
     return _OF_GRADIO.sub("", page).replace("<head>", f"<head>{ours}{first}", 1)
+
+
+# The head of the page: what it is, and the choice of light or dark.
+
+
+_HEADER = """<header class="page-header">
+<div><h1>{name}</h1><p>{description}</p></div>
+<label><span>{theme}</span> <select>
+<option value="system">{system}</option>
+<option value="light">{light}</option>
+<option value="dark">{dark}</option>
+</select></label>
+</header>"""
+
+
+def header() -> gr.HTML:
+    """Return the head of the page."""
+    scripts = (resource(f"assets/{name}.js") for name in ("remembered", "appearance"))
+    return gr.HTML(
+        _HEADER.format(
+            name=NAME,
+            description=_(DESCRIPTION),
+            theme=_("Theme"),
+            system=_("system"),
+            light=_("light"),
+            dark=_("dark"),
+        ),
+        js_on_load="\n".join(script.read_text(encoding="utf-8") for script in scripts),
+        apply_default_css=False,
+        padding=False,
+        elem_id="header",
+    )

@@ -9,15 +9,13 @@ from typing import Any, Protocol
 import gradio as gr
 
 from coupled_arena.analysis.pairs import pair_standings
-from coupled_arena.battles.limits import Limits
-from coupled_arena.battles.origins import Origins
-from coupled_arena.battles.visible import Reveal, RoundView
+from coupled_arena.battles.blind_view import Reveal, RoundView
+from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.rationales import LONGEST_COMMENT
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.events import user_errors
-from coupled_arena.ui.parts.origin import address_of
 from coupled_arena.ui.parts.panel import panel
-from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.rationales import criterion_words
 from coupled_arena.views.standings import standing_view
 

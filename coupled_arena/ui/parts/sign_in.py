@@ -1,4 +1,4 @@
-"""The way in, where people sign in: before it nothing of the page is told."""
+"""The way in, where people sign in, by password or by the hub: before it, the page says nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 import logging
 from urllib.parse import parse_qs
 
+from fastapi import FastAPI
+from gradio.oauth import attach_oauth
+from gradio.utils import get_space
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -14,10 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.members import SIGNED_IN, Member, Members
 from coupled_arena.core.errors import LimitError, SettingsError, StoreError
+from coupled_arena.core.extras import require
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.store.annotators import Annotators
-from coupled_arena.ui.parts.origin import address_of
-from coupled_arena.ui.parts.visitor import COOKIE, LINK, cookie_of
+from coupled_arena.ui.parts.visitor import COOKIE, LINK, address_of, cookie_of
 
 _log = logging.getLogger(__name__)
 MEMBER = "coupled_arena_member"
@@ -166,3 +169,25 @@ async def _form(request: Request) -> tuple[str, str]:
             return "", ""
     sent = parse_qs(body.decode("latin-1"), errors="replace")
     return sent.get("name", [""])[0], sent.get("password", [""])[0]
+
+
+# Signing in by the hub: Gradio's routes, on the application that the page is mounted on.
+
+
+def attach_hub(application: FastAPI) -> None:
+    """Let the hub say who somebody is; the session that it opens is there for all that follows.
+
+    Raises
+    ------
+    SettingsError
+        This is no Space, or one that may not ask the hub, or a package is missing.
+    """
+    if get_space() is None:  # Gradio would take whoever runs the program for everybody
+        raise SettingsError("sign_in = 'hub' works in a Space of the hub alone: use 'password'.")
+    require("hub", "Signing in by the hub", SettingsError)
+    try:
+        attach_oauth(application)
+    except ValueError as error:
+        raise SettingsError(
+            "The hub lets nobody sign in here: put hf_oauth: true into the Space's front matter."
+        ) from error

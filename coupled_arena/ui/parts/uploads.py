@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from coupled_arena.core.language import N_, _
-from coupled_arena.ui.parts.origin import address_of
+from coupled_arena.ui.parts.visitor import address_of
 
 LARGEST = 50_000_000  # bytes of a file; larger ones are for the command line
 _TOGETHER = 4 * LARGEST  # bytes that lie at once of one address

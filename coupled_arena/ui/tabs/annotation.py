@@ -8,17 +8,15 @@ import gradio as gr
 from markupsafe import Markup
 
 from coupled_arena.battles.annotation import Annotation
-from coupled_arena.battles.judged import JudgedRounds
-from coupled_arena.battles.limits import Limits
-from coupled_arena.battles.origins import Origins
-from coupled_arena.battles.visible import RoundView
+from coupled_arena.battles.blind_view import RoundView
+from coupled_arena.battles.judge_feedback import JudgedRounds
+from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.pending.battles import Progress
 from coupled_arena.ui.parts.events import FREE, user_errors
-from coupled_arena.ui.parts.judged import beside
-from coupled_arena.ui.parts.origin import address_of
+from coupled_arena.ui.parts.judge_feedback import beside
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
-from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.markup import joined, paragraph
 
 _INTRO = N_(

@@ -8,11 +8,10 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
-from coupled_arena.analysis.audit.live import LiveAudits
+from coupled_arena.analysis.audit.grades import read_benchmark_estimates
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval, plan_separation
-from coupled_arena.analysis.audit.read import AuditEstimates
 from coupled_arena.analysis.audit.result import Audit, audit
+from coupled_arena.analysis.audit.verdicts import AuditEstimates, LiveAudits
 from coupled_arena.analysis.leaderboard.read import LiveEstimates
 from coupled_arena.analysis.style.judge import JudgeStyle
 from coupled_arena.api.analyses import audit as audit_of
@@ -26,10 +25,9 @@ from coupled_arena.store.queries import comparisons, grades
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
-from coupled_arena.ui.parts.computing import telling
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.opening import NO_VERDICTS, hidden, how, said, verdict
+from coupled_arena.ui.parts.headline import NO_VERDICTS, hidden, how, said, telling, verdict
 from coupled_arena.views.addresses import audit_addresses
 from coupled_arena.views.figures.audit import (
     agreement_figure,

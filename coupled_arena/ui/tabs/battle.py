@@ -9,26 +9,23 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.battles.again import Again
 from coupled_arena.battles.arena import Arena
-from coupled_arena.battles.judged import JudgedRounds
-from coupled_arena.battles.limits import Limits
-from coupled_arena.battles.origins import Origins
-from coupled_arena.battles.visible import RoundView
+from coupled_arena.battles.blind_view import RoundView
+from coupled_arena.battles.judge_feedback import JudgedRounds
+from coupled_arena.battles.limits import Limits, Origins
+from coupled_arena.battles.redecode import Redecoder
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.store.queries.own_rounds import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
-from coupled_arena.ui.parts.asking import follow_up_row, question_row
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
-from coupled_arena.ui.parts.judged import beside, decide
-from coupled_arena.ui.parts.long_questions import Reader
-from coupled_arena.ui.parts.origin import address_of
+from coupled_arena.ui.parts.first_divergence import parted
+from coupled_arena.ui.parts.judge_feedback import beside, decide
 from coupled_arena.ui.parts.panel import panel as panel_of
-from coupled_arena.ui.parts.parting import parted
+from coupled_arena.ui.parts.question_box import Reader, follow_up_row, question_row
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
-from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.own_rounds import own_rounds_view
 
 Shown = tuple[Any, ...]
@@ -48,7 +45,7 @@ class BattleTab:
     library : Library
     size : int
         How many models answer unless the visitor chooses otherwise.
-    again : Again or None
+    again : Redecoder or None
         Makes the draw again at which answers parted.
     judged : JudgedRounds, optional
         The judge, where there is one.
@@ -63,7 +60,7 @@ class BattleTab:
         arena: Arena,
         library: Library,
         size: int,
-        again: Again | None,
+        again: Redecoder | None,
         judged: JudgedRounds | None = None,
         limits: Limits | None = None,
         origins: Origins | None = None,
@@ -248,7 +245,7 @@ class BattleTab:
         owner = visitor(request)
 
         def told() -> Battle:
-            return self._arena.told(owner, round_id or "")
+            return self._arena.revealed_battle(owner, round_id or "")
 
         return await parted(self._explaining, owner, told, event)
 

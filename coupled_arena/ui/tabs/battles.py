@@ -8,8 +8,8 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.analysis.battles import read_battle, read_battles
-from coupled_arena.analysis.models.read import LiveModels
-from coupled_arena.battles.again import Again
+from coupled_arena.analysis.models.one_model import LiveModels
+from coupled_arena.battles.redecode import Redecoder
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Mode
@@ -19,8 +19,8 @@ from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judg
 from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.events import FREE, sent
+from coupled_arena.ui.parts.first_divergence import parted
 from coupled_arena.ui.parts.panel import panel
-from coupled_arena.ui.parts.parting import parted
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.addresses import Address, read_address
 from coupled_arena.views.battle_pages import battle_page, list_page
@@ -55,11 +55,11 @@ class BattlesTab:
     store : Store
     hidden : {"nothing", "rounds", "stored"}
         What is not shown, as in the Data tab.
-    again : Again or None
+    again : Redecoder or None
         Decodes a battle again; None where no models are.
     """
 
-    def __init__(self, store: Store, hidden: Hidden, again: Again | None) -> None:
+    def __init__(self, store: Store, hidden: Hidden, again: Redecoder | None) -> None:
         self._store = store
         self._hidden: Hidden = hidden
         self._again = again

@@ -9,7 +9,6 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.battles.again import Again
 from coupled_arena.battles.compare import (
     FEWEST,
     MOST,
@@ -19,9 +18,10 @@ from coupled_arena.battles.compare import (
     divided,
     parse_seed,
 )
+from coupled_arena.battles.judge_feedback import Judgement, pair_feedback
 from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
-from coupled_arena.battles.judged import Judgement, pairs_said
 from coupled_arena.battles.limits import Limits
+from coupled_arena.battles.redecode import Redecoder
 from coupled_arena.battles.viewers import CADENCE
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import N_, _
@@ -29,12 +29,11 @@ from coupled_arena.core.records import Battle, Mode, Sampling, new_id, seed_to_h
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models
 from coupled_arena.ui.parts.events import FREE, sent, user_errors
-from coupled_arena.ui.parts.judged import plain_judgement
-from coupled_arena.ui.parts.long_questions import Reader
-from coupled_arena.ui.parts.origin import address_of
+from coupled_arena.ui.parts.first_divergence import parted
+from coupled_arena.ui.parts.judge_feedback import plain_judgement
 from coupled_arena.ui.parts.panel import comparison_panel
-from coupled_arena.ui.parts.parting import parted
-from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.ui.parts.question_box import Reader
+from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.words.judged import NO_JUDGE
 
 _INTRO = N_(
@@ -61,7 +60,7 @@ class CompareTab:
     models : mapping of str to LanguageModel
     worker : Worker
     sampling : Sampling
-    again : Again or None
+    again : Redecoder or None
         Makes the draw again at which answers parted.
     judge : JudgeOnRequest, optional
         Says which answer is better, at a click.
@@ -78,7 +77,7 @@ class CompareTab:
         models: Models,
         worker: Worker,
         sampling: Sampling,
-        again: Again | None,
+        again: Redecoder | None,
         judge: JudgeOnRequest | None = None,
         limits: Limits | None = None,
         *,
@@ -220,7 +219,7 @@ class CompareTab:
 
 def compared_judgement(judge: JudgeOnRequest, asked: Asked, size: int) -> dict[str, Any]:
     """Return what a judge has said so far as the JSON that the page's script draws."""
-    pairs = pairs_said(size, asked.verdicts, judge.swap)
+    pairs = pair_feedback(size, asked.verdicts, judge.swap)
     trouble = _("The judge {judge} does not answer. Compare again to ask it again.").format(
         judge=judge.name
     )

@@ -8,14 +8,16 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from coupled_arena.analysis.coupling.files import read_subject_scores
-from coupled_arena.analysis.coupling.read import (
+from coupled_arena.analysis.coupling.savings import (
+    Coupling,
     StoredScores,
     battles_of_pairs,
+    coupling,
+    curves_of,
     nearest_drawn,
     read_protocol_scores,
 )
-from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
+from coupled_arena.analysis.coupling.score_tables import read_subject_scores
 from coupled_arena.api.analyses import coupling as coupling_of
 from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.errors import ScoreError
@@ -30,7 +32,7 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.opening import hidden, how, said, verdict
+from coupled_arena.ui.parts.headline import hidden, how, said, verdict
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import coupling_addresses
 from coupled_arena.views.figures.coupling import (

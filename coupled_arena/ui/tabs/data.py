@@ -19,7 +19,7 @@ from coupled_arena.store.transfer.export import Hidden, export
 from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.parts.choices import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
-from coupled_arena.ui.parts.opening import said
+from coupled_arena.ui.parts.headline import said
 
 _SAID = N_("Everything that was answered and voted here is yours to take away and check.")
 _INTRO = N_(

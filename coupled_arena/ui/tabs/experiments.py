@@ -24,7 +24,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
-from coupled_arena.ui.parts.opening import NO_VERDICTS, how, said
+from coupled_arena.ui.parts.headline import NO_VERDICTS, how, said
 from coupled_arena.views.figures.reading import EXPERIMENTS
 from coupled_arena.views.figures.resampling import position_figure, rank_set_figure
 from coupled_arena.views.figures.theme import on_paper

@@ -10,8 +10,7 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
-from coupled_arena.analysis.style.read import LiveStyle
-from coupled_arena.analysis.style.result import StyleBoard
+from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
@@ -20,7 +19,7 @@ from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
 from coupled_arena.ui.parts.choices import IS_DARK
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
-from coupled_arena.ui.parts.opening import said, verdict
+from coupled_arena.ui.parts.headline import said, verdict
 from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
 from coupled_arena.views.figures.modes import mode_figure

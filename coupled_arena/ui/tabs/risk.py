@@ -11,10 +11,14 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from coupled_arena.analysis.risk.files import read_risk_scores
-from coupled_arena.analysis.risk.live import KeptReports
-from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskSettings, RiskView
-from coupled_arena.analysis.risk.scores import RiskScores
+from coupled_arena.analysis.risk.result import (
+    PORTFOLIO,
+    KeptReports,
+    RiskReport,
+    RiskSettings,
+    RiskView,
+)
+from coupled_arena.analysis.risk.scores import RiskScores, read_risk_scores
 from coupled_arena.api.risks import risk
 from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.choices import Copula
@@ -25,11 +29,10 @@ from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
 from coupled_arena.ui.parts.choices import IS_DARK, Fields, translated
-from coupled_arena.ui.parts.computing import telling, told
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.opening import hidden, how, said, verdict
-from coupled_arena.ui.parts.stored_replies import BattlesBehind, StoredReplies
+from coupled_arena.ui.parts.headline import hidden, how, said, telling, told, verdict
+from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.figures.reading import RISK
 from coupled_arena.views.figures.risk import (

@@ -25,7 +25,7 @@ from coupled_arena.store.tables.exclusions import (
 )
 from coupled_arena.store.tables.origins import voters_from
 from coupled_arena.ui.parts.events import FREE, user_errors
-from coupled_arena.ui.parts.opening import said
+from coupled_arena.ui.parts.headline import said
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.tables.exclusions import exclusions_table

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.coupling.read import StoredScores
-from coupled_arena.analysis.coupling.result import Coupling
+from coupled_arena.analysis.coupling.savings import Coupling, StoredScores
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves

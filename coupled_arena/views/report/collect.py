@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from coupled_arena.analysis.audit.benchmark import read_benchmark_estimates
+from coupled_arena.analysis.audit.grades import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import Audit, audit, read_audit
-from coupled_arena.analysis.coupling.read import read_protocol_scores
-from coupled_arena.analysis.coupling.result import Coupling, coupling, curves_of
+from coupled_arena.analysis.coupling.savings import (
+    Coupling,
+    coupling,
+    curves_of,
+    read_protocol_scores,
+)
 from coupled_arena.analysis.leaderboard.read import read_estimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
-from coupled_arena.analysis.risk.read import read_stored_scores
+from coupled_arena.analysis.risk.replies import read_stored_scores
 from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_report
 from coupled_arena.core.choices import BoardSource, Copula
 from coupled_arena.core.errors import ScoreError, StoreError

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
-from coupled_arena.analysis.coupling.sweep import Sweep, SweptPair
+from coupled_arena.analysis.coupling.savings import Coupling, Sweep, SweptPair, prompts_needed
 from coupled_arena.core.language import N_
 from coupled_arena.core.records import Drawn, Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves

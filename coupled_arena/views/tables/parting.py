@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from coupled_arena.battles.parting import Option, Reason
+from coupled_arena.battles.first_divergence import Option, Reason
 from coupled_arena.core.language import _
 from coupled_arena.views.tables.table import Column, Table
 from coupled_arena.views.words.parting import option_words, parting_words

@@ -6,7 +6,7 @@ import math
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.coupling.result import Coupling, prompts_needed
+from coupled_arena.analysis.coupling.savings import Coupling, prompts_needed
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.coupling.row_blocks import other_blocks
 from coupled_arena.stats.coupling.score_tables import PairSavings

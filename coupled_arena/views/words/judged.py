@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coupled_arena.analysis.audit.own import OwnAgreement
+from coupled_arena.analysis.agreement import OwnAgreement
 from coupled_arena.core.language import N_, ngettext
 
 NO_JUDGE = N_("No model judges here. The host of this arena can name one: see docs/judge.md.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from coupled_arena.battles.parting import Option, Reason
+from coupled_arena.battles.first_divergence import Option, Reason
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.generation.running import OPENING
 

@@ -24,7 +24,7 @@ from coupled_arena.battles.arena import Arena
 from coupled_arena.core.errors import ModelError, PromptError, PromptLengthError, SettingsError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import engine_child, engine_process, loading, watchdog
+from coupled_arena.generation import engine_child, engine_process, loading
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.loading import load_enabled
@@ -88,7 +88,7 @@ def lines(running):
 
 
 def test_the_web_server_leaves_torch_to_that_process():
-    faces = "arena, coupled_arena.battles.parting, coupled_arena.battles.replay"
+    faces = "arena, coupled_arena.battles.first_divergence, coupled_arena.battles.replay"
     pages = "layout, coupled_arena.ui.tabs.battle, coupled_arena.ui.tabs.compare"
     code = f"""import sys, coupled_arena.battles.{faces}, coupled_arena.ui.{pages}
 import coupled_arena.generation.engine_process
@@ -218,8 +218,8 @@ def load_still(settings, marker, when, fatal=None):
 @pytest.fixture
 def still(monkeypatch, tmp_path):
     """Have processes move at every look, but the one that says that it does not."""
-    monkeypatch.setattr(watchdog, "_LOOK", 0.01)
-    monkeypatch.setattr(watchdog, "_MOST_SILENT", math.inf)
+    monkeypatch.setattr(engine_process, "_LOOK", 0.01)
+    monkeypatch.setattr(engine_process, "_MOST_SILENT", math.inf)
     marker = tmp_path / "pid"
 
     class Movement:
@@ -273,10 +273,10 @@ def load_stuck(settings):
 @pytest.fixture
 def looks(monkeypatch):
     """Have watchdogs look often; return a way to say after how many looks in vain they kill."""
-    monkeypatch.setattr(watchdog, "_LOOK", 0.05)
+    monkeypatch.setattr(engine_process, "_LOOK", 0.05)
 
     def kill_after(most):
-        monkeypatch.setattr(watchdog, "_MOST_SILENT", most)
+        monkeypatch.setattr(engine_process, "_MOST_SILENT", most)
 
     kill_after(math.inf)
     return kill_after
@@ -285,23 +285,23 @@ def looks(monkeypatch):
 def test_a_process_that_hangs_is_killed_and_started_again(
     start, settings, looks, caplog, monkeypatch
 ):
-    heard, hear = [], watchdog.Watchdog.hear
-    monkeypatch.setattr(watchdog.Watchdog, "hear", lambda dog: heard.append(hear(dog)))
+    heard, note = [], engine_process.Watchdog.note_sign
+    monkeypatch.setattr(engine_process.Watchdog, "note_sign", lambda dog: heard.append(note(dog)))
     engine = start(partial(load_restless, settings))
     first = engine._process.pid
     until(lambda: len(heard) > 20)  # though nothing happens
     running = engine.submit(request(7, RED, GREEN))
     until(lambda: all(running.texts))
     arena = SimpleNamespace(worker=engine)
-    assert Arena.ails(arena) == ""
+    assert Arena.trouble(arena) == ""
     os.kill(first, signal.SIGSTOP)
-    until(lambda: Arena.ails(arena) == "nothing is heard of the process that decodes")
+    until(lambda: Arena.trouble(arena) == "nothing is heard of the process that decodes")
     looks(12)
     assert isinstance(done(running).error, ModelError)
     looks(math.inf)
     assert all(running.texts)
     until(lambda: engine.alive)
-    assert Arena.ails(arena) == ""
+    assert Arena.trouble(arena) == ""
     assert engine._process.pid != first
     until(lambda: is_gone(first))
     assert done(engine.submit(request(8, RED, GREEN, most=9))).error is None
@@ -312,14 +312,14 @@ def test_a_process_that_hangs_is_killed_and_started_again(
 def test_a_step_without_end_ends_its_rounds_and_the_process(start, settings, caplog):
     engine = start(partial(load_stuck, settings), Capacity(step_seconds=1.0))
     first, arena = engine._process.pid, SimpleNamespace(worker=engine)
-    assert Arena.ails(arena) == ""
+    assert Arena.trouble(arena) == ""
     began = time.monotonic()
     runs = [engine.submit(request(seed, RED, GREEN)) for seed in range(2)]
     assert {str(done(run).error) for run in runs} == {"The process that decodes has ended."}
     assert time.monotonic() - began > 1
-    assert Arena.ails(arena) == "models are being loaded again: a step did not end"
+    assert Arena.trouble(arena) == "models are being loaded again: a step did not end"
     until(lambda: engine.alive)
-    assert Arena.ails(arena) == ""
+    assert Arena.trouble(arena) == ""
     until(lambda: is_gone(first))
     (line,) = (line for line in caplog.messages if "has not ended" in line)
     assert re.search(r"has not ended for \d s; step_seconds allows 1\. It is killed\.", line)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import TimeoutError as TooLate
 
 from coupled_arena.store.transfer.snapshots import snapshot_path
-from coupled_arena.ui.parts.texts import texts_path
+from coupled_arena.ui.parts.panel import texts_path
 from tests.installed import REPOSITORY
 from tests.patience import until
 from tests.ui.server import answers, free_port, read

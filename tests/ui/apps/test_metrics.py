@@ -15,8 +15,7 @@ from starlette.testclient import TestClient
 
 from coupled_arena.core.settings import Settings
 from coupled_arena.store.database import Store
-from coupled_arena.ui.health import Health
-from coupled_arena.ui.metrics import metrics
+from coupled_arena.ui.monitoring import Health, metrics
 from tests.small_models import NAMES
 from tests.ui.conftest import METRICS_TOKEN
 from tests.ui.raw_client import NO_TLS, Visitor, differ, speak

@@ -11,7 +11,7 @@ import pytest
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import late_models
+from coupled_arena.generation import loading
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.loading import load, load_enabled
@@ -89,7 +89,7 @@ def two_here(server, tmp_path):
 
 
 def load_and_ask_again_soon(settings):
-    late_models._PAUSE = 0.05
+    loading._PAUSE = 0.05
     return load_enabled(settings)
 
 

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from coupled_arena.ui.sessions import Heartbeats, Sessions, keep_sessions
+from coupled_arena.ui.server import Heartbeats, Sessions, keep_sessions
 from tests.patience import until
 
 

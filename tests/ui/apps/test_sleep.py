@@ -20,14 +20,14 @@ HUMAN = "from votes where source = 'human'"
 
 def forgetful():
     """Forget whatever a page had open as soon as it is gone."""
-    from coupled_arena.ui import sessions
+    from coupled_arena.ui import server
 
-    sessions._AFTER_CLOSING = timedelta(0)
+    server._AFTER_CLOSING = timedelta(0)
 
 
 def as_if_an_hour_had_passed():
     """Let Gradio forget what a closed page had, if it had it for a second; say when it looked."""
-    from coupled_arena.ui.sessions import Sessions
+    from coupled_arena.ui.server import Sessions
 
     os.environ["GRADIO_IS_E2E_TEST"] = "1"
     looked = Path(os.environ["GRADIO_TEMP_DIR"]).with_name(LOOKED)

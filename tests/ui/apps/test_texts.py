@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-from coupled_arena.ui.parts.texts import texts_path
+from coupled_arena.ui.parts.panel import texts_path
 from tests.ui import hostile_app
 from tests.ui.hostile_texts import hostile_texts
 from tests.ui.server import serving_page

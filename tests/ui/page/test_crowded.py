@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.core.settings import resource
-from coupled_arena.ui.parts.script_texts import said_texts
+from coupled_arena.ui.parts.identity import translated_texts
 from tests.ui.conftest import new_page
 
 ORIGIN = "http://127.0.0.1:9"
@@ -21,7 +21,9 @@ class Server:
     def __init__(self, page, refusals, headers):
         self.asked, self._left, self._headers = [], refusals, headers
         script = resource("assets/connection.js").read_text(encoding="utf-8")
-        self._html = f'<!doctype html><meta charset="utf-8">{said_texts()}<script>{script}</script>'
+        self._html = (
+            f'<!doctype html><meta charset="utf-8">{translated_texts()}<script>{script}</script>'
+        )
         page.route("**/*", self._answer)
         page.clock.install()
         page.goto(ORIGIN)

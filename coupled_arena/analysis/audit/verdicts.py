@@ -159,20 +159,17 @@ def read_audit_estimates(
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
         scored = comparisons.count(cursor, selection)
-        counts = _plainly(
-            scored if selection == by_verdict else comparisons.count(cursor, by_verdict)
-        )
+        plain = scored if selection == by_verdict else comparisons.count(cursor, by_verdict)
+        counts = _plainly(plain)
         votes, judged, silent = _models_with_verdicts(counts)
         tables = {kind: Agreement.of(ModelCounts.of(judged), kind) for kind in Ties}
         means = PoweredMeans.of(_judged_counts(scored.of(judged.models)), ties)
-        bias_and_rho = influences(tables[ties], ties)
-        variances = [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
-        if judged.models and clusters.clusters_overlap(cursor):
-            means, variances = _on_prompts(cursor, selection, means, bias_and_rho)
+        found = influences(tables[ties], ties)
+        means, variances = _with_errors(cursor, selection, judged, means, found)
         orders = judge_biases.orders(cursor, selection)
         lengths = judge_biases.lengths(cursor, selection)
         use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
-        likely = judge_quality.probabilities(cursor, selection)
+        likely = calibration(*judge_quality.probabilities(cursor, selection))
         several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return AuditEstimates(
@@ -194,7 +191,7 @@ def read_audit_estimates(
         version=version,
         use=use,
         own=itself,
-        calibration=calibration(*likely),
+        calibration=likely,
         reworded=several,
     )
 
@@ -202,6 +199,19 @@ def read_audit_estimates(
 def _check(ties: Ties, selection: Selection) -> None:
     if ties is Ties.DROP and selection != selection.plain:
         raise ArenaError(_TIES)
+
+
+def _with_errors(
+    cursor: comparisons.Cursor,
+    selection: Selection,
+    judged: JudgedCounts,
+    means: PoweredMeans,
+    bias_and_rho: Sequence[OwnInfluence],
+) -> tuple[PoweredMeans, list[FloatArray]]:
+    """Return means, and the variances of bias and ρ, by prompts where these are shared."""
+    if judged.models and clusters.clusters_overlap(cursor):
+        return _on_prompts(cursor, selection, means, bias_and_rho)
+    return means, [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
 
 
 def _on_prompts(

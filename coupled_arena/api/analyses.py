@@ -158,7 +158,7 @@ def _grades(given: pd.DataFrame | Files, metrics: Sequence[str] | None) -> pd.Da
                 )
     if metrics is not None:
         raise ArenaError("`metrics` is about logs, and this is none: leave it out.")
-    return read_grades(paths_of(given)) if are_files(given) else given
+    return read_grades(paths_of(given)) if are_files(given) else check_frame(given, "the grades")
 
 
 @analysis

@@ -181,8 +181,6 @@ def rank(
         A setting is out of range.
     """
     settings = BoardSettings.of(locals())
-    if not are_files(votes):
-        check_frame(votes, "votes")
     return _of_table(rank, votes, metric, settings, {})
 
 
@@ -237,6 +235,19 @@ def _read(
     given: pd.DataFrame | Files, metrics: Sequence[str] | None
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     """Return scores, or votes as an in-memory store with what is to be said of them."""
+    from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
+    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+
+    if are_files(given):
+        return _read_files(given, metrics)
+    frame = check_frame(given, "votes")
+    scored = {"model", "prompt"} <= set(frame.columns) and "model_a" not in frame.columns
+    return risk_scores_from_frame(frame, metrics) if scored else store_of_votes(frame)
+
+
+def _read_files(
+    given: Files, metrics: Sequence[str] | None
+) -> RiskScores | tuple[Store, tuple[str, ...]]:
     from coupled_arena.analysis.leaderboard.vote_frames import (
         NEEDED,
         store_of_files,
@@ -246,16 +257,13 @@ def _read(
     from coupled_arena.core.tables import called, placed, read_frame
     from coupled_arena.store.transfer.flat import is_flat
 
-    if not are_files(given):
-        scored = {"model", "prompt"} <= set(given.columns) and "model_a" not in given.columns
-        return risk_scores_from_frame(given, metrics) if scored else store_of_votes(given)
     if hold_logs(given):
         return scores_in(given, metrics)
     paths = paths_of(given)
     frame = read_frame(paths, ScoreError)
     if set(NEEDED) <= set(frame.columns):
         if is_flat(frame.columns):  # its other rows say which pairs are no comparisons
-            frame = frame[frame["counted"].astype(str).str.lower() == "true"]
+            frame = frame.loc[frame["counted"].astype(str).str.lower() == "true"]
         named = frame if frame.index.name == "where" else placed(frame, called(paths))
         return store_of_votes(named)
     if "model" in frame.columns:

@@ -153,7 +153,7 @@ def test_imported_scores_may_have_subjects(call, scores, known):
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"battle,model,toxicity\none,alpha,0.5,7\n", "line 2: expected number of columns: 3"),
+        (b"battle,model,toxicity\none,alpha,0.5,7\n", "line 2: it has 4 columns, the first line 3"),
         (b"battle,model,toxicity\none,alph\xe4,0.5\n", "line 2: not valid UTF-8"),
         (b"battle;model;toxicity\none;alpha;0.5\n", "must have the columns battle and model"),
     ],

@@ -239,7 +239,7 @@ def test_results_print_and_show_their_tables(results, kind):
         (lambda p, r: ca.coupling(p, seeds=4, metric="exact"), "`metric` is for a store"),
         (lambda p, r: ca.coupling(p, seeds=4, models="uv"), "Give several models"),
         (lambda p, r: ca.coupling(p, seeds=4, models=["u", "x"]), "has no x"),
-        (lambda p, r: ca.coupling("scores.csv"), "scores is a pandas DataFrame"),
+        (lambda p, r: ca.coupling("scores.csv"), "scores.csv cannot be read as"),
         (lambda p, r: ca.coupling(p, seeds=4, error=-1), "positive"),
         (lambda p, r: ca.risk(r, judge="gpt"), "`judge` is for a store"),
         (lambda p, r: ca.risk(r, lower_is_better=["quality", "odd"]), "no metric 'odd'"),

@@ -137,7 +137,9 @@ def test_simulate_takes_several_numbers_of_votes(call):
     assert code == 0, err
     several = json.loads(out)["simulations"]
     for n, one in zip((60, 120), several, strict=True):
-        assert one == json.loads(call("simulate", *size, "--human", n)[1])
+        alone = json.loads(call("simulate", *size, "--human", n)[1])
+        assert alone.pop("settings")["human"] == [n]
+        assert one == alone
     code, out, _ = call("simulate", *size[:-1], "--human", "60,120")
     assert code == 0
     assert "60 votes\nRanking" in out

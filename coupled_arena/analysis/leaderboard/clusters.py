@@ -92,7 +92,7 @@ def _clustered(
         found = block.by_prompt
         gram.add(found)
         if slot is not None:
-            on_prompts += SideSums.of(csr_array(found[:, counted.kinds]), slot)
+            on_prompts += SideSums.of(found, slot)  # of people's votes all kinds have one
         if many:
             continue
         pairs.add(found)

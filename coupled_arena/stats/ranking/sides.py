@@ -50,8 +50,8 @@ class SideSums:
             How many votes of each kind a cluster has.
         adds : ndarray of float64, shape (kinds,)
         """
-        sizes = found @ np.ones(len(adds))
-        squares = float(((found @ adds) ** 2).sum())
+        sizes, sums = (found @ np.stack([np.ones(len(adds)), adds], axis=1)).T
+        squares = float((sums**2).sum())
         busy = int(np.count_nonzero(sizes > 0))
         return cls(squares, busy, float(sizes.sum()), float((sizes**2).sum()))
 

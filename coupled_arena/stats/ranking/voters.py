@@ -109,15 +109,15 @@ class Shares:
             Votes on each pair, of all clusters that there are.
         """
         k, one = len(size), np.ones(len(size) ** 2)
-        n = np.maximum(size, 1).ravel()
-        share, per_vote = votes.copy(), votes.copy()
-        share.data = votes.data / n[votes.indices]
-        per_vote.data = share.data / n[votes.indices]
-        squared = share.power(2)
+        n, at, shape = np.maximum(size, 1).ravel(), votes.indices, votes.shape
+        share = votes.data / n[at]
         pairs = np.arange(k * k)
-        of_model = sum(csr_array((one, (pairs, at)), (k * k, k)) for at in np.divmod(pairs, k))
-        q, o = ((each @ of_model).toarray() for each in (squared, per_vote))
-        squares = np.asarray(squared.sum(axis=0), dtype=np.float64).reshape(k, k)
+        of_model = sum(csr_array((one, (pairs, own)), (k * k, k)) for own in np.divmod(pairs, k))
+        q, o = (
+            (csr_array((data, at, votes.indptr), shape) @ of_model).toarray()
+            for data in (share**2, share / n[at])
+        )
+        squares = np.bincount(at, share**2, k * k).reshape(k, k)
         clusters = int(np.count_nonzero(np.diff(votes.indptr)))
         sums = q.sum(axis=0), o.sum(axis=0), q.T @ q, q.T @ o, o.T @ o
         return cls(clusters, squares + squares.T, *sums)

@@ -138,7 +138,9 @@ class VoterCounts:
             else (np.zeros(0, np.int32),) * 3
         )
         shape = self._voters, len(self.kinds)
-        return coo_array((weight.astype(np.float64), (voter, kind)), shape).tocsr()
+        found = coo_array((weight.astype(np.float64), (voter, kind)), shape)
+        found.has_canonical_format = True  # entries add up in products: to merge them takes longer
+        return found.tocsr()
 
     @property
     def repeated(self) -> csr_array:

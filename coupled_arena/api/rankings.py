@@ -236,7 +236,7 @@ def _read(
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     """Return scores, or votes as an in-memory store with what is to be said of them."""
     from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
-    from coupled_arena.analysis.risk.files import risk_scores_from_frame
+    from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 
     if are_files(given):
         return _read_files(given, metrics)

@@ -190,7 +190,8 @@ def _chances(plan: WatchPlan, seen: JudgedCounts) -> NDArray[np.float64]:
 def _so_far(rows: Rankings, come: NDArray[np.int64], votes: int) -> Rankings:
     there = come < votes
     fields = ("prompt", "first", "second", "vote", "verdict", "shown")
-    return replace(rows, **{name: getattr(rows, name)[there] for name in fields})
+    seen = {name: getattr(rows, name)[there] for name in fields}
+    return replace(rows, **seen, voter=None if rows.voter is None else rows.voter[there])
 
 
 def _look(plan: SimulationPlan, seen: JudgedCounts | Rankings) -> NDArray[np.int64]:

@@ -119,7 +119,7 @@ def test_the_memory_is_bounded(make, clock, monkeypatch):
         clock.now += 0.001
         assert casts(limits, f"voter {n}", f"address {n}")
     votes = limits._votes
-    windows = votes.voter, votes.address, votes.voters._heard
+    windows = votes.voter, votes.address, votes.voters._voters
     assert [len(window) for window in windows] == [50, 50, 50]
     clock.now += 61
     assert casts(limits, "a", "x")

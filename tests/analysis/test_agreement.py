@@ -101,7 +101,7 @@ def test_a_selection(store):
     ("said", "words"),
     [
         ([[0.0]], "No battle has votes of two or more people"),
-        ([[0.0, 0], [0, 0]], "nobody can tell agreement from habit"),
+        ([[0.0, 0], [0, 0]], "agreement cannot be distinguished from habit"),
         ([[0.0], [1]], "too few to give alpha an interval"),
         ([[0.0, 1], [0, 1]], "Fewer than 10 prompts"),
     ],

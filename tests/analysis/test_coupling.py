@@ -204,9 +204,9 @@ def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
         tab.build()
         chosen, offered = tab._offered(dict.fromkeys(tab._inputs))
         stored = tab._read(chosen)
-        chosen, _ = tab._offered({**dict.fromkeys(tab._inputs), tab._drawn["temperature"]: 1.0})
+        chosen, _ = tab._offered({**dict.fromkeys(tab._inputs), tab._fields["temperature"]: 1.0})
         hot = tab._read(chosen)
-        values = dict.fromkeys(tab._inputs) | {tab._alpha: 0.05, tab._drawn["temperature"]: 1.0}
+        values = {each: each.value for each in tab._inputs} | {tab._fields["temperature"]: 1.0}
         table = tab._refresh(values)[tab._table]
         (listed, *_) = re.findall(r'href="([^"]*mode=coupled[^"]*)">([\d,]+)<', table)
         found = read_battles(store, read_address(unescape(listed[0])).wanted, "rounds", size=500)
@@ -217,7 +217,7 @@ def test_the_tab_offers_the_temperatures_that_there_are(two_temperatures):
         } == {1.0}
         given = tab._refresh(values | {tab._uploaded: hot})
         assert "href" not in given[tab._table]  # what comes from a file has no battles
-    shown = offered[tab._drawn["temperature"]]
+    shown = offered[tab._fields["temperature"]]
     assert ([value for _, value in shown.choices], shown.value) == ([0.7, 1.0], 0.7)
     assert shown.visible
     assert stored.table.coupled.shape == hot.table.coupled.shape == (3, 2, 3)

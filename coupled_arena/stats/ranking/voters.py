@@ -230,7 +230,7 @@ def _tastes(estimate: Estimate, table: VoterTable, shares: Shares) -> FloatArray
     else:  # what residuals lost to the mean of their pair, where they were taken from it
         own = estimate.residuals > 1
         told = told & (~own | (shares.squares < _CONCENTRATED))
-        of_voters = np.where(own & told, 1 / (1 - np.where(told, shares.squares, 0)), 1.0)
+        of_voters = np.where(own & told, 1 / (1 - np.where(own & told, shares.squares, 0)), 1.0)
         of_votes = np.where(own, size / np.maximum(size - 1, 1), 1.0)
     of_voters, of_votes = (x / estimate.residuals for x in (of_voters, of_votes))
     by_voter = inflation * _gram(table.found @ table.kinds.scaled(np.sqrt(told * of_voters)))

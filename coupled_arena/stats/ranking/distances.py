@@ -110,7 +110,7 @@ def _wholly_won(estimate: Estimate) -> bool:
 
 def _of_wins(votes: float) -> float:
     """Return what the normal law puts as far out as so many wins of as many, of equal models."""
-    return -float(ndtri_exp(-votes * np.log(2)))
+    return -float(ndtri_exp(-votes * np.log(2)))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _of_record(wins: int, losses: int) -> float:

@@ -201,7 +201,7 @@ def _standard_normal(draws: int, k: int) -> NDArray[np.float64]:
 def _student(degrees: float) -> tuple[FloatArray, FloatArray]:
     """Return values of Student's t, and those that the normal law puts as far out."""
     normal = np.linspace(0, 8, 8001)  # between these a straight line is off by 1e-6
-    return -np.asarray(stdtrit(degrees, ndtr(-normal))), normal
+    return -np.asarray(stdtrit(degrees, ndtr(-normal)), np.float64), normal
 
 
 @lru_cache(maxsize=2)

@@ -132,7 +132,8 @@ class Sides:
         n = self.shown + self.shown.T
         met = np.triu(n > 0, 1)
         surplus = (self.shown - self.shown.T)[met] ** 2 / n[met]
-        return float(chdtrc(max(met.sum(), 1), surplus.sum())) >= BY_CHANCE
+        chance = float(chdtrc(max(met.sum(), 1), surplus.sum()))  # pyright: ignore[reportUnknownArgumentType]
+        return chance >= BY_CHANCE
 
     @property
     def one_sided(self) -> tuple[tuple[str, str], ...]:

@@ -21,9 +21,10 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray
@@ -112,15 +113,16 @@ class Shares:
         n, at, shape = np.maximum(size, 1).ravel(), votes.indices, votes.shape
         share = votes.data / n[at]
         pairs = np.arange(k * k)
-        of_model = sum(csr_array((one, (pairs, own)), (k * k, k)) for own in np.divmod(pairs, k))
+        first, second = (csr_array((one, (pairs, own)), (k * k, k)) for own in np.divmod(pairs, k))
+        of_model = csr_array(first + second)
         q, o = (
-            (csr_array((data, at, votes.indptr), shape) @ of_model).toarray()
+            _dense(csr_array((data, at, votes.indptr), shape) @ of_model)
             for data in (share**2, share / n[at])
         )
         squares = np.bincount(at, share**2, k * k).reshape(k, k)
         clusters = int(np.count_nonzero(np.diff(votes.indptr)))
-        sums = q.sum(axis=0), o.sum(axis=0), q.T @ q, q.T @ o, o.T @ o
-        return cls(clusters, squares + squares.T, *sums)
+        sums: list[FloatArray] = [q.sum(axis=0), o.sum(axis=0), q.T @ q, q.T @ o, o.T @ o]
+        return cls(clusters, np.asarray(squares + squares.T, np.float64), *sums)
 
     @classmethod
     def apart(cls, votes: FloatArray, size: FloatArray) -> Shares:
@@ -267,8 +269,8 @@ def _gram(sums: FloatArray | csr_array) -> FloatArray:
     return _dense(sums.T @ sums)
 
 
-def _dense(found: FloatArray | csr_array) -> FloatArray:
-    return np.asarray(found.toarray() if issparse(found) else found, np.float64)
+def _dense(found: Any) -> FloatArray:  # scipy's types do not tell dense from sparse products
+    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), np.float64)
 
 
 def _possible(covariance: FloatArray) -> FloatArray:

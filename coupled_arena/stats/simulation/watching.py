@@ -21,6 +21,7 @@ from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.coverage import RANKINGS, SimulationPlan, estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
+from coupled_arena.stats.simulation.truths import SimulatedTruth
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,24 @@ class WatchPlan:
     pairing: Pairing = Pairing.UNIFORM
 
     def __post_init__(self) -> None:
-        if not 1 <= self.every <= self.simulation.truth.human:
+        truth = self.truth
+        if not 1 <= self.every <= truth.human:
             raise ValueError(
-                f"Of {self.simulation.truth.human} votes one can look after each 1 to "
-                f"{self.simulation.truth.human}, not after each {self.every}."
+                f"Of {truth.human} votes one can look after each 1 to "
+                f"{truth.human}, not after each {self.every}."
             )
-        if self.simulation.truth.more_judges:
+        if truth.more_judges:
             raise ValueError("A board that is watched has one judge.")
-        apart = self.simulation.truth.design not in (Design.CLUSTERED, Design.VOTERS)
+        apart = truth.design not in (Design.CLUSTERED, Design.VOTERS)
         if self.pairing is not Pairing.UNIFORM and not apart:
             raise ValueError("Pairs are chosen by what they settle where votes share no prompts.")
+
+    @property
+    def truth(self) -> SimulatedTruth:
+        """From which the votes are drawn."""
+        if isinstance(self.simulation.truth, SimulatedTruth):
+            return self.simulation.truth
+        raise ValueError("Watch votes that are drawn one by one, not a campaign.")
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ def _repeat(plan: WatchPlan, repeat: int) -> NDArray[np.int64]:
 
 def _drawn(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts | Rankings]:
     """Yield what there is at each look, of votes that come in any order."""
-    drawn = plan.simulation.truth.draw(rng)
+    drawn = plan.truth.draw(rng)
     rows = Rankings.apart(drawn) if isinstance(drawn, JudgedCounts) else drawn
     votes = rng.permutation(np.flatnonzero(rows.shown))
     come = np.full(len(rows.shown), -1)
@@ -160,7 +169,7 @@ def _drawn(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts |
 
 def _spent(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts]:
     """Yield what there is at each look, of votes on pairs that looked undecided at the last one."""
-    truth = plan.simulation.truth
+    truth = plan.truth
     k = len(truth.models)
     one, other = np.triu_indices(k, 1)
     chances, none = np.full(len(one), 1 / len(one)), np.zeros((k, k), dtype=np.int64)
@@ -210,7 +219,7 @@ def _watched(
     plan: WatchPlan, ranking: Ranking, cutoff: Cutoff, bounds: NDArray[np.int64]
 ) -> Watched:
     """Sum up rank-sets of shape (repeats, looks, 2, k)."""
-    low, high = plan.simulation.truth.ranks
+    low, high = plan.truth.ranks
     held = ((bounds[:, :, 0] <= low) & (high <= bounds[:, :, 1])).all(axis=2)
     coverage = float(held.all(axis=1).mean())
     first = (bounds[:, :, 1] == 1).any(axis=2)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
 from coupled_arena.store.queries.comparisons import (
@@ -106,7 +107,7 @@ class VoterCounts:
         self.kinds = np.flatnonzero(voted)
         self._place = np.cumsum(voted) - 1
         self._voted, self._voters = voted, max(voters, 1)
-        self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self._rows: list[tuple[IntArray, NDArray[np.int32], FloatArray]] = []
         self._repeated: list[csr_array] = []
 
     def add(self, block: Block) -> None:

@@ -49,7 +49,7 @@ def test_rows_of_every_form(saved, tmp_path):
         ("a.txt", "\n \n", "holds no prompt"),
         ("a.jsonl", "", "holds no prompt"),
         ("a.jsonl", '{"text": "x"}\n{"text": \n', "a.jsonl, line 2 is not JSON"),
-        ("a.jsonl", "[1]\n", "line 1 is not a JSON object"),
+        ("a.jsonl", "[1]\n", "row 1 is not a JSON object"),
         ("a.jsonl", '{"text": " "}\n', 'line 1: needs a "text" (or "prompt")'),
         ("a.jsonl", '{"text": 3}\n', 'line 1: needs a "text" (or "prompt")'),
     ],

@@ -13,7 +13,15 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.api.checks import selection_of
 from coupled_arena.api.rankings import BoardSettings
-from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope, TieScore, Weighting
+from coupled_arena.core.choices import (
+    BoardSource,
+    Covariance,
+    Cutoff,
+    Scope,
+    TieScore,
+    Voters,
+    Weighting,
+)
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.queries import comparisons
@@ -74,7 +82,7 @@ def told(done):
 
 
 def board_of(store, source="human", judge=None):
-    settings = (0.05, Cutoff.MAX_T, Scope.JOINT, TieScore.LOSS)
+    settings = (0.05, Cutoff.MAX_T, Scope.JOINT, TieScore.LOSS, Voters.LIKE)
     settings += (Covariance.CORRECTED, Weighting.STRATIFIED, False)
     return BoardSettings(BoardSource(source), *settings).board(
         store, selection_of(store, judge=judge)

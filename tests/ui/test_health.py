@@ -28,7 +28,7 @@ Usage = namedtuple("Usage", "total used free")
 @contextmanager
 def asking(store, arena=None, backup=None):
     """Ask an application that is nothing but its health."""
-    arena = arena or SimpleNamespace(ails=lambda: "")
+    arena = arena or SimpleNamespace(trouble=lambda: "")
     application = FastAPI()
     checked = monitoring.Health(store, arena, backup)
     application.include_router(monitoring.health_check(checked, lambda: 2, lambda: 1))
@@ -54,7 +54,7 @@ def test_all_is_well(store):
 
 
 def test_each_part_that_stops_votes_is_told_and_is_a_503(store, tmp_path):
-    arena = SimpleNamespace(ails=lambda: "step after step fails")
+    arena = SimpleNamespace(trouble=lambda: "step after step fails")
     with asking(store, arena) as ask:
         store.path.rename(tmp_path / "aside.duckdb")
         code, said = ask()

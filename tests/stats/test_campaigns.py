@@ -59,10 +59,34 @@ def test_the_covariance_is_that_of_a_loop_over_rows():
     drawn = crossed()
     both = drawn.voter * 1000 + drawn.prompt
     # Of one person on one prompt there are three votes, each on another pair.
-    expected = by_rows(drawn, drawn.voter) + by_rows(drawn, drawn.prompt) - by_rows(drawn, both)
+    plain = by_rows(drawn, np.arange(len(both)))
+    tastes = by_rows(drawn, drawn.voter) - by_rows(drawn, both)
+    prompts = by_rows(drawn, drawn.prompt) - plain
+    # Residuals have lost the mean of voters to those of prompts, and the other way round.
+    voter, prompt = 1 / 5 - 1 / 40, 1 / 8 - 1 / 40
+    more = (prompts * (1 + voter) + tastes * (1 + prompt)) / (1 - voter * prompt)
     found = estimate_drawn(drawn, Ranking.HUMAN)
-    assert found.covariance == pytest.approx(expected, rel=1e-10)
+    assert found.covariance == pytest.approx(plain + more, rel=1e-10)
     assert found.tastes.voters == found.clusters == 5
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        Campaign((0.0,) * 3, 5, 300, taste=0.0, prompts=6, prompt_effect=2.0),
+        Campaign((0.0,) * 3, 6, 300, taste=2.0, prompts=5),
+        Campaign((0.0,) * 3, 6, 300, taste=1.5, prompts=6, prompt_effect=1.5),
+    ],
+    ids=["prompts alone", "tastes alone", "both"],
+)
+def test_variances_are_right_on_average_with_few_voters_and_prompts(truth):
+    repeats, found, squares = 400, [], []
+    for repeat in range(repeats):
+        made = estimate_drawn(truth.draw(np.random.default_rng([9, repeat])), Ranking.HUMAN)
+        found.append(np.trace(made.covariance))
+        squares.append(((made.theta - truth.theta) ** 2).sum())
+    error = np.hypot(np.std(found), np.std(squares)) / repeats**0.5
+    assert abs(np.mean(found) - np.mean(squares)) < 3 * error
 
 
 def test_degrees_are_those_of_people_where_these_are_equally_busy():

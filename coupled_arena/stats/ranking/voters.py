@@ -79,6 +79,8 @@ class Shares:
     clusters : int
     squares : ndarray of float64, shape (k, k), symmetric
         Σ W² over clusters: one over their number, where they are equally busy.
+    cubes : ndarray of float64, shape (k, k), symmetric
+        Σ W³.
     q, o : ndarray of float64, shape (k,)
         Sums over clusters.
     qq, qo, oo : ndarray of float64, shape (k, k)
@@ -87,6 +89,7 @@ class Shares:
 
     clusters: int
     squares: FloatArray
+    cubes: FloatArray
     q: FloatArray
     o: FloatArray
     qq: FloatArray
@@ -95,7 +98,7 @@ class Shares:
 
     def __add__(self, other: Shares) -> Shares:
         """Return those of the clusters of both, which have none in common."""
-        names = ("clusters", "squares", "q", "o", "qq", "qo", "oo")
+        names = ("clusters", "squares", "cubes", "q", "o", "qq", "qo", "oo")
         return Shares(*(getattr(self, name) + getattr(other, name) for name in names))
 
     @classmethod
@@ -119,10 +122,11 @@ class Shares:
             _dense(csr_array((data, at, votes.indptr), shape) @ of_model)
             for data in (share**2, share / n[at])
         )
-        squares = np.bincount(at, share**2, k * k).reshape(k, k)
+        squares, cubes = (np.bincount(at, share**p, k * k).reshape(k, k) for p in (2, 3))
         clusters = int(np.count_nonzero(np.diff(votes.indptr)))
         sums: list[FloatArray] = [q.sum(axis=0), o.sum(axis=0), q.T @ q, q.T @ o, o.T @ o]
-        return cls(clusters, np.asarray(squares + squares.T, np.float64), *sums)
+        both = (np.asarray(each + each.T, np.float64) for each in (squares, cubes))
+        return cls(clusters, *both, *sums)
 
     @classmethod
     def apart(cls, votes: FloatArray, size: FloatArray) -> Shares:
@@ -131,7 +135,8 @@ class Shares:
         once, twice = votes * each, votes * each**2
         products = twice + np.diag(twice.sum(axis=1))
         sums = once.sum(axis=1)
-        return cls(int(votes.sum()) // 2, once, sums, sums, products, products, products)
+        cubes = votes / np.maximum(size, 1) ** 3
+        return cls(int(votes.sum()) // 2, once, cubes, sums, sums, products, products, products)
 
     def degrees(self, clustered: FloatArray, plain: FloatArray) -> FloatArray:
         """Return the degrees of freedom of variances of differences, on the diagonal of models'.
@@ -194,10 +199,14 @@ def of_people(
     if shares.clusters < 2 or once:
         return replace(estimate, tastes=told)
     tastes = _tastes(estimate, table, shares)
-    covariance = _possible(estimate.covariance + tastes)
-    degrees = shares.degrees(plain.covariance + tastes, plain.covariance)
+    alone = plain.covariance + _by_votes(estimate, table)
+    of_prompts = estimate.covariance - alone
+    voters, shared = (_beyond_votes(each, table.size) for each in (shares, prompts))
+    both = of_prompts * (1 + voters) * _uneven(prompts) + tastes * (1 + shared) * _uneven(shares)
+    covariance = _possible(alone + both / (1 - voters * shared))
+    degrees = shares.degrees(alone + tastes, alone)
     if prompts is not None:
-        degrees = np.minimum(degrees, prompts.degrees(estimate.covariance, plain.covariance))
+        degrees = np.minimum(degrees, prompts.degrees(estimate.covariance, alone))
     before, after = (float(np.trace(x)) for x in (estimate.covariance, covariance))
     fewest = (1 / np.where(shares.squares > 0, shares.squares, np.inf)).min(
         axis=1, where=shares.squares > 0, initial=np.inf
@@ -222,18 +231,55 @@ def _all_shares(votes: csr_array, size: FloatArray) -> Shares:
     return Shares.of(votes, size) + Shares.apart(np.maximum(size - named - named.T, 0), size)
 
 
+def _by_votes(estimate: Estimate, table: VoterTable) -> FloatArray:
+    """Return what the variance of votes lacks, or has too much, as each prompt was one of few."""
+    made_good = _of_votes(estimate, table.size) / estimate.residuals
+    return _by_vote(table, np.sqrt(made_good)) - _by_vote(table, np.ones_like(made_good))
+
+
+def _of_votes(estimate: Estimate, size: FloatArray) -> FloatArray:
+    """Return what residuals lost to the mean of their pair, where they were taken from it."""
+    own = (estimate.residuals > 1) & (estimate.weighting is not Weighting.COUNT)
+    return np.where(own, size / np.maximum(size - 1, 1), 1.0)
+
+
+def _beyond_votes(shares: Shares | None, size: FloatArray) -> float:
+    """Return Σ W² of a pair, the mean over pairs, less what it is if each vote is a cluster.
+
+    Residuals have lost the mean of the prompts, so those of one voter on several prompts have
+    lost this part of what prompts add to the covariance; and with voters and prompts exchanged.
+    """
+    if shares is None:
+        return 0.0
+    met = size > 0
+    return max(float((shares.squares[met] - 1 / size[met]).mean()), 0.0)
+
+
+def _uneven(shares: Shares | None) -> float:
+    """Return what is lost besides where clusters are not equally busy: the mean over pairs.
+
+    Of the variance between clusters Σ W² - 2 Σ W³ + (Σ W²)² is left in squared residuals, and made
+    good is 1 - Σ W², which is the same where all W are equal.
+    """
+    if shares is None:
+        return 1.0
+    met = (shares.squares > 0) & (shares.squares < _CONCENTRATED)
+    squares, cubes = shares.squares[met], shares.cubes[met]
+    left = (squares - 2 * cubes + squares**2) / (1 - squares)
+    return float((squares / left).mean()) if met.any() else 1.0
+
+
 def _tastes(estimate: Estimate, table: VoterTable, shares: Shares) -> FloatArray:
     """Return what tastes add to the covariance: nothing on average, where there are none."""
     size, inflation = table.size, 1.0
     told = size > 0
-    of_voters = of_votes = np.ones_like(size)
+    of_voters, of_votes = np.ones_like(size), _of_votes(estimate, size)
     if estimate.weighting is Weighting.COUNT:
         inflation = (shares.clusters / (shares.clusters - 1)) ** 2
     else:  # what residuals lost to the mean of their pair, where they were taken from it
         own = estimate.residuals > 1
         told = told & (~own | (shares.squares < _CONCENTRATED))
         of_voters = np.where(own & told, 1 / (1 - np.where(own & told, shares.squares, 0)), 1.0)
-        of_votes = np.where(own, size / np.maximum(size - 1, 1), 1.0)
     of_voters, of_votes = (x / estimate.residuals for x in (of_voters, of_votes))
     by_voter = inflation * _gram(table.found @ table.kinds.scaled(np.sqrt(told * of_voters)))
     tastes = by_voter - _by_both(table, np.sqrt(told * of_votes))

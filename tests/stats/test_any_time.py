@@ -146,3 +146,9 @@ def test_somebody_must_look():
     truth = SimulatedTruth(evenly(3, 0), 100, 0)
     with pytest.raises(ValueError, match="Of 100 votes one can look after each 1 to 100"):
         WatchPlan(SimulationPlan(truth, 1), every=101)
+
+
+def test_a_difference_that_the_first_look_tells_needs_no_more_votes():
+    """Looks then all have as many votes, up to rounding."""
+    votes = any_time.stopping_votes(1e6, 3, 0.001, 0.8)
+    assert votes == pytest.approx(any_time.FEWEST_PER_OPPONENT * 3)

@@ -69,7 +69,7 @@ def stopping_votes(signal: float, models: int, alpha: float, power: float) -> fl
     while boundary(end, models, alpha) + float(ndtri(power)) > math.sqrt(signal * end):
         end *= 2
     votes = np.geomspace(start, end, _LOOKS)
-    sizes = np.diff(votes, prepend=0)
+    sizes = np.maximum(np.diff(votes, prepend=0), 0.0)  # the first look may be the last
     steps = np.random.default_rng(_SEED).standard_normal((_PATHS, _LOOKS)) * np.sqrt(sizes)
     far = np.sqrt(signal * votes) + np.cumsum(steps, axis=1) / np.sqrt(votes)
     passed = far > [boundary(n, models, alpha) for n in votes]

@@ -151,11 +151,11 @@ class Rankings:
         kinds = Kinds(low * k + high, adds)
         size = np.zeros((k, k))
         np.add.at(size, (low, high), 1)
-        both = _table(voter * (int(prompt.max()) + 1) + prompt)
+        both = table_of_clusters(voter * (int(prompt.max()) + 1) + prompt)
         repeated = both[np.diff(both.indptr) > 1]
-        table = VoterTable(kinds, _table(voter), repeated, size + size.T)
+        table = VoterTable(kinds, table_of_clusters(voter), repeated, size + size.T)
         shared = len(np.unique(prompt)) < len(prompt)
-        prompts = Shares.of(kinds.votes(_table(prompt)), table.size) if shared else None
+        prompts = Shares.of(kinds.votes(table_of_clusters(prompt)), table.size) if shared else None
         return of_people(estimate, plain, table, prompts)
 
     def prompts(self, *, by_order: bool = False) -> PairPrompts:
@@ -182,7 +182,7 @@ class Rankings:
         return np.where(self.shown[:, None], known, alone)
 
 
-def _table(cluster: IntArray) -> csr_array:
+def table_of_clusters(cluster: IntArray) -> csr_array:
     """Return which comparisons each cluster has, shape (clusters, n)."""
     found, of = np.unique(cluster, return_inverse=True)
     n = len(cluster)

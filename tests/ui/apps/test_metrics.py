@@ -86,7 +86,7 @@ def services(store, told, **parts):
     return SimpleNamespace(
         settings=Settings(metrics_token=SecretStr(TOKEN)),
         store=store,
-        arena=SimpleNamespace(ails=lambda: "", named=told),
+        arena=SimpleNamespace(trouble=lambda: "", named=told),
         judges=judges,
         judged=SimpleNamespace(decisions=decisions),
         backup=None,

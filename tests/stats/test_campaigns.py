@@ -55,6 +55,12 @@ def by_rows(drawn, cluster):
     return found * each / (each - 1)
 
 
+def positive(matrix):
+    """Return a matrix without its negative part."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, 0)) @ vectors.T
+
+
 def test_the_covariance_is_that_of_a_loop_over_rows():
     drawn = crossed()
     both = drawn.voter * 1000 + drawn.prompt
@@ -64,9 +70,12 @@ def test_the_covariance_is_that_of_a_loop_over_rows():
     prompts = by_rows(drawn, drawn.prompt) - plain
     # Residuals have lost the mean of voters to those of prompts, and the other way round.
     voter, prompt = 1 / 5 - 1 / 40, 1 / 8 - 1 / 40
-    more = (prompts * (1 + voter) + tastes * (1 + prompt)) / (1 - voter * prompt)
+    whole = 1 - voter * prompt
+    more = ((1 + voter) / whole - 1) * positive(prompts) + ((1 + prompt) / whole - 1) * positive(
+        tastes
+    )
     found = estimate_drawn(drawn, Ranking.HUMAN)
-    assert found.covariance == pytest.approx(plain + more, rel=1e-10)
+    assert found.covariance == pytest.approx(plain + prompts + tastes + more, rel=1e-10)
     assert found.tastes.voters == found.clusters == 5
 
 

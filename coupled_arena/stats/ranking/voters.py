@@ -24,12 +24,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.ranking.estimates import Estimate, Tastes
 
+_BLOCK = 1 << 22  # numbers at once: 32 MB
 _CONCENTRATED = 0.6
 """Σ W² from which a pair tells nothing of tastes: one voter has two thirds of its votes or more."""
 
@@ -62,9 +63,22 @@ class Kinds:
 
     def votes(self, found: csr_array) -> csr_array:
         """Return how many votes on each pair the clusters have, shape (clusters, k * k)."""
-        kinds = np.arange(len(self.pair))
-        shape = len(kinds), self.models**2
-        return csr_array(found @ csr_array((np.ones(len(kinds)), (kinds, self.pair)), shape))
+        width, step = self.models**2, max(_BLOCK // self.models**2, 1)
+        parts: list[csr_array] = []
+        for start in range(0, found.shape[0], step):
+            ends = found.indptr[start : start + step + 1]
+            at = slice(int(ends[0]), int(ends[-1]))
+            row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+            keys = row * width + self.pair[found.indices[at]]
+            table = np.bincount(keys, found.data[at], (len(ends) - 1) * width)
+            parts.append(csr_array(table.reshape(-1, width)))
+        return csr_array(vstack(parts, format="csr")) if parts else csr_array((0, width))
+
+    def sums(self, found: csr_array, by_pair: FloatArray) -> FloatArray:
+        """Return what the comparisons of clusters add up to, shape (clusters, k), see `scaled`."""
+        adds = self.scaled(by_pair)
+        small = len(self.pair) * self.models <= _BLOCK  # dense, which products take less time for
+        return _dense(found @ (_dense(adds) if small else adds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +215,9 @@ def of_people(
     tastes = _tastes(estimate, table, shares)
     alone = plain.covariance + _by_votes(estimate, table)
     of_prompts = estimate.covariance - alone
-    voters, shared = (_beyond_votes(each, table.size) for each in (shares, prompts))
-    both = of_prompts * (1 + voters) * _uneven(prompts) + tastes * (1 + shared) * _uneven(shares)
-    covariance = _possible(alone + both / (1 - voters * shared))
+    covariance = _possible(
+        estimate.covariance + tastes + _lost(of_prompts, tastes, prompts, shares, table.size)
+    )
     degrees = shares.degrees(alone + tastes, alone)
     if prompts is not None:
         degrees = np.minimum(degrees, prompts.degrees(estimate.covariance, alone))
@@ -241,6 +255,23 @@ def _of_votes(estimate: Estimate, size: FloatArray) -> FloatArray:
     """Return what residuals lost to the mean of their pair, where they were taken from it."""
     own = (estimate.residuals > 1) & (estimate.weighting is not Weighting.COUNT)
     return np.where(own, size / np.maximum(size - 1, 1), 1.0)
+
+
+def _lost(
+    of_prompts: FloatArray,
+    tastes: FloatArray,
+    prompts: Shares | None,
+    voters: Shares,
+    size: FloatArray,
+) -> FloatArray:
+    """Return what few voters and prompts, and uneven ones, take from what both add on average.
+
+    It only ever adds: where chance leaves less than nothing, more of that would be less still.
+    """
+    voter, prompt = (_beyond_votes(each, size) for each in (voters, prompts))
+    whole = 1 - voter * prompt
+    more = (1 + voter) * _uneven(prompts) / whole - 1, (1 + prompt) * _uneven(voters) / whole - 1
+    return more[0] * _possible(of_prompts) + more[1] * _possible(tastes)
 
 
 def _beyond_votes(shares: Shares | None, size: FloatArray) -> float:
@@ -281,7 +312,7 @@ def _tastes(estimate: Estimate, table: VoterTable, shares: Shares) -> FloatArray
         told = told & (~own | (shares.squares < _CONCENTRATED))
         of_voters = np.where(own & told, 1 / (1 - np.where(own & told, shares.squares, 0)), 1.0)
     of_voters, of_votes = (x / estimate.residuals for x in (of_voters, of_votes))
-    by_voter = inflation * _gram(table.found @ table.kinds.scaled(np.sqrt(told * of_voters)))
+    by_voter = inflation * _gram(table.kinds.sums(table.found, np.sqrt(told * of_voters)))
     tastes = by_voter - _by_both(table, np.sqrt(told * of_votes))
     if told[size > 0].all():
         return tastes
@@ -296,7 +327,11 @@ def _by_both(table: VoterTable, factor: FloatArray) -> FloatArray:
     """Return the sum over voters and prompts: over votes, but where a voter has several on one."""
     adds = table.kinds.scaled(factor)
     again = np.asarray(table.repeated.sum(axis=0), dtype=np.float64)
-    return _by_vote(table, factor) + _gram(table.repeated @ adds) - _weighted_gram(adds, again)
+    return (
+        _by_vote(table, factor)
+        + _gram(table.kinds.sums(table.repeated, factor))
+        - _weighted_gram(adds, again)
+    )
 
 
 def _by_vote(table: VoterTable, factor: FloatArray) -> FloatArray:
@@ -311,8 +346,8 @@ def _weighted_gram(adds: FloatArray | csr_array, times: FloatArray) -> FloatArra
     return _dense((adds * times[:, None]).T @ adds)
 
 
-def _gram(sums: FloatArray | csr_array) -> FloatArray:
-    return _dense(sums.T @ sums)
+def _gram(sums: FloatArray) -> FloatArray:
+    return np.asarray(sums.T @ sums, dtype=np.float64)
 
 
 def _dense(found: Any) -> FloatArray:  # scipy's types do not tell dense from sparse products

@@ -29,7 +29,7 @@ from coupled_arena.store.tables.described import (
     StoredColumn,
     StoredTable,
 )
-from coupled_arena.views.tables import flat, replies
+from coupled_arena.views.tables import flat, stored
 from coupled_arena.views.tables.declared import TABLES, in_answer
 from coupled_arena.views.tables.table import Column
 from tests.installed import REPOSITORY
@@ -71,7 +71,7 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
     "reproduce: worth of judges": judges.WORTHS,
     "reproduce: ranks by judges": judges.RANKED,
     "flat table of votes": flat.FLAT,
-    "replies of `generate` in Python": replies.REPLIES,
+    "replies of `generate` in Python": stored.REPLIES,
 }
 
 _SETTINGS = "| `settings…` | What it was made with, by the names of the options |\n"

@@ -78,22 +78,22 @@ def _drawers(
 
 def _of_board(board: Leaderboard) -> dict[str, Callable[..., go.Figure]]:
     from coupled_arena.core.choices import BoardSource
-    from coupled_arena.views.figures import matrices, modes, rows, style
+    from coupled_arena.views.figures import leaderboard as figures
 
     if board.estimate is None:
         return {}
     drawers: dict[str, Callable[..., go.Figure]] = {
-        "rank_sets": lambda dark: rows.rank_figure(board, dark=dark),
-        "win_rates": lambda dark: rows.win_rate_figure(board, dark=dark),
-        "head_to_head": lambda dark: matrices.pair_heatmap(board, dark=dark),
+        "rank_sets": lambda dark: figures.rank_figure(board, dark=dark),
+        "win_rates": lambda dark: figures.win_rate_figure(board, dark=dark),
+        "head_to_head": lambda dark: figures.pair_heatmap(board, dark=dark),
     }
     if {BoardSource.HUMAN, BoardSource.PPR} <= set(board.estimates.by_source):
-        drawers["rank_set_sizes"] = lambda dark: rows.size_figure(board, dark=dark)
+        drawers["rank_set_sizes"] = lambda dark: figures.size_figure(board, dark=dark)
     if board.estimates.modes:
-        drawers["modes"] = lambda dark: modes.mode_figure(board, dark=dark)
-        drawers["mode_pairs"] = lambda dark: matrices.mode_pairs_figure(board, dark=dark)
+        drawers["modes"] = lambda dark: figures.mode_figure(board, dark=dark)
+        drawers["mode_pairs"] = lambda dark: figures.mode_pairs_figure(board, dark=dark)
     if (held := board.style) and held.effects:
-        drawers["style"] = lambda dark: style.style_figure(held, dark=dark)
+        drawers["style"] = lambda dark: figures.style_figure(held, dark=dark)
     return drawers
 
 

@@ -146,7 +146,7 @@ def generate(
     from coupled_arena.battles.batch import BatchPlan
     from coupled_arena.battles.batch import generate as run
     from coupled_arena.store.database import Store
-    from coupled_arena.views.tables.replies import replies
+    from coupled_arena.views.tables.stored import replies
 
     plan = BatchPlan(
         prompts=tuple(Prompt(text) for text in asked),

@@ -143,7 +143,7 @@ class Reason:
         By place, whether the draw came out as it had; None where there is nothing to compare.
     """
 
-    parting: Divergence
+    divergence: Divergence
     models: tuple[str, ...]
     coupled: bool
     options: tuple[Option, ...]

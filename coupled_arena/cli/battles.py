@@ -35,7 +35,7 @@ def battles(
     settings = load_settings(config, db=db)
     from coupled_arena.analysis.battles import read_battles
     from coupled_arena.views.addresses import read_address
-    from coupled_arena.views.tables.battles import battle_table, battles_answer, battles_text
+    from coupled_arena.views.tables.stored import battle_table, battles_answer, battles_text
 
     asked = read_address(address.rpartition("?")[2])
     if asked.battle or asked.model or asked.mine:
@@ -67,7 +67,7 @@ def replay_battle(
     require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.battles.replay import replay
-    from coupled_arena.views.words.replay import replay_words
+    from coupled_arena.views.words.first_divergence import replay_words
 
     stored, models = _loaded(settings, battle)
     result = replay(stored, models, settings.battle.kv_tokens)
@@ -88,11 +88,11 @@ def explain(
     require("arena", "A model")
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.battles.first_divergence import explain_divergence
-    from coupled_arena.views.tables.parting import parting_answer, parting_text
+    from coupled_arena.views.tables.first_divergence import divergence_answer, divergence_text
 
     stored, models = _loaded(settings, battle)
     reason = explain_divergence(stored, models, turn, settings.battle.kv_tokens)
-    show(parting_answer(reason), as_json, lambda: parting_text(reason))
+    show(divergence_answer(reason), as_json, lambda: divergence_text(reason))
 
 
 def _loaded(settings: Settings, battle: str) -> tuple[Battle, Any]:

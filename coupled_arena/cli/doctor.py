@@ -44,7 +44,7 @@ def doctor(
     settings = load_settings(config, db=file or db)
     mended = _mend(settings) if mend else None
     found, age = _examine(settings)
-    from coupled_arena.views.tables.findings import findings_answer, findings_text
+    from coupled_arena.views.tables.stored import findings_answer, findings_text
 
     whole = not any(finding.wrong for finding in found)
     answer: dict[str, Any] = {"db": str(settings.db), "age": age, "whole": whole}

@@ -15,8 +15,8 @@ from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Word
 from coupled_arena.store.queries.battle_record import Said, StoredVerdict, StoredVote
 from coupled_arena.store.queries.battle_search import FoundBattle
 from coupled_arena.views.addresses import battle_address, list_address, model_address
-from coupled_arena.views.paths import nameless
-from coupled_arena.views.rationales import rationale_words
+from coupled_arena.views.markup import nameless
+from coupled_arena.views.own_votes import rationale_words
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST = 300  # characters of a question in a list
@@ -61,23 +61,23 @@ def count_words(found: FoundBattles) -> str:
     """Return how much a filter selects, and what of it is not shown."""
     tally, wanted = found.tally, found.wanted
     if wanted.heard is None:
-        told = ngettext("{n:,} battle.", "{n:,} battles.", tally.battles).format(n=tally.battles)
-        return told if tally.battles else f"{told} {_(_NONE)}"
+        text = ngettext("{n:,} battle.", "{n:,} battles.", tally.battles).format(n=tally.battles)
+        return text if tally.battles else f"{text} {_(_NONE)}"
     where = ngettext("in {n:,} battle", "in {n:,} battles", tally.battles).format(n=tally.battles)
-    words = _heard_words(wanted.heard, tally.comparisons)
-    told = words.format(n=tally.comparisons, where=where)
+    words = _count_text(wanted.heard, tally.comparisons)
+    text = words.format(n=tally.comparisons, where=where)
     if tally.hidden:
-        told += f" {_hidden_words(wanted.heard, tally.hidden).format(n=tally.hidden)}"
-    return told
+        text += f" {_hidden_text(wanted.heard, tally.hidden).format(n=tally.hidden)}"
+    return text
 
 
-def _heard_words(word: Word, n: int) -> str:
+def _count_text(word: Word, n: int) -> str:
     if word is Word.PEOPLE:
         return ngettext("{n:,} vote on pairs, {where}.", "{n:,} votes on pairs, {where}.", n)
     return ngettext("{n:,} verdict on pairs, {where}.", "{n:,} verdicts on pairs, {where}.", n)
 
 
-def _hidden_words(word: Word, n: int) -> str:
+def _hidden_text(word: Word, n: int) -> str:
     if word is Word.PEOPLE:
         return ngettext(
             "{n:,} vote more on battles that people may still be asked to vote on, which are not "
@@ -96,24 +96,24 @@ def _hidden_words(word: Word, n: int) -> str:
 
 
 def battle_page(opened: OpenedBattle) -> dict[str, Any]:
-    """Return one battle with all that was said of it."""
-    battle, said = opened.battle, opened.said
+    """Return one battle with its votes, verdicts and scores."""
+    battle, record = opened.battle, opened.said
     return {
         "id": battle.id,
         "models": list(battle.models),
         "pages": [model_address(model) for model in battle.models],
         "letters": list(_LETTERS[: len(battle.models)]),
-        "turns": [_turn(battle, said, turn) for turn in range(len(battle.prompts))],
+        "turns": [_turn(battle, record, turn) for turn in range(len(battle.prompts))],
         "votes": {
             "heads": [_("When (UTC)"), _("Who"), _("Said"), _("How"), _("Why")],
-            "rows": [_vote(battle, vote) for vote in said.votes],
+            "rows": [_vote(battle, vote) for vote in record.votes],
         },
         "verdicts": {
             "heads": [
                 *(_("Judge"), _("Shown"), _("Said"), _("Probability"), _("When (UTC)")),
                 _("In its words"),
             ],
-            "rows": [_verdict(battle, verdict) for verdict in said.verdicts],
+            "rows": [_verdict(battle, verdict) for verdict in record.verdicts],
         },
         "facts": _facts(battle),
         "fingerprints": sorted([key, nameless(value)] for key, value in battle.arithmetic.items()),
@@ -138,37 +138,37 @@ def _narrower(wanted: BattleFilter) -> list[tuple[str, BattleFilter]]:
 def _row(found: FoundBattle, judge: str | None) -> dict[str, Any]:
     votes = ngettext("{n:,} vote", "{n:,} votes", found.votes).format(n=found.votes)
     verdicts = ngettext("{n:,} verdict", "{n:,} verdicts", found.verdicts)
-    said = [_(_MODES[found.mode])]
-    said += [votes] if found.votes else []
-    said += [verdicts.format(n=found.verdicts)] if found.verdicts else []
+    text = [_(_MODES[found.mode])]
+    text += [votes] if found.votes else []
+    text += [verdicts.format(n=found.verdicts)] if found.verdicts else []
     cut = found.question[:_LONGEST]
     return {
         "href": battle_address(found.battle),
         "question": cut + "…" * (cut != found.question) or _("(its question is not known)"),
         "models": chained(_("{one} against {other}"), found.models),
-        "heard": _AND.join(_heard(found, judge)),
-        "said": _AND.join([_moment(found.created_at), *said]),
+        "heard": _AND.join(_outcomes(found, judge)),
+        "said": _AND.join([_moment(found.created_at), *text]),
     }
 
 
-def _heard(found: FoundBattle, judge: str | None) -> list[str]:
+def _outcomes(found: FoundBattle, judge: str | None) -> list[str]:
     """Return what people, and the judge who is named, said of the comparisons in a list."""
-    told = []
+    lists = []
     for name, word in ((_("People"), "people"), (judge, "judge")):
-        said = Counter(getattr(each, word) for each in found.heard)
-        del said[None]
-        if said:
-            told.append(f"{name}: {', '.join(_counted(*each) for each in said.most_common())}")
-    return told
+        counts = Counter(getattr(each, word) for each in found.heard)
+        del counts[None]
+        if counts:
+            lists.append(f"{name}: {', '.join(_counted(*each) for each in counts.most_common())}")
+    return lists
 
 
-def _counted(said: str | Outcome, n: int) -> str:
+def _counted(outcome: str | Outcome, n: int) -> str:
     ends: dict[str, str] = {Outcome.TIE: _("a tie"), Outcome.BOTH_BAD: _("both bad")}
-    words = ends[said] if isinstance(said, Outcome) else said
+    words = ends[outcome] if isinstance(outcome, Outcome) else outcome
     return words if n == 1 else _("{said} ({n} times)").format(said=words, n=n)
 
 
-def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
+def _turn(battle: Battle, record: Said, turn: int) -> dict[str, Any]:
     prompt = battle.prompts[turn]
     replies = {reply.place: reply for reply in battle.replies if reply.turn == turn}
     texts = [
@@ -180,7 +180,7 @@ def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
         reply = replies.get(place)
         notes = [
             f"{score.metric} {score.score:g}"
-            for score in said.scores
+            for score in record.scores
             if (score.turn, score.place) == (turn, place)
         ]
         if reply is None:
@@ -189,12 +189,7 @@ def _turn(battle: Battle, said: Said, turn: int) -> dict[str, Any]:
             cut = reply.finish is Finish.LENGTH
             notes.append(cut_words(battle) if cut else _("stopped by somebody"))
         answers.append(
-            {
-                "letter": _LETTERS[place],
-                "model": model,
-                "notes": _AND.join(notes),
-                **parts,
-            }
+            {"letter": _LETTERS[place], "model": model, "notes": _AND.join(notes), **parts}
         )
     return {"prompt": prompt.text, "system": prompt.system, "answers": answers}
 
@@ -212,8 +207,8 @@ def _vote(battle: Battle, vote: StoredVote) -> list[dict[str, Any]]:
     how += [_("before the answers had ended")] if vote.early else []
     how += [] if vote.current else [_("replaced by a later vote")]
     why = rationale_words(vote.criteria, vote.comment, vote.ranks, both_bad=vote.both_bad)
-    who, said = vote.voter, _ranked(battle, vote)
-    return _cells(_moment(vote.cast_at), who, said, _AND.join(how) or _("a person"), why)
+    who, text = vote.voter, _ranked(battle, vote)
+    return _cells(_moment(vote.cast_at), who, text, _AND.join(how) or _("a person"), why)
 
 
 def _ranked(battle: Battle, vote: StoredVote) -> str:
@@ -227,7 +222,7 @@ def _ranked(battle: Battle, vote: StoredVote) -> str:
 
 def _verdict(battle: Battle, verdict: StoredVerdict) -> list[dict[str, Any]]:
     first, second = verdict.first_place, verdict.second_place
-    said = {
+    text = {
         None: _("nothing readable"),
         Outcome.FIRST: f"{_LETTERS[first]} {battle.models[first]}",
         Outcome.SECOND: f"{_LETTERS[second]} {battle.models[second]}",
@@ -239,7 +234,7 @@ def _verdict(battle: Battle, verdict: StoredVerdict) -> list[dict[str, Any]]:
         *_cells(
             verdict.judge,
             _("{first} before {second}").format(first=_LETTERS[first], second=_LETTERS[second]),
-            said,
+            text,
         ),
         {"text": probability, "value": verdict.probability},
         *_cells(_moment(verdict.judged_at), verdict.raw),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -110,3 +111,11 @@ def _cell(cell: object, tag: str, more: Markup) -> Markup:
 
 def _class(kind: str) -> Markup:
     return Markup(' class="{}"').format(kind) if kind else Markup("")
+
+
+_FOLDERS = re.compile(r"(^|(?<=:))(~|[A-Za-z]:)?[/\\].*[/\\](?=[^/\\])")
+
+
+def nameless(path: str) -> str:
+    """Return a source without the folders of the machine it lies on."""
+    return _FOLDERS.sub(r"\1", path.rstrip("/\\"))

@@ -15,7 +15,7 @@ from coupled_arena.store.queries.battle_filter import BattleFilter, Word
 from coupled_arena.store.queries.model_votes import Day
 from coupled_arena.views.addresses import list_address, model_address
 from coupled_arena.views.battle_pages import list_page
-from coupled_arena.views.paths import nameless
+from coupled_arena.views.markup import nameless
 
 FEW = 20
 """Comparisons below which a row says so."""
@@ -65,7 +65,7 @@ def headline(found: ModelSummary) -> str:
     """Return how often people prefer the model."""
     if (overall := found.overall) is None:
         return _("Nobody has voted on this model yet.")
-    said = ngettext(
+    text = ngettext(
         "Against all others alike, people would prefer it in {rate} of comparisons ({interval}, "
         "{level}), by {n:,} vote on pairs.",
         "Against all others alike, people would prefer it in {rate} of comparisons ({interval}, "
@@ -78,7 +78,7 @@ def headline(found: ModelSummary) -> str:
         n=overall.comparisons,
     )
     few = _("That is few.")
-    return f"{said} {few}" if overall.comparisons < FEW else said
+    return f"{text} {few}" if overall.comparisons < FEW else text
 
 
 def category_words(found: ModelSummary) -> str:
@@ -86,23 +86,23 @@ def category_words(found: ModelSummary) -> str:
     if not found.categories or not found.overall:
         return _("No category has votes on this model.")
     apart = [each.name for each in found.categories if _place(each, found.overall) != "even"]
-    said = [_("No category can be told from the overall win rate yet.")]
+    sentences = [_("No category can be told from the overall win rate yet.")]
     if apart:
         text = _("Other than overall, for the intervals do not meet: {names}.")
-        said = [text.format(names=", ".join(apart))]
+        sentences = [text.format(names=", ".join(apart))]
     if len(found.categories) > 1:
         text = _(
             "The {n} intervals hold together, so that none stands out by having been looked for."
         )
-        said.append(text.format(n=len(found.categories)))
+        sentences.append(text.format(n=len(found.categories)))
     if left := found.more_categories:
         text = ngettext(
             "{n} more with fewer votes is left out.",
             "{n} more with fewer votes are left out.",
             left,
         )
-        said.append(text.format(n=left))
-    return " ".join(said)
+        sentences.append(text.format(n=left))
+    return " ".join(sentences)
 
 
 def opponent_words(found: ModelSummary) -> str:
@@ -142,12 +142,12 @@ def history(days: tuple[Day, ...]) -> dict[str, Any]:
 def _category(each: Strength, found: ModelSummary) -> list[dict[str, Any]]:
     assert found.overall, "a category has votes"
     to = BattleFilter(model=found.model, word=Word.PEOPLE, category=each.name)
-    said = {
+    text = {
         "even": _("cannot be told from overall"),
         "higher": _("higher than overall"),
         "lower": _("lower than overall"),
     }[_place(each, found.overall)]
-    return _cells(each.name, None, each, f"{each.comparisons:,}", to, said)
+    return _cells(each.name, None, each, f"{each.comparisons:,}", to, text)
 
 
 def _opponent(each: Strength, model: str) -> list[dict[str, Any]]:
@@ -157,9 +157,9 @@ def _opponent(each: Strength, model: str) -> list[dict[str, Any]]:
 
 
 def _cells(
-    name: str, page: str | None, each: Strength, count: str, to: BattleFilter, said: str
+    name: str, page: str | None, each: Strength, count: str, to: BattleFilter, note: str
 ) -> list[dict[str, Any]]:
-    notes = [said] * bool(said) + [_("few votes")] * (each.comparisons < FEW)
+    notes = [note] * bool(note) + [_("few votes")] * (each.comparisons < FEW)
     return [
         {"text": name, "href": page},
         {"text": _rate(each), "href": None, "value": each.win_rate},

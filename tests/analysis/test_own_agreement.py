@@ -13,7 +13,7 @@ from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judges.own_agreement import agreement_interval
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges, verdicts
-from coupled_arena.views.words.judged import own_agreement_words
+from coupled_arena.views.words.agreement import own_agreement_words
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 

@@ -14,8 +14,7 @@ from coupled_arena.store.queries.battle_counts import PairVotes
 from coupled_arena.store.queries.own_rounds import own_rounds
 from coupled_arena.store.tables import votes
 from coupled_arena.views.addresses import read_address
-from coupled_arena.views.own_rounds import own_rounds_view
-from coupled_arena.views.standings import standing_view
+from coupled_arena.views.own_votes import own_rounds_view, standing_view
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 

@@ -25,8 +25,12 @@ from coupled_arena.stats.style.scores import ELO, PairScores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.styled_rows import styled_rows
-from coupled_arena.views.tables.judge_style import judge_style_answer, judge_style_text
-from coupled_arena.views.tables.style import style_answer, style_text
+from coupled_arena.views.tables.style import (
+    judge_style_answer,
+    judge_style_text,
+    style_answer,
+    style_text,
+)
 from coupled_arena.views.words.style import style_warnings, style_words
 from tests.analysis.styled import MODELS, TERSE, fill_styled
 from tests.batches import at_once, judge

@@ -17,8 +17,8 @@ from coupled_arena.battles.replay import replay
 from coupled_arena.core.records import Finish, Prompt, Sampling
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.turns import next_request, settled, with_turn
-from coupled_arena.views.tables.parting import parting_answer, parting_table
-from coupled_arena.views.words.parting import parting_words
+from coupled_arena.views.tables.first_divergence import divergence_answer, divergence_table
+from coupled_arena.views.words.first_divergence import divergence_words
 from tests.generation.byte_walks import BYTE, gumbel, label_key
 from tests.generation.markov import random_chain
 
@@ -84,7 +84,7 @@ def test_answers_part_at_the_first_byte_that_differs(models):
 
 def check_options(battle, reason, said):
     """Bytes have the noise of their offset; what was drawn has the most of odds and noise."""
-    at = reason.parting.position
+    at = reason.divergence.position
     for place in range(2):
         scores = {}
         for option in reason.options:
@@ -108,9 +108,9 @@ def test_words_and_table_speak_of_bytes(models):
     several = (played(models, seed) for seed in range(50))
     battle = next(battle for battle in several if find_divergence(battle, models, 0))
     reason = explain_divergence(battle, models, 0)
-    assert "byte" in parting_words(reason)[0]
-    assert parting_table(reason).columns[0].heading == "Next byte"
-    assert parting_answer(reason)["by_bytes"] is True
+    assert "byte" in divergence_words(reason)[0]
+    assert divergence_table(reason).columns[0].heading == "Next byte"
+    assert divergence_answer(reason)["by_bytes"] is True
 
 
 def test_what_no_token_goes_on_with_is_not_laid_to_the_filters(models):
@@ -120,7 +120,7 @@ def test_what_no_token_goes_on_with_is_not_laid_to_the_filters(models):
         battle = played(models, seed, replace(AUTO, top_p=1.0))
         if not find_divergence(battle, models, 0):
             continue
-        told = " ".join(parting_words(explain_divergence(battle, models, 0)))
+        told = " ".join(divergence_words(explain_divergence(battle, models, 0)))
         assert "cuts it off" not in told
         alone += "no token that top-k and top-p leave goes on so" in told
     assert alone > 10

@@ -28,7 +28,7 @@ def test_a_comparison_that_is_over_tells_why_it_parted(models, worker, mode, nam
     assert battle.models == reason.models == tuple(names)
     assert reason.coupled is (mode is Mode.COUPLED)
     assert set(reason.again) == {True}  # the draws of then
-    assert all(reply.text.startswith(reason.parting.common) for reply in battle.replies)
+    assert all(reply.text.startswith(reason.divergence.common) for reply in battle.replies)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from coupled_arena.core.records import Finish, Mode, Prompt, Sampling
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK
 from coupled_arena.generation.turns import model_seed, next_request, with_turn
-from coupled_arena.views.words.parting import parting_words
+from coupled_arena.views.words.first_divergence import divergence_words
 from tests.battles.conftest import WORDS
 from tests.generation.test_noise import python_philox
 
@@ -98,7 +98,7 @@ def gumbel(seed, turn, position, key):
 def test_options_have_the_law_and_the_noise(models, coupled):
     for battle, parting in parted(models, coupled=coupled):
         reason = explain_divergence(battle, models, 1)
-        assert reason.parting == parting
+        assert reason.divergence == parting
         assert reason.again == (True, True)
         assert reason.least == (0.0, 0.0)  # of six words all are opened
         for place, name in enumerate(battle.models):
@@ -184,7 +184,7 @@ def test_another_model_by_now_is_said(models):
     models[name].table = changed
     reason = explain_divergence(battle, models, 1)
     assert reason.again == (False, True)
-    assert f"{name}: drawn again, another token wins" in " ".join(parting_words(reason))
+    assert f"{name}: drawn again, another token wins" in " ".join(divergence_words(reason))
 
 
 def test_sentences_weigh_odds_against_noise(models):
@@ -192,7 +192,7 @@ def test_sentences_weigh_odds_against_noise(models):
     kinds = Counter()
     for battle, _ in parted(models, count=30, turn=0, turns=1):
         reason = explain_divergence(battle, models, 0)
-        told = parting_words(reason)
+        told = divergence_words(reason)
         assert told[0].startswith(("After", "From the first"))
         for place, name in enumerate(battle.models):
             own = next(o for o in reason.options if o.chosen[place])
@@ -228,7 +228,7 @@ def test_what_is_drawn_otherwise_by_now_is_not_said_to_outweigh(models):
             likely = other.seen[0].probability * np.exp(odds)
             seen = (replace(own.seen[0], probability=likely), own.seen[1])
             options = [replace(o, seen=seen) if o is own else o for o in reason.options]
-            told = parting_words(replace(reason, options=tuple(options)))
+            told = divergence_words(replace(reason, options=tuple(options)))
             (line,) = (line for line in told if line.startswith(f"{battle.models[0]} "))
             kind = (odds > 0, luck > 0)
             kinds[kind] += 1
@@ -244,7 +244,7 @@ def test_at_temperature_0_there_is_no_noise(models):
     reason = explain_divergence(battle, models, 1)
     assert {seen.noise for option in reason.options for seen in option.seen if seen} == {None}
     assert reason.again == (True, True)
-    assert "there is no noise" in " ".join(parting_words(reason))
+    assert "there is no noise" in " ".join(divergence_words(reason))
 
 
 def test_imported_battles_have_no_draws(models):

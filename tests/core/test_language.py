@@ -13,7 +13,7 @@ import pytest
 from coupled_arena.cli import main
 from coupled_arena.core.choices import Copula, Correction, Covariance, Cutoff, PValues, Weighting
 from coupled_arena.core.language import FOLDER, languages
-from coupled_arena.views.figures import methods
+from coupled_arena.views.figures import caption
 from coupled_arena.views.tables.audit import AUDIT_MODELS
 from tests import catalog
 from tests.dictionary import RESULTS
@@ -86,7 +86,7 @@ def test_an_unknown_language_is_refused_in_one_line(capsys, tmp_path, monkeypatc
 
 def test_a_language_is_one_for_a_process_and_constants_follow_it():
     program = (
-        "from coupled_arena.views.rationales import criterion_words\n"
+        "from coupled_arena.views.own_votes import criterion_words\n"
         "from coupled_arena.core.language import install, ngettext\n"
         "before = list(criterion_words([1, 2], both_bad=False).values())[1]\n"
         "install('de')\n"
@@ -127,13 +127,13 @@ def test_every_heading_of_a_result_is_in_the_catalog():
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        (Weighting, methods.WEIGHTINGS),
-        (Covariance, methods.COVARIANCES),
-        (Cutoff, methods.CUTOFFS),
-        (Cutoff, methods.CUTOFF_NAMES),
-        (PValues, methods.P_VALUES),
-        (Correction, methods.CORRECTIONS),
-        ({Copula.INDEPENDENT, Copula.EMPIRICAL}, methods.COPULAS),
+        (Weighting, caption.WEIGHTINGS),
+        (Covariance, caption.COVARIANCES),
+        (Cutoff, caption.CUTOFFS),
+        (Cutoff, caption.CUTOFF_NAMES),
+        (PValues, caption.P_VALUES),
+        (Correction, caption.CORRECTIONS),
+        ({Copula.INDEPENDENT, Copula.EMPIRICAL}, caption.COPULAS),
     ],
 )
 def test_every_setting_has_its_name_in_figures(kind, names):

@@ -32,17 +32,16 @@ from coupled_arena.store.transfer.importing import Rejected
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.views.tables import (
     audit,
-    battles,
     coupling,
     experiments,
+    first_divergence,
     flat,
-    judge_style,
     leaderboard,
-    parting,
     risk,
+    stored,
     style,
 )
-from coupled_arena.views.tables.parting import parting_answer
+from coupled_arena.views.tables.first_divergence import divergence_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary
 from tests.analysis.test_grading import fill
@@ -158,8 +157,8 @@ def test_export_files(db, tmp_path, format):
 
 
 def test_no_list_of_columns_is_forgotten():
-    of_analyses = (audit, battles, coupling, experiments, flat, judge_tables, leaderboard)
-    modules = (*of_analyses, judge_style, parting, risk, style)
+    of_analyses = (audit, coupling, experiments, flat, judge_tables, leaderboard)
+    modules = (*of_analyses, first_divergence, risk, stored, style)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")
@@ -327,7 +326,7 @@ def test_json_of_an_explanation():
     reason = Reason(
         Divergence(0, 3, "", (1, 2)), ("m", "n"), True, (option,), (0.0, 0.0), (True, True)
     )
-    check_keys("explain json", [parting_answer(reason)])
+    check_keys("explain json", [divergence_answer(reason)])
 
 
 def test_a_rejected_row_is_what_the_page_says():

@@ -27,7 +27,7 @@ from coupled_arena.views.figures.audit import (
     powered_figure,
 )
 from coupled_arena.views.tables.audit import audit_differences, audit_models
-from coupled_arena.views.tables.judge_style import judge_style_models
+from coupled_arena.views.tables.style import judge_style_models
 from coupled_arena.views.words.audit import audit_findings
 from coupled_arena.views.words.plan import plan_findings
 from tests.analysis.styled import TERSE, fill_styled

@@ -18,9 +18,14 @@ from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.figure_panel import drawn
-from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
-from coupled_arena.views.figures.modes import mode_figure
-from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
+from coupled_arena.views.figures.leaderboard import (
+    mode_figure,
+    mode_pairs_figure,
+    pair_heatmap,
+    rank_figure,
+    size_figure,
+    win_rate_figure,
+)
 from coupled_arena.views.tables.leaderboard import board_table
 from coupled_arena.views.words.leaderboard import _ties, judge_words, mode_words
 from coupled_arena.views.words.verdict import board_verdict

@@ -17,11 +17,11 @@ from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.tabs.experiments import _figures
-from coupled_arena.views.figures.style import style_figure
+from coupled_arena.views.figures.leaderboard import style_figure
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
+from coupled_arena.views.tables.first_divergence import divergence_view
 from coupled_arena.views.tables.leaderboard import pair_table
-from coupled_arena.views.tables.parting import parting_view
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.tables.style import style_effects, style_models
 from tests.analysis.styled import TERSE, fill_styled
@@ -84,7 +84,7 @@ def tables(found):
     """Return every table that a page shows, as markup."""
     pairs = coupling_pairs(found["coupling"].analysis)
     risk = found["risk"].analysis
-    partings = [parting_view(reason(coupled)) for coupled in (True, False)]
+    partings = [divergence_view(reason(coupled)) for coupled in (True, False)]
     return {
         "board": found["judged board"]._table(None).html(),
         "style": Markup().join(made(style()).html() for made in (style_models, style_effects)),

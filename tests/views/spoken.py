@@ -57,26 +57,32 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse
 from coupled_arena.store.tables.exclusions import Counting, Excluded
 from coupled_arena.views.words import methods, verdict
-from coupled_arena.views.words.agreement import agreement_findings
-from coupled_arena.views.words.audit import audit_findings, audit_verdict, key_words
+from coupled_arena.views.words.agreement import NO_JUDGE, agreement_findings, own_agreement_words
+from coupled_arena.views.words.audit import (
+    audit_findings,
+    audit_verdict,
+    judge_use_words,
+    key_words,
+)
 from coupled_arena.views.words.coupling import (
     calculator_findings,
     coupling_warnings,
     coupling_words,
 )
 from coupled_arena.views.words.experiments import resampling_verdict
-from coupled_arena.views.words.judge_style import judge_style_warnings, judge_style_words
-from coupled_arena.views.words.judge_use import use_words
-from coupled_arena.views.words.judged import NO_JUDGE, own_agreement_words
+from coupled_arena.views.words.first_divergence import divergence_words, replay_words
 from coupled_arena.views.words.leaderboard import board_warnings, judge_words, mode_words
 from coupled_arena.views.words.names import without_both, without_data
-from coupled_arena.views.words.parting import parting_words
 from coupled_arena.views.words.plan import plan_findings
-from coupled_arena.views.words.replay import replay_words
 from coupled_arena.views.words.risk import risk_findings, risk_verdict, risk_warnings
-from coupled_arena.views.words.style import style_warnings, style_words
+from coupled_arena.views.words.style import (
+    judge_style_warnings,
+    judge_style_words,
+    style_warnings,
+    style_words,
+)
 from coupled_arena.views.words.verdict import board_verdict
-from coupled_arena.views.words.voters import excluded_words, voters_words
+from coupled_arena.views.words.votes import excluded_words, voters_words
 from tests.views.test_verdicts import board_of, duels
 
 COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
@@ -175,7 +181,7 @@ def _empty_boards():
 def _uses():
     """Yield how a judge is heard that abstains, or tells no probabilities."""
     for n in (1, 2):
-        yield from use_words(JudgeUse(9, 4, n, n))
+        yield from judge_use_words(JudgeUse(9, 4, n, n))
 
 
 def _tastes(human):
@@ -508,23 +514,23 @@ def _own():
 
 
 def _partings():
-    yield from parting_words(_reason(texts=("end", "control")))
+    yield from divergence_words(_reason(texts=("end", "control")))
     for position, options in product((0, 1, 1200), (True, False)):
         texts = ("end", "more")
         told = _reason(position=position, options=options, texts=texts, by_bytes=True)
-        yield from parting_words(told)
+        yield from divergence_words(told)
     for position, coupled in product((0, 1, 1200), (True, False)):
-        yield from parting_words(_reason(position=position, coupled=coupled))
-        yield from parting_words(_reason(position=position, options=False))
+        yield from divergence_words(_reason(position=position, coupled=coupled))
+        yield from divergence_words(_reason(position=position, options=False))
     for ours, theirs, luck in product((0.7, 0.01), (0.1, 0.6), (-3.0, -0.5, 0.1, 5.0)):
-        yield from parting_words(_reason(chances=(ours, theirs), noises=(luck, 0.0)))
-    yield from parting_words(_reason(noises=(None, None)))
+        yield from divergence_words(_reason(chances=(ours, theirs), noises=(luck, 0.0)))
+    yield from divergence_words(_reason(noises=(None, None)))
     for seen, least in product(
         ((True, True), (True, False), (False, True)), ((0.01, 0.0), (0.0, 0.01))
     ):
-        yield from parting_words(_reason(seen=seen, least=least))
-        yield from parting_words(_reason(seen=seen, least=least, by_bytes=True))
-    yield from parting_words(_reason(least=(None, 0.0), again=(True, False)))
+        yield from divergence_words(_reason(seen=seen, least=least))
+        yield from divergence_words(_reason(seen=seen, least=least, by_bytes=True))
+    yield from divergence_words(_reason(least=(None, 0.0), again=(True, False)))
 
 
 def _reason(

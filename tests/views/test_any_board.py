@@ -16,8 +16,7 @@ import coupled_arena as ca
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import Covariance, Cutoff
 from coupled_arena.stats.counts import PairCounts
-from coupled_arena.views.figures.matrices import pair_heatmap
-from coupled_arena.views.figures.rows import rank_figure, win_rate_figure
+from coupled_arena.views.figures.leaderboard import pair_heatmap, rank_figure, win_rate_figure
 from coupled_arena.views.tables.leaderboard import board_answer, board_text
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_verdict

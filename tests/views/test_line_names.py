@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from coupled_arena.views.figures.line_names import apart
+from coupled_arena.views.figures.lines import apart
 
 
 @pytest.mark.parametrize("wanted", [[99.0, 98, 97, 99, 96], [5.0, 100, 50, 100], [0.0]])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coupled_arena.views.figures.matrices import pair_heatmap
-from coupled_arena.views.figures.row_labels import FigureRow, idle_lines
+from coupled_arena.views.figures.leaderboard import pair_heatmap
+from coupled_arena.views.figures.rows import FigureRow, idle_lines
 from coupled_arena.views.figures.theme import shortened, wrapped
 from coupled_arena.views.markup import bold, broken, heading, listed, paragraph, shown, table
 from coupled_arena.views.words.names import without_data

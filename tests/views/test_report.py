@@ -18,9 +18,8 @@ from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import COVERED, export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
-from coupled_arena.views.markup import listed, table
-from coupled_arena.views.paths import nameless
-from coupled_arena.views.report.embed import _in_script, _steady, _steady_table
+from coupled_arena.views.markup import listed, nameless, table
+from coupled_arena.views.report.sections import _in_script, _steady, _steady_table
 from tests.patience import PATIENCE
 from tests.store.conftest import make_battle, make_vote
 from tests.views import rubbish

@@ -41,7 +41,7 @@ def both(tmp_path_factory):
         try:
             with heard() as asked:
                 words = dict(spoken.spoken(found))
-            shown = drawn.figures(found, experiment), drawn.tables(found), words
+                shown = drawn.figures(found, experiment), drawn.tables(found), words
             languages.append((*shown, asked))
         finally:
             install(ENGLISH)

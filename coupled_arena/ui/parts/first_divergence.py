@@ -13,7 +13,7 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle
 from coupled_arena.ui.parts.events import sent, words_of
-from coupled_arena.views.tables.parting import parting_view
+from coupled_arena.views.tables.first_divergence import divergence_view
 
 _LONGEST = 300  # characters of a message
 
@@ -49,7 +49,7 @@ async def _reason(
         text = _("No models are loaded here: run {command} where they are.")
         return _only(text.format(command=f"coupled-arena explain {battle.id}"))
     known = turn if isinstance(turn, int) and 0 <= turn < len(battle.prompts) else -1
-    return parting_view(await again.explain(owner, battle, known))
+    return divergence_view(await again.explain(owner, battle, known))
 
 
 def _only(words: str) -> dict[str, Any]:

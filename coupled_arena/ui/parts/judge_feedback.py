@@ -18,7 +18,7 @@ from coupled_arena.core.language import _
 from coupled_arena.core.records import Source
 from coupled_arena.ui.parts.events import user_errors
 from coupled_arena.ui.parts.visitor import has_cookie, name_of, visitor
-from coupled_arena.views.words.judged import NO_JUDGE, own_agreement_words
+from coupled_arena.views.words.agreement import NO_JUDGE, own_agreement_words
 
 _RECONNECT = 2000  # milliseconds until a page whose connection broke makes another
 

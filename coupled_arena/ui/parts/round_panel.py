@@ -16,8 +16,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.events import user_errors
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.ui.parts.visitor import address_of, visitor
-from coupled_arena.views.rationales import criterion_words
-from coupled_arena.views.standings import standing_view
+from coupled_arena.views.own_votes import criterion_words, standing_view
 
 _SCRIPTS = (
     *("patch", "remembered", "reading", "follow", "ballot", "recorded", "rationale", "keys"),

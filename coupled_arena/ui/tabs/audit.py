@@ -35,14 +35,14 @@ from coupled_arena.views.figures.audit import (
     efficiency_figure,
     powered_figure,
 )
-from coupled_arena.views.figures.reading import AUDIT
+from coupled_arena.views.figures.registry import AUDIT
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.tables.audit import audit_differences, audit_models
-from coupled_arena.views.tables.judge_style import judge_style_models, judge_style_traits
+from coupled_arena.views.tables.style import judge_style_models, judge_style_traits
 from coupled_arena.views.words.audit import audit_details, audit_verdict
-from coupled_arena.views.words.judge_style import judge_style_warnings, judge_style_words
 from coupled_arena.views.words.methods import AUDIT as AUDIT_METHOD
 from coupled_arena.views.words.plan import plan_findings
+from coupled_arena.views.words.style import judge_style_warnings, judge_style_words
 
 _TITLE = N_("Audit")
 _PLANNER = N_(

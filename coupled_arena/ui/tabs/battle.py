@@ -26,7 +26,7 @@ from coupled_arena.ui.parts.panel import panel as panel_of
 from coupled_arena.ui.parts.question_box import Reader, follow_up_row, question_row
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import address_of, visitor
-from coupled_arena.views.own_rounds import own_rounds_view
+from coupled_arena.views.own_votes import own_rounds_view
 
 Shown = tuple[Any, ...]
 _LISTED = 10  # own battles

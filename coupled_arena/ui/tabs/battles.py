@@ -25,7 +25,7 @@ from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.addresses import Address, read_address
 from coupled_arena.views.battle_pages import battle_page, list_page
 from coupled_arena.views.model_pages import model_page
-from coupled_arena.views.words.replay import replay_words
+from coupled_arena.views.words.first_divergence import replay_words
 
 _LONGEST = 300  # characters of a message
 _SCRIPTS = "patch", "remembered", "reading", "tables", "parting", "model", "battles"

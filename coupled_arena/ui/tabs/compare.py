@@ -34,7 +34,7 @@ from coupled_arena.ui.parts.judge_feedback import plain_judgement
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.question_box import Reader
 from coupled_arena.ui.parts.visitor import address_of, visitor
-from coupled_arena.views.words.judged import NO_JUDGE
+from coupled_arena.views.words.agreement import NO_JUDGE
 
 _INTRO = N_(
     "See what coupling does: with one noise stream, answers part ways only where the models "

@@ -41,7 +41,7 @@ from coupled_arena.views.figures.coupling import (
     savings_figure,
     variance_figure,
 )
-from coupled_arena.views.figures.reading import COUPLING
+from coupled_arena.views.figures.registry import COUPLING
 from coupled_arena.views.markup import paragraph
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
 from coupled_arena.views.words.coupling import (

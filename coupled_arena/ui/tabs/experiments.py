@@ -25,7 +25,7 @@ from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
 from coupled_arena.ui.parts.headline import NO_VERDICTS, how, said
-from coupled_arena.views.figures.reading import EXPERIMENTS
+from coupled_arena.views.figures.registry import EXPERIMENTS
 from coupled_arena.views.figures.resampling import position_figure, rank_set_figure
 from coupled_arena.views.figures.theme import on_paper
 from coupled_arena.views.figures.trade_offs import trade_off_figure, votes_figure

@@ -21,11 +21,16 @@ from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.headline import said, verdict
 from coupled_arena.views.addresses import BoardAddresses
-from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
-from coupled_arena.views.figures.modes import mode_figure
-from coupled_arena.views.figures.reading import BOARD
-from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
-from coupled_arena.views.figures.style import style_figure
+from coupled_arena.views.figures.leaderboard import (
+    mode_figure,
+    mode_pairs_figure,
+    pair_heatmap,
+    rank_figure,
+    size_figure,
+    style_figure,
+    win_rate_figure,
+)
+from coupled_arena.views.figures.registry import BOARD
 from coupled_arena.views.markup import joined, listed
 from coupled_arena.views.tables.leaderboard import board_table, pair_table
 from coupled_arena.views.tables.style import style_effects, style_models

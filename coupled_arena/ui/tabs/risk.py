@@ -34,7 +34,7 @@ from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.headline import hidden, how, said, telling, told, verdict
 from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
 from coupled_arena.ui.parts.uploads import read_once
-from coupled_arena.views.figures.reading import RISK
+from coupled_arena.views.figures.registry import RISK
 from coupled_arena.views.figures.risk import (
     quantile_figure,
     radar_figure,

@@ -28,9 +28,13 @@ from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.headline import said
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.views.markup import joined, paragraph
-from coupled_arena.views.tables.exclusions import exclusions_table
-from coupled_arena.views.tables.voters import bursts_table, origins_table, voters_table
-from coupled_arena.views.words.voters import excluded_words, voters_words
+from coupled_arena.views.tables.voters import (
+    bursts_table,
+    exclusions_table,
+    origins_table,
+    voters_table,
+)
+from coupled_arena.views.words.votes import excluded_words, voters_words
 
 _TITLE = N_("Votes")
 _NOT_YOURS = N_("Only those who keep this arena may do this.")

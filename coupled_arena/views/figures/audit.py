@@ -12,18 +12,19 @@ from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.choices import Truth
 from coupled_arena.core.language import _
 from coupled_arena.views.figures.caption import audit_caption, audit_method
-from coupled_arena.views.figures.row_labels import FigureRow, italic
 from coupled_arena.views.figures.rows import (
+    FigureRow,
     axis_title,
     bar_lines,
     interval_dots,
+    italic,
     marks,
     rate_axis,
     row_figure,
 )
 from coupled_arena.views.figures.theme import Head, key, theme_for
-from coupled_arena.views.figures.truths import said
 from coupled_arena.views.tables.audit import audit_models
+from coupled_arena.views.words.audit_texts import by_truth
 
 _CEILING = 20  # what ten votes are worth at most where the judge is no better than the model
 _DOT, _RING = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
@@ -41,7 +42,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     dots["hovertext"] = [
         f"<b>{escape(row.model)}</b><br>"
-        + said(audit, "scores", judge=_of(row.judge_score), truth=_of(row.b))
+        + by_truth(audit, "scores", judge=_of(row.judge_score), truth=_of(row.b))
         for _at, row in known
     ]
     reach = max([0.05, *(abs(_of(end)) for _at, r in known for end in (r.bias_low, r.bias_high))])
@@ -63,7 +64,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
         "tickformat": "+.0%",
-        "title": axis_title(said(audit, "below_above"), theme),
+        "title": axis_title(by_truth(audit, "below_above"), theme),
     }
     return row_figure([_rule(0, audit, theme.faint), dots], labels, theme, head, axis)
 
@@ -87,7 +88,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     ]
     head = Head(
         file="judge-efficiency",
-        title=said(audit, "worth"),
+        title=by_truth(audit, "worth_title"),
         lines=(
             *audit_caption(audit),
             key(
@@ -95,8 +96,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
                 (_DOT, theme.accent, _("at most")),
             ),
             key(
-                (_BAR, theme.pale, _level(audit)),
-                (_LINE, theme.text, _("ceiling at the frontier")),
+                (_BAR, theme.pale, _level(audit)), (_LINE, theme.text, _("ceiling at the frontier"))
             ),
         ),
         numbers=audit_models(audit).only(
@@ -107,10 +107,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     labels = _row_labels(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _at, row in known)])
-    axis = {
-        "range": [9.6, 1.1 * widest],
-        "title": axis_title(said(audit, "without"), theme),
-    }
+    axis = {"range": [9.6, 1.1 * widest], "title": axis_title(by_truth(audit, "without"), theme)}
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
     return row_figure(traces, labels, theme, head, axis)
 
@@ -158,7 +155,7 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         agreed,
         balanced,
     ]
-    axis = {**rate_axis(theme), "title": axis_title(said(audit, "same"), theme)}
+    axis = {**rate_axis(theme), "title": axis_title(by_truth(audit, "same"), theme)}
     return row_figure(traces, labels, theme, head, axis)
 
 
@@ -183,12 +180,12 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     alone_too = [more] if voted else []
     head = Head(
         file="judge-win-rates",
-        title=said(audit, "powered"),
+        title=by_truth(audit, "powered"),
         lines=(
             *audit_caption(audit),
             *alone_too,
             key(
-                (_BAR, theme.other, said(audit, "alone")),
+                (_BAR, theme.other, by_truth(audit, "alone")),
                 (_BAR, theme.accent, _("with the judge")),
             ),
         ),
@@ -202,7 +199,7 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         lambda row: row.b,
         lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
     )
-    axis = {**rate_axis(theme), "title": axis_title(said(audit, "rate"), theme)}
+    axis = {**rate_axis(theme), "title": axis_title(by_truth(audit, "rate"), theme)}
     return row_figure([alone, powered], labels, theme, head, axis)
 
 
@@ -212,7 +209,7 @@ def _balance(row: ModelAudit, share: float) -> str:
 
 
 def _agrees(audit: Audit, row: ModelAudit) -> str:
-    correlation = said(audit, "correlation", rho=_of(row.rho))
+    correlation = by_truth(audit, "correlation", rho=_of(row.rho))
     return f"{correlation}<br>" + _("agrees {agreement:.1%}, balanced {balanced:.1%}").format(
         agreement=_of(row.agreement), balanced=_of(row.balanced_agreement)
     )

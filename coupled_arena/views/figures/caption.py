@@ -7,20 +7,63 @@ from html import escape
 from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
-from coupled_arena.core.choices import BoardSource, Scope, Ties, TieScore, Truth, Voters
+from coupled_arena.core.choices import (
+    BoardSource,
+    Copula,
+    Correction,
+    Covariance,
+    Cutoff,
+    PValues,
+    Scope,
+    Ties,
+    TieScore,
+    Truth,
+    Voters,
+    Weighting,
+)
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.views.figures.methods import (
-    COPULAS,
-    CORRECTIONS,
-    COVARIANCES,
-    CUTOFFS,
-    P_VALUES,
-    WEIGHTINGS,
-)
 from coupled_arena.views.figures.theme import shortened
-from coupled_arena.views.figures.truths import said
+from coupled_arena.views.words.audit_texts import by_truth
+
+WEIGHTINGS = {
+    Weighting.STRATIFIED: N_("stratified weighting"),
+    Weighting.POSITION: N_("position weighting"),
+    Weighting.COUNT: N_("count weighting"),
+}
+COVARIANCES = {
+    Covariance.CORRECTED: N_("corrected covariance"),
+    Covariance.PUBLISHED: N_("published covariance"),
+}
+CUTOFFS = {
+    Cutoff.MAX_T: N_("max-t cut-off"),
+    Cutoff.STEP_DOWN: N_("step-down cut-off"),
+    Cutoff.ANY_TIME: N_("any-time cut-off"),
+    Cutoff.BONFERRONI: N_("bonferroni cut-off"),
+    Cutoff.CHI2: N_("chi2 cut-off"),
+}
+CUTOFF_NAMES = {
+    Cutoff.MAX_T: N_("max-t"),
+    Cutoff.STEP_DOWN: N_("step-down"),
+    Cutoff.ANY_TIME: N_("any-time"),
+    Cutoff.BONFERRONI: N_("bonferroni"),
+    Cutoff.CHI2: N_("chi2"),
+}
+P_VALUES = {
+    PValues.SWAP: N_("swap p-values"),
+    PValues.PERCENTILE: N_("percentile p-values"),
+    PValues.APPROXIMATE: N_("approximate p-values"),
+    PValues.PUBLISHED: N_("published p-values"),
+}
+CORRECTIONS = {
+    Correction.BONFERRONI: N_("bonferroni correction"),
+    Correction.HOLM: N_("holm correction"),
+    Correction.FDR: N_("fdr correction"),
+    Correction.NONE: N_("none correction"),
+}
+COPULAS = {Copula.INDEPENDENT: N_("independent copula"), Copula.EMPIRICAL: N_("empirical copula")}
+
 
 _LINE = 50  # characters
 _MODES = {
@@ -72,8 +115,8 @@ def audit_caption(audit: Audit) -> tuple[str, ...]:
     estimates = audit.estimates
     return _lines(
         [
-            said(audit, "against", judge=shortened(audit.judge)),
-            said(audit, "counted", n=audit.comparisons),
+            by_truth(audit, "against", judge=shortened(audit.judge)),
+            by_truth(audit, "counted", n=audit.comparisons),
             _(_MODES[estimates.selection.mode]),
             *_filters(estimates.selection),
         ]

@@ -15,7 +15,7 @@ from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.views.figures.line_names import line_names
+from coupled_arena.views.figures.lines import line_names
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
@@ -141,10 +141,7 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
     head = Head(
         file="error-by-samples",
         title=_("Error by number of samples"),
-        lines=(
-            *_against(a, b),
-            _("mean error; bands: 95% of sub-samplings"),
-        ),
+        lines=(*_against(a, b), _("mean error; bands: 95% of sub-samplings")),
         numbers=curve_table(curves, pair_index),
     )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
@@ -203,8 +200,8 @@ def _caption(stored: StoredScores) -> tuple[str, ...]:
     counted = {"metric": escape(stored.metric), "prompts": prompts, "answers": seeds}
     if not stored.category:
         return (_("{metric}: {prompts:,} prompts, {answers} answers each").format(**counted),)
-    said = _("{metric}: {prompts:,} prompts, {answers} answers each, category {category}")
-    return (said.format(**counted, category=escape(stored.category)),)
+    text = _("{metric}: {prompts:,} prompts, {answers} answers each, category {category}")
+    return (text.format(**counted, category=escape(stored.category)),)
 
 
 def _names(pair: PairSavings) -> tuple[str, str]:

@@ -92,9 +92,9 @@ def _drawn(wanted: Mapping[Path, tuple[str, go.Figure]]) -> list[Path]:
         _log.warning("There is no browser to draw pictures with: install chromium. Wrote pages.")
         return []
     except (BrowserFailedError, KaleidoError) as error:
-        told = str(error).splitlines() or [type(error).__name__]
+        text = str(error).splitlines() or [type(error).__name__]
         raise ArenaError(
-            f"The browser that draws pictures failed ({told[0]}): take --figures html."
+            f"The browser that draws pictures failed ({text[0]}): take --figures html."
         ) from error
     return list(wanted)
 

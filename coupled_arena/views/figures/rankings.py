@@ -13,7 +13,7 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality, RankSetRuns
 from coupled_arena.stats.simulation.resampling import Resampling
-from coupled_arena.views.figures.methods import COVARIANCES, CUTOFF_NAMES
+from coupled_arena.views.figures.caption import COVARIANCES, CUTOFF_NAMES
 from coupled_arena.views.figures.theme import LINE, Theme, look, shortened, spoken
 
 Results = Resampling | Mapping[str, Resampling]

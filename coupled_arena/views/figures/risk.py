@@ -15,8 +15,7 @@ from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.views.figures.caption import dominance_method, risk_caption, risk_method
-from coupled_arena.views.figures.line_names import line_names
-from coupled_arena.views.figures.lines import COLOURS, line_style, mark
+from coupled_arena.views.figures.lines import COLOURS, line_names, line_style, mark
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for

@@ -1,4 +1,4 @@
-"""Figures with a line for each model: win rates, rank-sets, and what changes them.
+"""Figures with a line for each model.
 
 Names and numbers stand above the marks rather than beside the axis, so that the marks keep the
 whole width of a phone.
@@ -6,151 +6,70 @@ whole width of a phone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
-from coupled_arena.core.choices import BoardSource, Scope
 from coupled_arena.core.language import _
-from coupled_arena.views.figures.caption import board_method, caption
-from coupled_arena.views.figures.row_labels import (
-    FigureRow,
-    Lacking,
-    idle_lines,
-    italic,
-    row_label,
-    split_idle,
-)
-from coupled_arena.views.figures.theme import Head, Theme, finish, key, theme_for
-from coupled_arena.views.tables.leaderboard import rank_range, rank_set_sizes, standings
-from coupled_arena.views.tables.table import Table
+from coupled_arena.views.figures.theme import Head, Theme, finish, shortened
+from coupled_arena.views.markup import straight
 from coupled_arena.views.words.names import without_data
+
+Lacking = Callable[[Sequence[str]], str]  # says which models are lacking something
+_LINE = 50  # characters of a line above a figure
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A line of text: a model, and what stands beside it in plotly's markup."""
+
+    model: str
+    text: str
+    known: bool = True
+
+
+def italic(text: str) -> str:
+    """Return a text that stands where a number is lacking."""
+    return f"<i>{text}</i>"
+
+
+def row_label(row: int, label: FigureRow, theme: Theme) -> list[dict[str, Any]]:
+    """Return the annotations that name a row and say its numbers."""
+    place: dict[str, Any] = {
+        "y": row,
+        "yshift": 17,
+        "showarrow": False,
+        "xref": "paper",
+        "font": {"color": theme.text if label.known else theme.faint},
+    }
+    return [
+        {**place, "text": shortened(label.model), "x": 0, "xanchor": "left"},
+        {**place, "text": label.text, "x": 1, "xanchor": "right"},
+    ]
+
+
+def split_idle(rows: Sequence[FigureRow]) -> tuple[Sequence[FigureRow], Sequence[FigureRow]]:
+    """Return the rows up to the last one that is known, and those after it."""
+    last = max((at for at, row in enumerate(rows) if row.known), default=-1)
+    return rows[: last + 1], rows[last + 1 :]
+
+
+def idle_lines(rows: Sequence[FigureRow], lacking: Lacking) -> list[str]:
+    """Return what stands above a figure in the place of rows of which nothing is known."""
+    if not rows:
+        return []
+    text = lacking([row.model for row in rows])
+    return [escape(line, quote=False) for line in wrap(straight(text), _LINE)]
+
 
 DASH = "\N{EN DASH}"
 _ROW = 48  # pixels: a line of text, and the mark under it
 _TIGHT_ROW = 38
 _MANY = 12  # models above which rows move together
-_DOT = "\N{BLACK CIRCLE}"
-_BAR = "\N{BLACK RECTANGLE}"
-
-
-def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
-    """Draw each model's win rate as a dot on its interval, best on top.
-
-    A model without votes has its line, but no dot.
-    """
-    theme = theme_for(dark)
-    known = _known(board.standings)
-    dots = interval_dots(
-        [(row, place.likely_rate, place.low, place.high) for row, _, place in known], theme
-    )
-    dots["hovertext"] = [_describe(standing, place) for _, standing, place in known]
-    level = f"{100 * (1 - board.alpha):.4g}%"
-    head = Head(
-        file="win-rates",
-        title=_("Win rates"),
-        lines=(
-            *caption(board),
-            *_size_words(board),
-            key(
-                (_DOT, theme.accent, _("win rate")),
-                (_BAR, theme.pale, _("{level} interval").format(level=level)),
-            ),
-        ),
-        numbers=_placed(board).only(
-            "model", "win_rate", "standard_error", "low", "high", "comparisons"
-        ),
-        method=board_method(board),
-    )
-    labels = [_rate_label(board, standing, theme) for standing in board.standings]
-    return row_figure([dots], labels, theme, head, rate_axis(theme))
-
-
-def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
-    """Draw each model's rank-set as a bar over the ranks, its rank by the estimates as a dot."""
-    theme = theme_for(dark)
-    known = _known(board.standings)
-    rows = [row for row, _, _ in known]
-    bars = {
-        **bar_lines([(row, p.rank_low, p.rank_high) for row, _, p in known], theme.pale, 12),
-    }
-    possible = _("still possible, at {level}")
-    if board.scope is Scope.MARGINAL:
-        possible = _("still possible, at {level}, each model alone")
-    possible = possible.format(level=f"{100 * (1 - board.alpha):.4g}%")
-    dots = {
-        **marks([place.rank for _, _, place in known], rows, theme.accent),
-        "hovertext": [_describe(standing, place) for _, standing, place in known],
-    }
-    head = Head(
-        file="rank-sets",
-        title=_("Ranks still possible"),
-        lines=(
-            *caption(board),
-            key(
-                (_DOT, theme.accent, _("rank")),
-                (_BAR, theme.pale, possible),
-            ),
-        ),
-        numbers=_placed(board).only("model", "rank", "rank_low", "rank_high"),
-        method=board_method(board),
-    )
-    labels = [
-        FigureRow(
-            s.model,
-            f"<b>{rank_range(s.place)}</b>" if s.place else italic(_("no rank")),
-            bool(s.place),
-        )
-        for s in board.standings
-    ]
-    return row_figure([bars, dots], labels, theme, head, _rank_axis(len(known), theme))
-
-
-def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
-    """Draw the size of each rank-set, from people's votes alone and with the judge.
-
-    Only for estimates that has both estimates.
-    """
-    theme = theme_for(dark)
-    human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
-    models = [s.model for s in board.standings if s.model in human or s.model in powered]
-    lines = [
-        bar_lines(
-            [(row + shift, 0, of[model]) for row, model in enumerate(models) if model in of],
-            colour,
-            7,
-            round_ends=False,
-        )
-        for of, shift, colour in ((human, -0.09, theme.other), (powered, 0.13, theme.accent))
-    ]
-    head = Head(
-        file="rank-set-sizes",
-        title=_("Size of rank-sets"),
-        lines=(
-            *caption(board),
-            key(
-                (_BAR, theme.other, _("people alone")),
-                (_BAR, theme.accent, _("with the judge")),
-            ),
-        ),
-        numbers=rank_set_sizes(board),
-        method=board_method(board),
-    )
-    labels = [
-        FigureRow(
-            model,
-            f"<b>{human.get(model, DASH)} \N{RIGHTWARDS ARROW} {powered.get(model, DASH)}</b>",
-        )
-        for model in models
-    ]
-    axis = {**_rank_axis(max([*human.values(), *powered.values()], default=1), theme)}
-    axis["range"] = [0, axis["range"][1]]
-    axis["title"] = axis_title(_("Ranks still possible"), theme)
-    return row_figure(lines, labels, theme, head, axis)
 
 
 def row_figure(
@@ -246,64 +165,3 @@ def rate_axis(theme: Theme) -> dict[str, Any]:
 def axis_title(text: str, theme: Theme) -> dict[str, Any]:
     """Return a small title."""
     return {"text": text, "font": {"size": 12, "color": theme.faint}, "standoff": 8}
-
-
-def _rank_axis(k: int, theme: Theme) -> dict[str, Any]:
-    step = 1 if k <= 10 else 5
-    ticks = [1, *range(step if step > 1 else 2, k + 1, step)]
-    return {
-        "range": [0.6, max(k, 2) + 0.4],
-        "tickvals": ticks,
-        "title": axis_title(_("Rank, 1 is best"), theme),
-    }
-
-
-def _known(standings: Sequence[Standing]) -> list[tuple[int, Standing, Place]]:
-    return [(row, s, s.place) for row, s in enumerate(standings) if s.place]
-
-
-def _placed(board: Leaderboard) -> Table[Standing]:
-    table = standings(board)
-    return Table(table.columns, tuple(row for row in table.rows if row.place))
-
-
-def _size(board: Leaderboard, standing: Standing) -> str:
-    """Return the numbers that the table has: identical replies are no votes."""
-    if board.source is BoardSource.JUDGE:
-        return f"{standing.judge_verdicts:,}"
-    identical = f" + {standing.identical:,}" if standing.identical else ""
-    return f"{standing.human_votes:,}{identical}"
-
-
-def _size_words(board: Leaderboard) -> tuple[str, ...]:
-    added = board.source is not BoardSource.JUDGE and any(s.identical for s in board.standings)
-    return (_("n: votes + identical replies"),) if added else ()
-
-
-def _rate_label(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
-    size = f'<span style="color:{theme.faint}">n = {_size(board, standing)}</span>'
-    if standing.place is None:
-        none = italic(_("no win rate"))
-        return FigureRow(standing.model, f"{none}  {size}", known=False)
-    return FigureRow(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
-
-
-def _describe(standing: Standing, place: Place) -> str:
-    return _(
-        "<b>{model}</b><br>{rate:.1%}, between {low:.1%} and {high:.1%}<br>"
-        "Rank {rank}, possible: {ranks}<br>"
-        "{wins} won, {losses} lost, {ties} tied, {both_bad} both bad<br>"
-        "{identical} identical replies, which nobody was asked about"
-    ).format(
-        model=escape(standing.model),
-        rate=place.likely_rate,
-        low=place.low,
-        high=place.high,
-        rank=place.rank,
-        ranks=rank_range(place),
-        wins=standing.wins,
-        losses=standing.losses,
-        ties=standing.ties,
-        both_bad=standing.both_bad,
-        identical=standing.identical,
-    )

@@ -131,10 +131,7 @@ def look(title: str, lines: Sequence[str], theme: Theme) -> dict[str, Any]:
     return {
         "title": {
             "text": f"<b>{title}</b>",
-            "subtitle": {
-                "text": "<br>".join(lines),
-                "font": {"size": 12, "color": theme.faint},
-            },
+            "subtitle": {"text": "<br>".join(lines), "font": {"size": 12, "color": theme.faint}},
             "font": {"size": 16},
             "x": 0,
             "y": 1,

@@ -145,11 +145,7 @@ def _describe(one: RankSetQuality, name: str) -> str:
         "<b>{name}</b>, alpha {alpha:g}<br>size {size:.2f}, "
         "meets the baseline in {met:.1%}, contains it in {contained:.1%}"
     ).format(
-        name=name,
-        alpha=one.alpha,
-        size=one.size,
-        met=one.intersection,
-        contained=one.coverage,
+        name=name, alpha=one.alpha, size=one.size, met=one.intersection, contained=one.coverage
     )
 
 
@@ -158,10 +154,7 @@ def _trade_off(
 ) -> go.Figure:
     axis = {"gridcolor": theme.grid, "zeroline": False, "automargin": True}
     figure.update_xaxes(
-        title=axis_title(_(_SHARES[agreement]), theme),
-        tickformat=".0%",
-        rangemode="tozero",
-        **axis,
+        title=axis_title(_(_SHARES[agreement]), theme), tickformat=".0%", rangemode="tozero", **axis
     )
     # Dots at 0% would otherwise lie on the numbers.
     figure.update_yaxes(ticks="outside", ticklen=_ASIDE, tickcolor="rgba(0,0,0,0)", **axis)

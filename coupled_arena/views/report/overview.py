@@ -14,8 +14,7 @@ from coupled_arena.core.version import VERSION
 from coupled_arena.stats.ranking import rank_sets
 from coupled_arena.store.queries.inventory import Inventory, ModelRecord
 from coupled_arena.store.transfer.export import COVERED
-from coupled_arena.views.markup import facts, heading, joined, listed, paragraph, table
-from coupled_arena.views.paths import nameless
+from coupled_arena.views.markup import facts, heading, joined, listed, nameless, paragraph, table
 from coupled_arena.views.report.collect import SEED, SUB_SAMPLINGS, Report
 
 _LIBRARIES = ("numpy", "scipy", "duckdb", "plotly")
@@ -39,7 +38,7 @@ def summary(report: Report) -> Markup:
                     ("Error level", f"{report.wanted.alpha:g}"),
                     ("Fingerprint", Markup(f"<code>{report.fingerprint}</code>")),
                 ]
-            ),
+            )
         ]
     )
 

@@ -1,16 +1,24 @@
-"""The results of a report, section by section; where there are none, what they would need."""
+"""The results of a report, section by section, with their figures."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any, Protocol
+from urllib.parse import quote
 
+import plotly.graph_objects as go
 from markupsafe import Markup
 
 from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.choices import BoardSource
+from coupled_arena.core.formulas import csv_writer
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.views.figures.audit import (
@@ -25,19 +33,23 @@ from coupled_arena.views.figures.coupling import (
     savings_figure,
     variance_figure,
 )
-from coupled_arena.views.figures.matrices import mode_pairs_figure, pair_heatmap
-from coupled_arena.views.figures.modes import mode_figure
-from coupled_arena.views.figures.reading import AUDIT, BOARD, COUPLING, RISK
+from coupled_arena.views.figures.leaderboard import (
+    mode_figure,
+    mode_pairs_figure,
+    pair_heatmap,
+    rank_figure,
+    size_figure,
+    win_rate_figure,
+)
+from coupled_arena.views.figures.registry import AUDIT, BOARD, COUPLING, RISK
 from coupled_arena.views.figures.risk import (
     quantile_figure,
     radar_figure,
     tail_figure,
     violation_figure,
 )
-from coupled_arena.views.figures.rows import rank_figure, size_figure, win_rate_figure
 from coupled_arena.views.markup import heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import MetricReport, Report
-from coupled_arena.views.report.embed import figure, figures
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs
 from coupled_arena.views.tables.leaderboard import board_table
@@ -239,3 +251,82 @@ def _audit(audit: Audit, title: str) -> Iterator[Markup]:
     yield audit_models(audit).html()
     yield heading("Differences between neighbours", 4)
     yield audit_differences(audit, neighbours=True).html()
+
+
+_FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
+_NOISE = 1e-14  # what is left of numbers near one that cancel out
+
+
+class Draw(Protocol):
+    """Draws a figure for a light or a dark page."""
+
+    def __call__(self, *, dark: bool) -> go.Figure:
+        """Return the figure."""
+        ...
+
+
+def figure(draw: Draw, reading: str) -> Markup:
+    """Return a figure for light and dark pages, with how to read it and its numbers.
+
+    A script of the page draws it; numbers are there without one.
+
+    Parameters
+    ----------
+    draw : callable
+        Its figures carry their numbers as the figures of `coupled_arena.views.figures` do.
+    reading : str
+        How to read it.
+    """
+    both = {"light": _plain(draw(dark=False)), "dark": _plain(draw(dark=True))}
+    layout = both["light"]["layout"]
+    # The page has the numbers once, as a link.
+    meta, _ = (each["layout"].pop("meta") for each in both.values())
+    return Markup(
+        '<figure><div class="plot" role="img" aria-label="{name}" style="height:{height:.0f}px">'
+        '</div><script type="application/json">{data}</script>'
+        '<figcaption>{reading} <a download="{file}.csv" '
+        'href="data:text/csv;charset=utf-8,{numbers}">Its numbers as CSV</a></figcaption></figure>'
+    ).format(
+        file=meta["file"],
+        name=meta["name"],
+        height=layout["height"],
+        data=Markup(_in_script(both)),
+        reading=" ".join([reading, *_settings(meta)]),
+        numbers=quote(_steady_table(meta["csv"])),
+    )
+
+
+def _settings(meta: dict[str, Any]) -> list[str]:
+    method = " \N{MIDDLE DOT} ".join(meta.get("method", ()))
+    return [f"Settings: {method}."] if method else []
+
+
+def figures(*drawn: Markup) -> Markup:
+    """Return figures side by side where there is room."""
+    return Markup('<div class="figures">{}</div>').format(Markup("").join(drawn))
+
+
+def _plain(drawn: go.Figure) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(drawn.to_json() or "{}", parse_float=_steady)
+    return {name: content[name] for name in ("data", "layout")}
+
+
+def _steady(number: str) -> float:
+    """Leave out the digits that change with the order of a sum, which a copy of a store may."""
+    value = float(f"{float(number):.10g}")
+    return value if abs(value) > _NOISE else 0.0
+
+
+def _steady_table(text: str) -> str:
+    steady = io.StringIO()
+    csv_writer(steady).writerows(
+        [repr(_steady(cell)) if _FRACTION.fullmatch(cell) else cell for cell in row]
+        for row in csv.reader(io.StringIO(text, newline=""))
+    )
+    return steady.getvalue()
+
+
+def _in_script(value: object) -> str:
+    """Return JSON that cannot end the element it stands in."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

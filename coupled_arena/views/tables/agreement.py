@@ -41,12 +41,7 @@ AGREEMENT: tuple[Column[AnnotatorAgreement], ...] = (
     ),
     Column("annotators", int, "People who share a battle", heading=N_("People")),
     Column("battles", int, "Battles that two or more of them voted on", heading=N_("Battles")),
-    Column(
-        "comparisons",
-        int,
-        "Pairs of answers in these",
-        lambda row: row.found.units,
-    ),
+    Column("comparisons", int, "Pairs of answers in these", lambda row: row.found.units),
     Column(
         "votes",
         int,

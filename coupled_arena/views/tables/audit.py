@@ -15,7 +15,7 @@ from coupled_arena.core.choices import Control
 from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.differences import Difference
 from coupled_arena.stats.judges.soft import SoftMean
-from coupled_arena.views.tables.judge_style import (
+from coupled_arena.views.tables.style import (
     judge_style_answer,
     judge_style_models,
     judge_style_text,
@@ -307,8 +307,8 @@ def audit_text(audit: Audit) -> str:
     text = table.showing(*table.shown, "tau_max_low").text()
     soft = ["With the judge's probabilities:", audit_soft(audit).text()] if audit.soft else []
     style = judge_style_text(audit.style) if audit.style else []
-    said = [*audit_words(audit), *quality_text(audit), *style, *audit_warnings(audit)]
-    return "\n".join([text, *soft, settings, *said])
+    sentence = [*audit_words(audit), *quality_text(audit), *style, *audit_warnings(audit)]
+    return "\n".join([text, *soft, settings, *sentence])
 
 
 AUDIT_SOFT: tuple[Column[SoftMean], ...] = (

@@ -16,14 +16,8 @@ from coupled_arena.views.words.coupling import coupling_warnings
 
 _Row = dict[str, Any]
 # In the order of an array's axis.
-_PROTOCOLS = {
-    "coupled": N_("Prompts, coupled"),
-    "independent": N_("Prompts, independent"),
-}
-_BATTLES = {
-    Mode.COUPLED: N_("Battles,\ncoupled"),
-    Mode.INDEPENDENT: N_("Battles,\nindependent"),
-}
+_PROTOCOLS = {"coupled": N_("Prompts, coupled"), "independent": N_("Prompts, independent")}
+_BATTLES = {Mode.COUPLED: N_("Battles,\ncoupled"), Mode.INDEPENDENT: N_("Battles,\nindependent")}
 _FOR_PAGES = (  # too wide for terminals
     *("difference_coupled", "difference_independent"),
     *("pooled_variance_coupled", "pooled_variance_independent"),
@@ -351,8 +345,8 @@ def sweep_answer(found: Sweep) -> dict[str, Any]:
 
 def sweep_text(found: Sweep) -> str:
     """Return what coupling saves under each sampling for a terminal."""
-    told = "Samples saved: the share that coupling makes needless for the same error."
-    return "\n".join([sweep_table(found).text(), told, *sweep_warnings(found)])
+    text = "Samples saved: the share that coupling makes needless for the same error."
+    return "\n".join([sweep_table(found).text(), text, *sweep_warnings(found)])
 
 
 def _varies(found: Sweep, name: str) -> bool:

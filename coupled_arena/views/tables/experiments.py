@@ -7,15 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from coupled_arena.core.language import N_
-from coupled_arena.views.tables.table import Column, Table, table_of
-from coupled_arena.views.values import plain
+from coupled_arena.views.tables.table import Column, Table, plain, table_of
 
 if TYPE_CHECKING:
-    from coupled_arena.stats.simulation.coverage import (
-        RankSetCoverage,
-        Simulation,
-        SimulationPlan,
-    )
+    from coupled_arena.stats.simulation.coverage import RankSetCoverage, Simulation, SimulationPlan
     from coupled_arena.stats.simulation.noisy_judges import NoisyJudges, NoisyQuality
     from coupled_arena.stats.simulation.rank_set_runs import RankSetQuality
     from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
@@ -215,11 +210,7 @@ WATCHED: tuple[Column[Watched], ...] = (
         text=".3f",
     ),
     Column(
-        "settled_votes",
-        float,
-        "Median votes when they are",
-        heading=N_("After votes"),
-        text=",.0f",
+        "settled_votes", float, "Median votes when they are", heading=N_("After votes"), text=",.0f"
     ),
     Column(
         "size", float, "Ranks in a rank-set at the last look, mean", heading=N_("Size"), text=".3f"

@@ -20,8 +20,7 @@ from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terr
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
 from coupled_arena.views.tables.style import style_answer, style_text
-from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, span, table_of
-from coupled_arena.views.values import plain
+from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, plain, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_verdict
 
@@ -329,8 +328,8 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     lines = [answer["verdict"], shown.text()]
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
     if len(answer["judges"]) > 1:
-        said = zip(answer["judges"], answer["lambdas"], strict=True)
-        each = ", ".join(f"{judge} {weight:.3f}" for judge, weight in said)
+        text = zip(answer["judges"], answer["lambdas"], strict=True)
+        each = ", ".join(f"{judge} {weight:.3f}" for judge, weight in text)
         lines.append(f"weights of the judges, where all of them judged: {each}")
     if found:
         lines.append(bradley_terry_table(found).text())

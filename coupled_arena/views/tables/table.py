@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 from markupsafe import Markup
 
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _
 from coupled_arena.views.markup import Cell, bold, broken, link, table
-from coupled_arena.views.values import plain
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: None for NaN and infinity, Python's for numpy's."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {plain(key): plain(each) for key, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
 
 Row = TypeVar("Row")
 _UNKNOWN = "\N{EN DASH}"

@@ -1,4 +1,4 @@
-"""Agreement between annotators in sentences."""
+"""Agreement in sentences: between annotators, and of a judge with one voter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.agreement import AnnotatorAgreement
+from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
 from coupled_arena.views.markup import joined, listed, paragraph
@@ -47,8 +47,8 @@ def _alpha(found: AnnotatorAgreement) -> Iterator[str]:
     if at.low is None or at.high is None:
         yield _("Krippendorff's alpha is {alpha:.2f}.").format(alpha=at.alpha)
         return
-    said = _("Krippendorff's alpha is {alpha:.2f} ({level} interval {low:.2f} to {high:.2f}).")
-    yield said.format(alpha=at.alpha, level=level(found.error_level), low=at.low, high=at.high)
+    text = _("Krippendorff's alpha is {alpha:.2f} ({level} interval {low:.2f} to {high:.2f}).")
+    yield text.format(alpha=at.alpha, level=level(found.error_level), low=at.low, high=at.high)
 
 
 def _rests(found: AnnotatorAgreement) -> str:
@@ -87,3 +87,35 @@ def _warnings(found: AnnotatorAgreement) -> Iterator[str]:
             "Fewer than {few} prompts: on others people may agree more, or less. More prompts "
             "help, more votes on the same ones do not."
         ).format(few=FEW_PROMPTS)
+
+
+NO_JUDGE = N_("No model judges here. The host of this arena can name one: see docs/judge.md.")
+
+
+def own_agreement_words(own: OwnAgreement) -> str:
+    """Return how often a judge agrees with a voter, and how sure that is."""
+    if own.low <= 0 and own.high >= 1:
+        text = ngettext(
+            "{judge} has agreed with you on {agreed:,} of {n:,} comparison: too few to say how "
+            "often it does.",
+            "{judge} has agreed with you on {agreed:,} of {n:,} comparisons: too few to say how "
+            "often it does.",
+            own.comparisons,
+        )
+    else:
+        text = ngettext(
+            "{judge} has agreed with you on {agreed:,} of {n:,} comparison ({share}; {level} "
+            "interval {low} to {high}).",
+            "{judge} has agreed with you on {agreed:,} of {n:,} comparisons ({share}; {level} "
+            "interval {low} to {high}).",
+            own.comparisons,
+        )
+    return text.format(
+        judge=own.judge,
+        agreed=own.agreed,
+        n=own.comparisons,
+        share=f"{100 * own.agreed / own.comparisons:.0f}%",
+        level=f"{100 * (1 - own.alpha):.0f}%",
+        low=f"{100 * own.low:.0f}",
+        high=f"{100 * own.high:.0f}%",
+    )

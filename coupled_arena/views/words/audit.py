@@ -12,10 +12,10 @@ from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
+from coupled_arena.store.queries.judge_quality import JudgeUse
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.words.judge_use import use_words
+from coupled_arena.views.words.audit_texts import by_truth, few_prompts
 from coupled_arena.views.words.names import level, modes_named, named
-from coupled_arena.views.words.truths import few_prompts, said
 
 _TIES = {
     Ties.LOSS: N_("{low:.1f} to {high:.1f} with ties as losses"),
@@ -36,7 +36,7 @@ def audit_words(audit: Audit) -> tuple[str, ...]:
 
 def audit_warnings(audit: Audit) -> tuple[str, ...]:
     """Return what the audit cannot say, and what would help."""
-    return (*_warnings(audit), *use_words(audit.estimates.use))
+    return (*_warnings(audit), *judge_use_words(audit.estimates.use))
 
 
 def audit_verdict(audit: Audit) -> str:
@@ -60,7 +60,7 @@ def _worth(audit: Audit) -> Iterator[str]:
     limits = [row.tau_max for row in audit.models if row.tau_max is not None]
     now = [row.tau for row in audit.models if row.tau is not None]
     if not limits or not now:
-        yield said(audit, "worthless", judge=audit.judge, n=audit.comparisons)
+        yield by_truth(audit, "worthless", judge=audit.judge, n=audit.comparisons)
         return
     least = [row.tau_max_low for row in audit.models if row.tau_max_low is not None]
     unknown = not least or median(least) <= 1
@@ -101,15 +101,15 @@ def _worth_at_most(audit: Audit, limit: float) -> str:
     ]
     known = {"judge": audit.judge, "worth": _short(10 * limit)}
     if not bounds:
-        return said(audit, "worth_unbounded", **known)
+        return by_truth(audit, "worth_unbounded", **known)
     low, high = (_short(10 * median(ends)) for ends in zip(*bounds, strict=True))
-    return said(audit, "worth", **known, low=low, high=high, level=level(audit.alpha))
+    return by_truth(audit, "worth", **known, low=low, high=high, level=level(audit.alpha))
 
 
 def _frontier(audit: Audit) -> Iterator[str]:
     at = [row.model for row in audit.models if row.at_frontier]
     if at:
-        yield said(audit, "frontier", models=named(at, len(at)))
+        yield by_truth(audit, "frontier", models=named(at, len(at)))
 
 
 def _bias(audit: Audit) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _bias(audit: Audit) -> Iterator[str]:
     if audit.order_is_safe is None or audit.smallest_gap is None:
         return
     gap = _short(100 * audit.smallest_gap)
-    yield said(audit, "safe" if audit.order_is_safe else "unsafe", gap=gap)
+    yield by_truth(audit, "safe" if audit.order_is_safe else "unsafe", gap=gap)
 
 
 def _largest(audit: Audit, row: ModelAudit, bias: float) -> str:
@@ -130,23 +130,19 @@ def _largest(audit: Audit, row: ModelAudit, bias: float) -> str:
             "Too early to say whether it is biased: the largest bias found, on {model}, is "
             "{points:+.1f} points (nothing is known of how sure that is)."
         ).format(model=row.model, points=100 * bias)
-    bounds = {
-        "low": 100 * row.bias_low,
-        "high": 100 * row.bias_high,
-        "level": level(audit.alpha),
-    }
+    bounds = {"low": 100 * row.bias_low, "high": 100 * row.bias_high, "level": level(audit.alpha)}
     if row.bias_low <= 0 <= row.bias_high:
         return _(
             "Too early to say whether it is biased: the largest bias found, on {model}, is "
             "{points:+.1f} points ({low:+.1f} to {high:+.1f}, {level} interval)."
         ).format(model=row.model, points=100 * bias, **bounds)
     way = "more" if bias > 0 else "less"
-    return said(audit, way, model=row.model, points=100 * abs(bias), **bounds)
+    return by_truth(audit, way, model=row.model, points=100 * abs(bias), **bounds)
 
 
 def _agreement(audit: Audit) -> Iterator[str]:
     if audit.row_agreement is not None:
-        yield said(audit, "agreement", share=audit.row_agreement, n=audit.comparisons)
+        yield by_truth(audit, "agreement", share=audit.row_agreement, n=audit.comparisons)
 
 
 def _positions(audit: Audit) -> Iterator[str]:
@@ -189,10 +185,7 @@ def _lengths(audit: Audit) -> Iterator[str]:
         "It prefers the longer answer in {share:.1%} of {n:,} verdicts, people in {people:.1%} of "
         "{votes:,}."
     ).format(
-        share=share,
-        n=n,
-        people=lengths.human_longer / lengths.human_all,
-        votes=lengths.human_all,
+        share=share, n=n, people=lengths.human_longer / lengths.human_all, votes=lengths.human_all
     )
 
 
@@ -253,7 +246,7 @@ def _of_models(audit: Audit) -> Iterator[str]:
         )
         yield lacking.format(n=len(unvoted), models=named(unvoted))
     if unknown := [row.model for row in audit.models if row.n and row.rho is None]:
-        yield said(audit, "constant", models=named(unknown))
+        yield by_truth(audit, "constant", models=named(unknown))
     if silent := audit.estimates.silent:
         lacking = ngettext(
             "{n} model without a verdict of {judge}: {models}.",
@@ -261,3 +254,25 @@ def _of_models(audit: Audit) -> Iterator[str]:
             len(silent),
         )
         yield lacking.format(n=len(silent), judge=audit.judge, models=named(silent))
+
+
+def judge_use_words(use: JudgeUse) -> Iterator[str]:
+    """Say where a judge abstains, and where its verdicts have no probabilities."""
+    if use.abstained:
+        text = ngettext(
+            "The judge said different things in both orders on {n:,} of {judged:,} comparisons, "
+            "and abstains there: {votes:,} vote counts without it.",
+            "The judge said different things in both orders on {n:,} of {judged:,} comparisons, "
+            "and abstains there: {votes:,} votes count without it.",
+            use.abstained_voted,
+        )
+        yield text.format(n=use.abstained, judged=use.comparisons, votes=use.abstained_voted)
+    if use.without_probability:
+        text = ngettext(
+            "{n:,} of {judged:,} comparisons has no probabilities of the judge: its verdict there "
+            "counts as 0 or 1.",
+            "{n:,} of {judged:,} comparisons have no probabilities of the judge: its verdicts "
+            "there count as 0 or 1.",
+            use.without_probability,
+        )
+        yield text.format(n=use.without_probability, judged=use.comparisons)

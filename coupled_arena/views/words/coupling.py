@@ -65,7 +65,7 @@ def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha
         A number is out of range.
     """
     coupled, independent = prompts_needed(pair, error, repetitions, alpha)
-    said = Markup(_calculated(pair, coupled, independent, repetitions)).format(
+    text = Markup(_calculated(pair, coupled, independent, repetitions)).format(
         level=level(alpha),
         error=error,
         n=repetitions,
@@ -73,7 +73,7 @@ def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha
         independent=bold(f"{independent:,}"),
         share=1 - coupled / independent if independent else 0,
     )
-    return paragraph(said)
+    return paragraph(text)
 
 
 def _calculated(pair: PairSavings, coupled: int, independent: int, repetitions: int) -> str:
@@ -109,23 +109,23 @@ def _calculated(pair: PairSavings, coupled: int, independent: int, repetitions: 
 
 def _savings(pair: PairSavings, alpha: float) -> str:
     if not math.isfinite(pair.savings):
-        said = _("{names}: the independent difference never varies, so nothing can be saved.")
+        text = _("{names}: the independent difference never varies, so nothing can be saved.")
     elif pair.savings_low > 0:
-        said = _(
+        text = _(
             "To compare {names}, coupling saves {share:.1%} of the samples ({low:.1%} to "
             "{high:.1%}, {level} interval)."
         )
     elif pair.savings_high < 0:
-        said = _(
+        text = _(
             "To compare {names}, coupling costs samples: it saves {share:.1%} of the samples "
             "({low:.1%} to {high:.1%}, {level} interval)."
         )
     else:
-        said = _(
+        text = _(
             "Too early to say whether coupling saves samples to compare {names}: {share:.1%} of "
             "the samples ({low:.1%} to {high:.1%}, {level} interval)."
         )
-    return said.format(
+    return text.format(
         names=pair_named(pair.model_a, pair.model_b),
         share=pair.savings,
         low=pair.savings_low,
@@ -150,15 +150,15 @@ def _differences(pair: PairSavings) -> str:
 def _identity(pair: PairSavings) -> str:
     gap, error = pair.identity_gap, pair.identity_gap_error
     if abs(gap) <= 3 * error:
-        said = _(
+        text = _(
             "Proposition 1, with the covariance taken within prompts: the independent variance "
             "less the coupled one less twice the covariance is {gap:+.4f} ± {error:.4f}, as chance "
             "allows."
         )
     else:
-        said = _(
+        text = _(
             "Proposition 1, with the covariance taken within prompts: the independent variance "
             "less the coupled one less twice the covariance is {gap:+.4f} ± {error:.4f}, more than "
             "chance."
         )
-    return said.format(gap=gap, error=error)
+    return text.format(gap=gap, error=error)

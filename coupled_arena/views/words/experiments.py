@@ -21,7 +21,7 @@ def resampling_verdict(result: Resampling, judge: str) -> str:
     gain, error = few.size - both.size, math.hypot(few.size_error, both.size_error)
     half = float(critical_value(_ALPHA)) * error
     unknown = result.repeats < _FEWEST or not math.isfinite(half) or abs(gain) <= half
-    return _said(gain, unknown=unknown).format(
+    return _sentence(gain, unknown=unknown).format(
         judge=judge,
         votes=votes,
         total=result.plan.total,
@@ -35,7 +35,7 @@ def resampling_verdict(result: Resampling, judge: str) -> str:
     )
 
 
-def _said(gain: float, *, unknown: bool) -> str:
+def _sentence(gain: float, *, unknown: bool) -> str:
     if unknown:
         return _(
             "Too early to say whether the verdicts of {judge} sharpen a ranking by {votes} of "

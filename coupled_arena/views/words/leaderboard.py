@@ -18,10 +18,9 @@ from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.views.markup import bold, joined, listed, paragraph
-from coupled_arena.views.words.fragility import fragility_words
-from coupled_arena.views.words.judge_use import use_words
-from coupled_arena.views.words.left_out import left_out_words, uncounted_words
+from coupled_arena.views.words.audit import judge_use_words
 from coupled_arena.views.words.names import level, modes_named, named, rounded
+from coupled_arena.views.words.votes import fragility_words, left_out_words, uncounted_words
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
 _NO_TASTES = 0.95  # of the votes: what they are worth where tastes do not show
@@ -43,7 +42,7 @@ def board_warnings(board: Leaderboard) -> tuple[str, ...]:
         *left_out_words(board.estimates),
         *fragility_words(board.fragility),
         *_not_judged(board),
-        *(use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
+        *(judge_use_words(board.estimates.use) if board.source is BoardSource.PPR else ()),
         *own,
         *_sides(board),
         *_wishes(board.missing),
@@ -57,7 +56,7 @@ def judge_words(board: Leaderboard) -> Markup:
     if not human or not powered:
         return Markup("")
     before, after = (fmean(of.values()) for of in (human, powered))
-    said = ngettext(
+    text = ngettext(
         "With this judge a model keeps {after} possible ranks on average, instead of {before} by "
         "people alone. {weights} {saved}",
         "With these judges a model keeps {after} possible ranks on average, instead of {before} by "
@@ -65,7 +64,7 @@ def judge_words(board: Leaderboard) -> Markup:
         len(board.estimates.selection.judges),
     )
     return paragraph(
-        Markup(said).format(
+        Markup(text).format(
             after=bold(f"{after:.1f}"),
             before=bold(f"{before:.1f}"),
             weights=_weights(board.estimates),
@@ -80,8 +79,8 @@ def mode_words(board: Leaderboard) -> Markup:
     if modes is None:
         return Markup("")
     flips = _ordered_flips(modes)
-    said = Markup("{ties} {order}").format(ties=_ties(modes, board.alpha), order=_order(modes))
-    return joined([paragraph(said), listed(_flips(flips), "hint")])
+    text = Markup("{ties} {order}").format(ties=_ties(modes, board.alpha), order=_order(modes))
+    return joined([paragraph(text), listed(_flips(flips), "hint")])
 
 
 def nothing_counted(board: Leaderboard) -> str:
@@ -114,11 +113,11 @@ def _weights(estimates: BoardEstimates) -> Markup:
     estimate, judges = estimates.by_source[BoardSource.PPR], estimates.selection.judges
     total = bold(f"\N{GREEK SMALL LETTER LAMDA} = {estimate.power_tuning:.2f}")
     if len(judges) == 1:
-        said = _(
+        text = _(
             "Its verdicts weigh {total}: 0 ignores the judge, 1 takes it as seriously as people."
         )
-        return Markup(said).format(total=total)
-    said = _(
+        return Markup(text).format(total=total)
+    text = _(
         "Where all of them judged, their verdicts weigh {weights}, together {total}: 0 ignores the "
         "judges, 1 takes them as seriously as people."
     )
@@ -126,7 +125,7 @@ def _weights(estimates: BoardEstimates) -> Markup:
         Markup("{} <b>{:.2f}</b>").format(judge, weight)
         for judge, weight in zip(judges, estimate.judge_weights, strict=True)
     )
-    return Markup(said).format(weights=weights, total=total)
+    return Markup(text).format(weights=weights, total=total)
 
 
 def _saved(estimates: BoardEstimates) -> Markup:
@@ -136,7 +135,7 @@ def _saved(estimates: BoardEstimates) -> Markup:
     judges = len(estimates.selection.judges)
     if saved < 0.5:
         return Markup(ngettext("It saves no votes here.", "They save no votes here.", judges))
-    said = ngettext(
+    text = ngettext(
         "To be as certain without it, {bold}{saved:,.0f} more votes{end} would have to be added to "
         "the {human:,} there are.",
         "To be as certain without them, {bold}{saved:,.0f} more votes{end} would have to be added "
@@ -144,7 +143,7 @@ def _saved(estimates: BoardEstimates) -> Markup:
         judges,
     )
     human = estimates.by_source[BoardSource.HUMAN].human
-    return Markup(said).format(saved=saved, human=human, **_BOLD)
+    return Markup(text).format(saved=saved, human=human, **_BOLD)
 
 
 def _ties(modes: ModeComparison, alpha: float) -> Markup:
@@ -164,20 +163,20 @@ def _ties(modes: ModeComparison, alpha: float) -> Markup:
     low, high = modes.tie_interval(alpha)
     change = modes.tie_change
     if low <= 0 <= high:
-        said = _(
+        text = _(
             "Too early to say whether ties are more or less frequent in coupled battles: "
             "{change:+.0%} ({interval})."
         )
     elif change > 0:
-        said = _("Ties are {bold}{change:.0%} more frequent{end} in coupled battles ({interval}).")
+        text = _("Ties are {bold}{change:.0%} more frequent{end} in coupled battles ({interval}).")
     else:
         change = -change
-        said = _("Ties are {bold}{change:.0%} less frequent{end} in coupled battles ({interval}).")
+        text = _("Ties are {bold}{change:.0%} less frequent{end} in coupled battles ({interval}).")
     interval = _("{low:+.0%} to any, {level} interval")
     if np.isfinite(high):
         interval = _("{low:+.0%} to {high:+.0%}, {level} interval")
     interval = interval.format(low=low, high=high, level=level(alpha))
-    return Markup(said).format(change=change, interval=interval, **_BOLD)
+    return Markup(text).format(change=change, interval=interval, **_BOLD)
 
 
 def _order(modes: ModeComparison) -> str:
@@ -190,13 +189,13 @@ def _order(modes: ModeComparison) -> str:
 
 def _flips(flips: list[tuple[str, str]]) -> Iterator[str]:
     for above, below in flips[:_MOST_FLIPS]:
-        said = _("{above} is above {below} in coupled battles and below it in independent ones")
-        yield Markup(said).format(above=bold(above), below=bold(below))
+        text = _("{above} is above {below} in coupled battles and below it in independent ones")
+        yield Markup(text).format(above=bold(above), below=bold(below))
     if (others := len(flips) - _MOST_FLIPS) > 0:
-        said = ngettext(
+        text = ngettext(
             "{n} more pairs change their order", "{n} more pairs change their order", others
         )
-        yield said.format(n=others)
+        yield text.format(n=others)
 
 
 def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
@@ -213,11 +212,11 @@ def _meaning(board: Leaderboard) -> Iterator[str]:
             "of a board where it is a win for neither."
         )
     if board.scope is Scope.MARGINAL:
-        said = _(
+        text = _(
             "Each rank-set holds at {level} for its model alone, if that was chosen before "
             "looking; all together they hold less often."
         )
-        yield said.format(level=level(board.alpha))
+        yield text.format(level=level(board.alpha))
 
 
 def _people(board: Leaderboard) -> Iterator[str]:
@@ -231,18 +230,18 @@ def _people(board: Leaderboard) -> Iterator[str]:
         yield _("One person cast all votes: this board speaks for that person only.")
         return
     if tastes.worth > _NO_TASTES * tastes.votes:
-        said = _("{n:,} people cast these {votes:,} votes, and their tastes do not differ visibly.")
-        yield said.format(n=tastes.voters, votes=tastes.votes)
+        text = _("{n:,} people cast these {votes:,} votes, and their tastes do not differ visibly.")
+        yield text.format(n=tastes.voters, votes=tastes.votes)
         return
     worth = rounded(max(round(tastes.worth), 1))
-    said = ngettext(
+    text = ngettext(
         "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} vote of "
         "{worth:,} person.",
         "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} votes of "
         "{worth:,} people.",
         worth,
     )
-    yield said.format(votes=tastes.votes, n=tastes.voters, worth=worth)
+    yield text.format(votes=tastes.votes, n=tastes.voters, worth=worth)
     if tastes.worth < tastes.votes / 2:
         yield _("More people help this board, not more votes of the same people.")
 
@@ -254,12 +253,12 @@ def _sides(board: Leaderboard) -> Iterator[str]:
         return
     if np.isfinite(sides.effect):
         low, high = sides.interval(board.alpha)
-        said = _(
+        text = _(
             "The answer shown first won {effect:+.1%} of the votes more than the other "
             "({low:+.1%} to {high:+.1%}, {level} interval)."
         )
         bounds = {"low": low, "high": high, "level": level(board.alpha)}
-        yield said.format(effect=sides.effect, **bounds)
+        yield text.format(effect=sides.effect, **bounds)
     if sides.by_lot:
         return
     if board.estimate and board.estimate.weighting is Weighting.POSITION:
@@ -270,19 +269,19 @@ def _sides(board: Leaderboard) -> Iterator[str]:
             "rates contain what being shown first does."
         ).format(n=MINIMUM_PER_PAIR)
     if pairs := sides.one_sided:
-        said = ngettext(
+        text = ngettext(
             "{n} pair was always shown in one order: {pairs}.",
             "{n} pairs were always shown in one order: {pairs}.",
             len(pairs),
         )
         names = named([f"{a}\N{EN DASH}{b}" for a, b in pairs], _WISHES)
-        yield said.format(n=len(pairs), pairs=names)
+        yield text.format(n=len(pairs), pairs=names)
 
 
 def _mixture(modes: tuple[Mode, ...]) -> Iterator[str]:
     if len(modes) > 1:
-        said = _("This board mixes battles of different modes: {modes}.")
-        yield said.format(modes=modes_named(modes))
+        text = _("This board mixes battles of different modes: {modes}.")
+        yield text.format(modes=modes_named(modes))
 
 
 def _not_judged(board: Leaderboard) -> Iterator[str]:
@@ -291,23 +290,23 @@ def _not_judged(board: Leaderboard) -> Iterator[str]:
     votes = int(board.estimates.votes.comparisons.sum()) // 2
     others = votes - int(judged.votes.comparisons.sum()) // 2
     if board.source is BoardSource.PPR and others > 0:
-        said = ngettext(
+        text = ngettext(
             "{others:,} of {n:,} votes does not count here: verdicts of {judges} are missing.",
             "{others:,} of {n:,} votes do not count here: verdicts of {judges} are missing.",
             others,
         )
-        yield said.format(others=others, n=votes, judges=named(judges))
+        yield text.format(others=others, n=votes, judges=named(judges))
 
 
 def _wishes(missing: tuple[MissingVotes, ...]) -> Iterator[str]:
     for pair in missing[:_WISHES]:
-        said = ngettext("{n} more vote in {pair}", "{n} more votes in {pair}", pair.votes)
-        yield said.format(n=pair.votes, pair=f"{pair.first}\N{EN DASH}{pair.second}")
+        text = ngettext("{n} more vote in {pair}", "{n} more votes in {pair}", pair.votes)
+        yield text.format(n=pair.votes, pair=f"{pair.first}\N{EN DASH}{pair.second}")
     if (others := len(missing) - _WISHES) > 0:
-        said = ngettext(
+        text = ngettext(
             "{n} more pair without enough votes", "{n} more pairs without enough votes", others
         )
-        yield said.format(n=others)
+        yield text.format(n=others)
 
 
 def _idle(board: Leaderboard) -> Iterator[str]:
@@ -315,5 +314,5 @@ def _idle(board: Leaderboard) -> Iterator[str]:
     if not names:
         return
     judged = board.source is BoardSource.JUDGE
-    said = _("No verdicts yet: {models}.") if judged else _("No votes yet: {models}.")
-    yield said.format(models=named(names, _WISHES) if len(names) > _WISHES else ", ".join(names))
+    text = _("No verdicts yet: {models}.") if judged else _("No votes yet: {models}.")
+    yield text.format(models=named(names, _WISHES) if len(names) > _WISHES else ", ".join(names))

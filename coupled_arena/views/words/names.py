@@ -21,8 +21,8 @@ def named(names: Sequence[str], most: int = MOST) -> str:
     """Return names as people list them, those beyond the first few only counted."""
     others = len(names) - most
     if others > 0:
-        said = ngettext("{names} and {n} more", "{names} and {n} more", others)
-        return said.format(names=", ".join(names[:most]), n=others)
+        text = ngettext("{names} and {n} more", "{names} and {n} more", others)
+        return text.format(names=", ".join(names[:most]), n=others)
     if len(names) == 1:
         return names[0]
     return _("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
@@ -40,20 +40,20 @@ def modes_named(modes: Iterable[Mode]) -> str:
 
 def without_data(names: Sequence[str]) -> str:
     """Return a line for all models of which nothing is known."""
-    said = ngettext(
+    text = ngettext(
         "{n} model without data: {names}.", "{n} models without data: {names}.", len(names)
     )
-    return said.format(n=len(names), names=named(names))
+    return text.format(n=len(names), names=named(names))
 
 
 def without_both(names: Sequence[str]) -> str:
     """Return a line for all models that have too few votes in one mode, or in both."""
-    said = ngettext(
+    text = ngettext(
         "{n} model without enough votes in both: {names}.",
         "{n} models without enough votes in both: {names}.",
         len(names),
     )
-    return said.format(n=len(names), names=named(names))
+    return text.format(n=len(names), names=named(names))
 
 
 def votes_counted(n: int) -> str:

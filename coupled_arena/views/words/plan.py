@@ -110,10 +110,10 @@ def _worth(plan: VotePlan) -> str:
     """Return what ten votes are then worth: a sentence of its own, which follows a colon."""
     needs = plan.needs
     if math.isfinite(needs.tau_max):
-        said = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts {limit:.1f}.")
+        text = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts {limit:.1f}.")
     else:
-        said = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts any number.")
-    return said.format(worth=10 * needs.tau, limit=10 * needs.tau_max)
+        text = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts any number.")
+    return text.format(worth=10 * needs.tau, limit=10 * needs.tau_max)
 
 
 def _cost(plan: VotePlan) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _cost(plan: VotePlan) -> Iterator[str]:
         return
     saved = plan.votes_to_cast_alone - plan.votes_to_cast
     if saved > 0:
-        said = _("These verdicts cost {cost:,.2f}, {each:,.2f} for each vote saved.")
-        yield said.format(cost=plan.cost, each=plan.cost / saved)
+        text = _("These verdicts cost {cost:,.2f}, {each:,.2f} for each vote saved.")
+        yield text.format(cost=plan.cost, each=plan.cost / saved)
     else:
         yield _("These verdicts cost {cost:,.2f}.").format(cost=plan.cost)

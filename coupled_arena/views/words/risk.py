@@ -63,23 +63,23 @@ def risk_findings(report: RiskReport, view: RiskView) -> Markup:
 
 def _leader(report: RiskReport, view: RiskView) -> str:
     if len(view.models) == 1:
-        said = _("Only {model} has scores: there is no other model to compare it with.")
-        return said.format(model=view.models[0])
+        text = _("Only {model} has scores: there is no other model to compare it with.")
+        return text.format(model=view.models[0])
     ahead, others = view.dominance[Order.SECOND].relative.wins.sum(axis=1), len(view.models) - 1
     best = view.models[int(ahead.argmax())]
     if unjudged := _unjudged(report, view):
         ranked = _("{model} ranks ahead of every other model").format(model=best)
-        said = ranked if ahead.max() == others else _open(view, judged=False)
+        text = ranked if ahead.max() == others else _open(view, judged=False)
         lowest = [name for name in unjudged if name in report.scores.lower_is_better]
         highest = [name for name in unjudged if name not in report.scores.lower_is_better]
         return _by_no_merit(lowest, highest).format(
-            lowest=_all(lowest), highest=_all(highest), said=said, sure=_sure(report)
+            lowest=_all(lowest), highest=_all(highest), said=text, sure=_sure(report)
         )
     if ahead.max() == others:
-        said = _("{model} fails least badly: it ranks ahead of every other model, {sure}.")
-        return said.format(model=best, sure=_sure(report))
-    said = _("Cannot tell yet which model fails least badly: {said}, {sure}.")
-    return said.format(said=_open(view, judged=True), sure=_sure(report))
+        text = _("{model} fails least badly: it ranks ahead of every other model, {sure}.")
+        return text.format(model=best, sure=_sure(report))
+    text = _("Cannot tell yet which model fails least badly: {said}, {sure}.")
+    return text.format(said=_open(view, judged=True), sure=_sure(report))
 
 
 def _open(view: RiskView, *, judged: bool) -> str:
@@ -91,10 +91,7 @@ def _open(view: RiskView, *, judged: bool) -> str:
     ahead, others = wins.sum(axis=1), len(view.models) - 1
     at = int(ahead.argmax())
     return _possible(len(unbeaten), judged=judged).format(
-        names=named(unbeaten) if unbeaten else "",
-        model=view.models[at],
-        n=ahead[at],
-        others=others,
+        names=named(unbeaten) if unbeaten else "", model=view.models[at], n=ahead[at], others=others
     )
 
 
@@ -183,11 +180,11 @@ def risk_warnings(report: RiskReport) -> tuple[str, ...]:
 def _of_directions(report: RiskReport) -> Iterator[str]:
     names = [name for name in report.scores.metrics if name in report.scores.unjudged]
     if names:
-        said = _(
+        text = _(
             "No direction is set for {metrics}, so the first place is no merit. "
             "Choose the metrics with lower, or higher, values that are better."
         )
-        yield said.format(metrics=", ".join(names))
+        yield text.format(metrics=", ".join(names))
 
 
 def _sentence(text: str) -> str:
@@ -199,11 +196,11 @@ def _of_settings(report: RiskReport) -> Iterator[str]:
     least = fewest_bootstraps(k, report.plan)
     counted = settings.p_values in (PValues.SWAP, PValues.PERCENTILE)
     if counted and settings.bootstraps < least:
-        said = _(
+        text = _(
             "{n:,} bootstrap samples cannot reject anything for {k} models at alpha {alpha:g}: "
             "take {least:,} or more."
         )
-        yield said.format(n=settings.bootstraps, k=k, alpha=settings.alpha, least=least)
+        yield text.format(n=settings.bootstraps, k=k, alpha=settings.alpha, least=least)
     if settings.p_values in _DOUBTS:
         yield _(_DOUBTS[settings.p_values])
     if settings.copula is Copula.EMPIRICAL and settings.weights is not None:
@@ -248,8 +245,8 @@ def _of_view(view: RiskView, report: RiskReport) -> Iterator[str]:
         if np.array_equal(view.samples[i], view.samples[j])
     ]
     if same:
-        said = _("the scores are identical of {pairs}; neither can win.")
-        yield said.format(pairs=", ".join(same))
+        text = _("the scores are identical of {pairs}; neither can win.")
+        yield text.format(pairs=", ".join(same))
     nothing = np.mean([(sample == 0).mean() for sample in view.samples])
     if view.name == PORTFOLIO and report.settings.copula is Copula.EMPIRICAL and nothing > 0.5:
         yield _(

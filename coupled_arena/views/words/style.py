@@ -1,9 +1,10 @@
-"""Style control in sentences: what length and Markdown do, and what stands in the way."""
+"""Style control in sentences: what length and Markdown do, to people and to a judge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from coupled_arena.analysis.style.judge import JudgeStyle, TraitBeside
 from coupled_arena.analysis.style.result import StyleBoard, TraitEffect
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.core.language import N_, _, ngettext
@@ -40,8 +41,8 @@ _MOST_MOVES = 5  # that are named; the others are only counted
 
 def style_words(board: StyleBoard) -> tuple[str, ...]:
     """Return what each trait does, and which ranks change; nothing without such scores."""
-    said = [_effect(effect, board.alpha) for effect in board.effects]
-    return (*said, *_moves(board))
+    text = [_effect(effect, board.alpha) for effect in board.effects]
+    return (*text, *_moves(board))
 
 
 def style_warnings(board: StyleBoard) -> tuple[str, ...]:
@@ -66,14 +67,14 @@ def obstacle_words(found: ObstructedError | None, counted: Counted, more: int = 
     traits = traits_named(found.traits) if found.traits else ""
     if found.obstacle is Obstacle.PROMPTS:
         least = len(counted.models) + len(counted.traits) + more
-        said = ngettext(
+        text = ngettext(
             "{n} prompt is too few to hold style fixed between these models: it takes {least} or "
             "more.",
             "{n} prompts are too few to hold style fixed between these models: it takes {least} or "
             "more.",
             counted.prompts,
         )
-        yield said.format(n=counted.prompts, least=least)
+        yield text.format(n=counted.prompts, least=least)
     else:
         yield _(_OBSTACLES[found.obstacle]).format(traits=traits)
 
@@ -103,24 +104,24 @@ def counted_words(counted: Counted) -> Iterator[str]:
     """Say which comparisons do not count, and which traits there is nothing of to hold fixed."""
     without = counted.without_texts
     if without and counted.comparisons:
-        said = ngettext(
+        text = ngettext(
             "{n:,} comparison does not count with style held fixed: the texts are missing.",
             "{n:,} comparisons do not count with style held fixed: the texts are missing.",
             without,
         )
-        yield said.format(n=without)
+        yield text.format(n=without)
     if not counted.comparisons:
         return
     if counted.constant:
-        said = _("No two replies differ here in this, so there is nothing to hold fixed: {traits}.")
-        yield said.format(traits=traits_named(counted.constant))
+        text = _("No two replies differ here in this, so there is nothing to hold fixed: {traits}.")
+        yield text.format(traits=traits_named(counted.constant))
     if counted.prompts < FEW_PROMPTS:
-        said = ngettext(
+        text = ngettext(
             "All of it is on {n} prompt: others may say otherwise.",
             "All of it is on {n} prompts: others may say otherwise.",
             counted.prompts,
         )
-        yield said.format(n=counted.prompts)
+        yield text.format(n=counted.prompts)
 
 
 def traits_named(traits: Sequence[Trait]) -> str:
@@ -130,12 +131,12 @@ def traits_named(traits: Sequence[Trait]) -> str:
 
 def _effect(effect: TraitEffect, alpha: float) -> str:
     share = effect.against_none or effect.twice
-    said = _(_EFFECTS[effect.trait]).format(
+    text = _(_EFFECTS[effect.trait]).format(
         rate=share.rate, low=share.low, high=share.high, level=level(alpha)
     )
     if share.low <= 0.5 <= share.high:
-        return _("{said} That may be luck.").format(said=said)
-    return said
+        return _("{said} That may be luck.").format(said=text)
+    return text
 
 
 def _moves(board: StyleBoard) -> Iterator[str]:
@@ -146,11 +147,77 @@ def _moves(board: StyleBoard) -> Iterator[str]:
         if row.controlled and row.plain and row.controlled.rank != row.plain.rank
     ]
     if moved:
-        said = ngettext(
+        text = ngettext(
             "With style held fixed {n} model changes its rank by the scores: {models}.",
             "With style held fixed {n} models change their rank by the scores: {models}.",
             len(moved),
         )
-        yield said.format(n=len(moved), models=named(moved, _MOST_MOVES))
+        yield text.format(n=len(moved), models=named(moved, _MOST_MOVES))
     elif board.effects:
         yield _("With style held fixed all models keep their rank by the scores.")
+
+
+_JUDGED_EFFECTS = {
+    Trait.LENGTH: N_(
+        "Between equally strong models a reply with twice the length gets {judge:.1%} of the "
+        "judge's verdicts and {people:.1%} of people's votes."
+    ),
+    Trait.HEADERS: N_(
+        "Between equally strong models a reply with twice as many headings gets {judge:.1%} of the "
+        "judge's verdicts and {people:.1%} of people's votes."
+    ),
+    Trait.BOLD: N_(
+        "Between equally strong models a reply with twice as much in bold gets {judge:.1%} of the "
+        "judge's verdicts and {people:.1%} of people's votes."
+    ),
+    Trait.LISTS: N_(
+        "Between equally strong models a reply with twice as many list items gets {judge:.1%} of "
+        "the judge's verdicts and {people:.1%} of people's votes."
+    ),
+}
+
+
+def judge_style_words(found: JudgeStyle) -> tuple[str, ...]:
+    """Return what sways judge and people, and how far they agree besides."""
+    return (*(_beside(row) for row in found.traits), *_agreement(found))
+
+
+def judge_style_warnings(found: JudgeStyle) -> tuple[str, ...]:
+    """Return what cannot be said with style held fixed, and what would help."""
+    counted, obstructed = found.estimates.counted, found.estimates.obstructed
+    warnings = [*obstacle_words(obstructed, counted, more=1), *counted_words(counted)]
+    if not obstructed and not found.agreement:
+        warnings.append(
+            _(
+                "How far the judge agrees at equal style has no finite estimate here: it always "
+                "says what people say, or people never prefer an answer."
+            )
+        )
+    return tuple(warnings)
+
+
+def _beside(row: TraitBeside) -> str:
+    text = _(_JUDGED_EFFECTS[row.trait]).format(
+        judge=row.judge.twice.rate, people=row.people.twice.rate
+    )
+    if row.low <= 0 <= row.high:
+        return _("{said} That the two differ may be luck.").format(said=text)
+    return _("{said} The two differ by more than luck explains.").format(said=text)
+
+
+def _agreement(found: JudgeStyle) -> Iterator[str]:
+    held, plain = found.agreement, found.plain_agreement
+    if held is None or plain is None:
+        return
+    yield _(
+        "Between equally strong models of equal style the answer that people prefer gets "
+        "{rate:.1%} of the judge's verdicts ({low:.1%} to {high:.1%}), without control "
+        "{plain:.1%} ({plain_low:.1%} to {plain_high:.1%}); one half is chance."
+    ).format(
+        rate=held.rate,
+        low=held.low,
+        high=held.high,
+        plain=plain.rate,
+        plain_low=plain.low,
+        plain_high=plain.high,
+    )

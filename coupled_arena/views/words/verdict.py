@@ -22,18 +22,18 @@ def board_verdict(board: Leaderboard) -> str:
     if board.estimate is None or not places:
         return nothing_counted(board)
     if len(places) == 1:
-        said = _(
+        text = _(
             "Only {model} has votes or verdicts that count: there is no other model"
             " to compare it with."
         )
-        return said.format(model=places[0][0])
+        return text.format(model=places[0][0])
     if board.scope is Scope.MARGINAL:
         return _each_alone(board, places)
     first = [model for model, place in places if place.rank_low == 1]
     if len(first) == 1:
-        said = _leads(board, dict(places)[first[0]])
-        said = said.format(model=first[0], k=len(places), sure=_sure(board))
-        return " ".join([said, *_always_first(board, first[0])])
+        text = _leads(board, dict(places)[first[0]])
+        text = text.format(model=first[0], k=len(places), sure=_sure(board))
+        return " ".join([text, *_always_first(board, first[0])])
     return _open(board, first, len(places))
 
 
@@ -66,20 +66,20 @@ def _always_first(board: Leaderboard, model: str) -> Iterator[str]:
     if sides is None or board.source is BoardSource.JUDGE:
         return
     if others := [other for one, other in sides.one_sided if one == model]:
-        said = _("But it was always shown first against {others}: the order may explain that.")
-        yield said.format(others=named(others))
+        text = _("But it was always shown first against {others}: the order may explain that.")
+        yield text.format(others=named(others))
 
 
 def _open(board: Leaderboard, first: list[str], k: int) -> str:
     """Say who may be first, and what would tell: no more than the planner has an answer for."""
     wish = _wish(board, first)
     if len(first) == k > MOST:
-        said = _("Not decided yet: any of the {k} models may be first, {sure}.")
+        text = _("Not decided yet: any of the {k} models may be first, {sure}.")
         more = _("Not decided yet: any of the {k} models may be first, {sure}. {wish}")
     else:
-        said = _("Not decided yet: {names} may each be first, {sure}.")
+        text = _("Not decided yet: {names} may each be first, {sure}.")
         more = _("Not decided yet: {names} may each be first, {sure}. {wish}")
-    return (more if wish else said).format(k=k, names=named(first), sure=_sure(board), wish=wish)
+    return (more if wish else text).format(k=k, names=named(first), sure=_sure(board), wish=wish)
 
 
 def _sure(board: Leaderboard) -> str:
@@ -102,19 +102,19 @@ def _wish(board: Leaderboard, first: list[str]) -> str:
         return ""
     one, other = first[:2]
     if votes > _MOST_VOTES:
-        said = _(
+        text = _(
             "At their present difference, more than {n:,} more votes on {one} and "
             "{other} would probably settle it."
         )
-        return said.format(one=one, other=other, n=_MOST_VOTES)
-    said = ngettext(
+        return text.format(one=one, other=other, n=_MOST_VOTES)
+    text = ngettext(
         "At their present difference, about {n:,} more vote on {one} and "
         "{other} would probably settle it.",
         "At their present difference, about {n:,} more votes on {one} and "
         "{other} would probably settle it.",
         votes,
     )
-    return said.format(one=one, other=other, n=rounded(votes))
+    return text.format(one=one, other=other, n=rounded(votes))
 
 
 def _missing_votes(board: Leaderboard, first: list[str]) -> int:

@@ -1,13 +1,17 @@
-"""Why answers parted, in sentences."""
+"""Why answers differ: where two models part, and where a replay leaves what is stored."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from coupled_arena.battles.first_divergence import Option, Reason
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.generation.running import OPENING
+
+if TYPE_CHECKING:
+    from coupled_arena.battles.replay import Replay
 
 # What a model's odds say for its own choice, what the noise does, and which weighs more.
 _AS_AND_AGREES = N_("{model} finds {option} {times:.3g} times as likely, and the noise agrees.")
@@ -44,7 +48,7 @@ def option_words(option: Option) -> str:
     return _("“{text}”").format(text=shown)
 
 
-def parting_words(reason: Reason) -> tuple[str, ...]:
+def divergence_words(reason: Reason) -> tuple[str, ...]:
     """Return the sentences: where, why, and what could not be told."""
     return (_where(reason), *_why(reason), *_doubts(reason))
 
@@ -56,12 +60,12 @@ def _where(reason: Reason) -> str:
         for option in reason.options
         if option.chosen[place]
     ]
-    n, by_bytes = reason.parting.position, reason.parting.by_bytes
+    n, by_bytes = reason.divergence.position, reason.divergence.by_bytes
     if by_bytes:
-        said = _differ_by_bytes(n) if parts else _begin_by_bytes(n)
+        text = _differ_by_bytes(n) if parts else _begin_by_bytes(n)
     else:
-        said = _differ(n) if parts else _begin(n)
-    return said.format(n=n, parts=", ".join(parts))
+        text = _differ(n) if parts else _begin(n)
+    return text.format(n=n, parts=", ".join(parts))
 
 
 def _differ(n: int) -> str:
@@ -109,15 +113,15 @@ def _why(reason: Reason) -> Iterator[str]:
         return
     favour = (noises[0] or 0.0) - (noises[1] or 0.0)
     lucky = pair[0] if favour > 0 else pair[1]
-    said = _("The noise, the same for both, favours {option} by {favour:.2f}.")
-    yield said.format(option=option_words(lucky), favour=abs(favour))
+    text = _("The noise, the same for both, favours {option} by {favour:.2f}.")
+    yield text.format(option=option_words(lucky), favour=abs(favour))
     yield _weighed(reason, 0, pair, favour)
     yield _weighed(reason, 1, pair, -favour)
 
 
 def _pair(reason: Reason) -> tuple[Option, Option] | None:
     """Return what each of two models chose, where both choices are open."""
-    if len(reason.models) != 2 or None in reason.parting.chosen:
+    if len(reason.models) != 2 or None in reason.divergence.chosen:
         return None
     found = [option for place in (0, 1) for option in reason.options if option.chosen[place]]
     if len(found) != 2 or None in reason.least:
@@ -134,28 +138,24 @@ def _weighed(reason: Reason, place: int, pair: tuple[Option, Option], luck: floa
     model, own, other = reason.models[place], pair[place], pair[1 - place]
     ours, theirs = own.seen[place], other.seen[place]
     if ours is None:
-        said = _("{model} does not find {option} among the likeliest any more.")
-        return said.format(model=model, option=option_words(own))
+        text = _("{model} does not find {option} among the likeliest any more.")
+        return text.format(model=model, option=option_words(own))
     if theirs is None:
         cut = _("{model} cannot draw {option}: top-k or top-p cuts it off.")
         rare = _("{model} does not find {option} among the likeliest.")
         if _asks_for_byte(reason, place):  # the tokens may have no such byte, or begin otherwise
             cut = _("{model} cannot draw {option}: no token that top-k and top-p leave goes on so.")
-        said = cut if reason.least[place] == 0 else rare
-        return said.format(model=model, option=option_words(other))
+        text = cut if reason.least[place] == 0 else rare
+        return text.format(model=model, option=option_words(other))
     odds = math.log(ours.probability / theirs.probability)
     more, less = (odds, -luck) if odds > 0 else (luck, -odds)
     return _(_balance(odds, luck)).format(
-        model=model,
-        option=option_words(own),
-        times=math.exp(abs(odds)),
-        more=more,
-        less=less,
+        model=model, option=option_words(own), times=math.exp(abs(odds)), more=more, less=less
     )
 
 
 def _asks_for_byte(reason: Reason, place: int) -> bool:
-    return reason.parting.by_bytes and reason.parting.reached[place][1] != OPENING
+    return reason.divergence.by_bytes and reason.divergence.reached[place][1] != OPENING
 
 
 def _balance(odds: float, luck: float) -> str:
@@ -172,11 +172,30 @@ def _doubts(reason: Reason) -> Iterator[str]:
     served = [m for m, least in zip(reason.models, reason.least, strict=True) if least is None]
     other = [m for m, again in zip(reason.models, reason.again, strict=True) if again is False]
     if served:
-        said = _("{models}: on a server, which keeps its probabilities to itself.")
-        yield said.format(models=", ".join(served))
+        text = _("{models}: on a server, which keeps its probabilities to itself.")
+        yield text.format(models=", ".join(served))
     if other:
-        said = _(
+        text = _(
             "{models}: drawn again, another token wins. The sums are as close as the rounding of "
             "another batch shape, or the model is not the one of then."
         )
-        yield said.format(models=", ".join(other))
+        yield text.format(models=", ".join(other))
+
+
+def replay_words(result: Replay) -> str:
+    """Return whether a battle came out the same, and if not, from where on and how clearly."""
+    if result.identical:
+        return _("identical")
+    if result.score_gap is None:
+        text = _(
+            "differs from token {token} of {model}, turn {turn}; the stored token cannot be drawn "
+            "there, or its probabilities are out of reach here"
+        )
+    else:
+        text = _(
+            "differs from token {token} of {model}, turn {turn}; the token drawn now beats the "
+            "stored one by {gap:.3g}"
+        )
+    return text.format(
+        token=result.first_difference, model=result.model, turn=result.turn, gap=result.score_gap
+    )

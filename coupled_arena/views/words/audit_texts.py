@@ -1,4 +1,4 @@
-"""What an audit's sentences say, by what the judge is held against."""
+"""The texts of an audit for each kind of truth: people's votes, or a benchmark's key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coupled_arena.core.language import N_, _, ngettext
 
 @dataclass(frozen=True)
 class _Texts:
-    """Sentences on the truth and its labels; each field says one thing of either truth."""
+    """Sentences first, then what figures say; each field says one thing of either truth."""
 
     worthless: str
     worth: str
@@ -23,6 +23,17 @@ class _Texts:
     unsafe: str
     agreement: str
     constant: str
+    against: str
+    counted: str
+    scores: str
+    below_above: str
+    worth_title: str
+    correlation: str
+    without: str
+    same: str
+    powered: str
+    alone: str
+    rate: str
 
 
 _TEXTS = {
@@ -66,6 +77,17 @@ _TEXTS = {
             "The judge, or people, always said the same of {models}: no correlation can be told "
             "from that."
         ),
+        against=N_("judge {judge} against people's votes"),
+        counted=N_("{n:,} comparisons with both"),
+        scores=N_("judge {judge:.1%}, people {truth:.1%}"),
+        below_above=N_("Judge below people, above"),
+        worth_title=N_("Worth of 10 human votes"),
+        correlation=N_("correlation with people {rho:.2f}"),
+        without=N_("Human votes without the judge"),
+        same=N_("Same as people"),
+        powered=N_("Win rates with the judge"),
+        alone=N_("people alone"),
+        rate=N_("Win rates"),
     ),
     Truth.BENCHMARK: _Texts(
         worthless=N_(
@@ -110,12 +132,23 @@ _TEXTS = {
             "The judge, or the benchmark, always said the same of {models}: no correlation can be "
             "told from that."
         ),
+        against=N_("judge {judge} against a benchmark"),
+        counted=N_("{n:,} answers with both"),
+        scores=N_("judge {judge:.1%}, the benchmark {truth:.1%}"),
+        below_above=N_("Judge below the benchmark, above"),
+        worth_title=N_("Worth of 10 checked answers"),
+        correlation=N_("correlation with the benchmark {rho:.2f}"),
+        without=N_("Checked answers without the judge"),
+        same=N_("Same as the benchmark"),
+        powered=N_("Right answers with the judge"),
+        alone=N_("the benchmark alone"),
+        rate=N_("Right answers"),
     ),
 }
 
 
-def said(audit: Audit, name: str, **values: object) -> str:
-    """Return a sentence of an audit, in the language in force."""
+def by_truth(audit: Audit, name: str, **values: object) -> str:
+    """Return a text of an audit by its name, in the language in force."""
     text: str = getattr(_TEXTS[audit.estimates.truth], name)
     return _(text).format(**values)
 

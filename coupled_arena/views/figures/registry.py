@@ -1,4 +1,4 @@
-"""How to read each figure: the same words beside it on every page."""
+"""How to read each figure."""
 
 from __future__ import annotations
 

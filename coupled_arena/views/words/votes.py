@@ -1,25 +1,50 @@
-"""Sentences on what a board does not count, and why."""
+"""Sentences on votes: who casts them, which are excluded, and how few decide the first place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from coupled_arena.analysis.leaderboard.read import BoardEstimates
-from coupled_arena.core.language import ngettext
+from coupled_arena.analysis.voters import VoterReport
+from coupled_arena.core.language import _, ngettext
+from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.store.tables.exclusions import Excluded
+
+
+def voters_words(found: VoterReport) -> str:
+    """Return how many voters there are, and how many vote too unlike the others."""
+    if not found.rows:
+        return _("No votes yet.")
+    suspects = sum(row.suspect for row in found.rows)
+    voters = ngettext("{n:,} voter", "{n:,} voters", len(found.rows)).format(n=len(found.rows))
+    votes = ngettext("{n:,} vote", "{n:,} votes", found.votes).format(n=found.votes)
+    return ngettext(
+        "{voters}, {votes}: {n:,} votes too unlike the others (error level {alpha:g} over all).",
+        "{voters}, {votes}: {n:,} vote too unlike the others (error level {alpha:g} over all).",
+        suspects,
+    ).format(voters=voters, votes=votes, n=suspects, alpha=found.alpha)
+
+
+def excluded_words(found: Excluded) -> str:
+    """Return how many votes are left out."""
+    return ngettext(
+        "{n:,} of {of:,} votes ({share}) is excluded and left out.",
+        "{n:,} of {of:,} votes ({share}) are excluded and left out.",
+        found.votes,
+    ).format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
 
 
 def left_out_words(estimates: BoardEstimates) -> Iterator[str]:
     """Yield what says how much a board does not count."""
     if comparisons := estimates.left_out:
-        said = ngettext(
+        text = ngettext(
             "{n:,} comparison is left out: a vote that prefers one of two equal answers says "
             "nothing.",
             "{n:,} comparisons are left out: a vote that prefers one of two equal answers says "
             "nothing.",
             comparisons,
         )
-        yield said.format(n=comparisons)
+        yield text.format(n=comparisons)
     yield from uncounted_words(estimates)
 
 
@@ -37,24 +62,24 @@ def uncounted_words(estimates: BoardEstimates) -> Iterator[str]:
     if not found.votes:
         return
     if estimates.counting.excluded:
-        said = ngettext(
+        text = ngettext(
             "{n:,} of {of:,} votes ({share}) is excluded, and counted here all the same.",
             "{n:,} of {of:,} votes ({share}) are excluded, and counted here all the same.",
             found.votes,
         )
     else:
-        said = ngettext(
+        text = ngettext(
             "{n:,} of {of:,} votes ({share}) is excluded and left out.",
             "{n:,} of {of:,} votes ({share}) are excluded and left out.",
             found.votes,
         )
-    yield said.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
+    yield text.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
 
 
 def _named(found: Excluded, *, counted: bool) -> str:
     """Say how many votes are on answers that told who wrote them."""
     if counted:
-        said = ngettext(
+        text = ngettext(
             "{n:,} of {of:,} votes ({share}) is on an answer that names a model, and counted here "
             "all the same.",
             "{n:,} of {of:,} votes ({share}) are on answers that name a model, and counted here "
@@ -62,9 +87,29 @@ def _named(found: Excluded, *, counted: bool) -> str:
             found.named,
         )
     else:
-        said = ngettext(
+        text = ngettext(
             "{n:,} of {of:,} votes ({share}) is left out because an answer names a model.",
             "{n:,} of {of:,} votes ({share}) are left out because an answer names a model.",
             found.named,
         )
-    return said.format(n=found.named, of=found.of, share=f"{found.named_share:.1%}")
+    return text.format(n=found.named, of=found.of, share=f"{found.named_share:.1%}")
+
+
+def fragility_words(found: Fragility | None) -> Iterator[str]:
+    """Say which model would be first without how many votes."""
+    if found is None:
+        return
+    text = ngettext(
+        "Without {n:,} comparison of {all:,} ({share:.2%}), the one that matters most, {rival} "
+        "would be first in place of {first}.",
+        "Without {n:,} comparisons of {all:,} ({share:.2%}), those that matter most, {rival} would "
+        "be first in place of {first}.",
+        found.removed,
+    )
+    yield text.format(
+        n=found.removed,
+        all=found.comparisons,
+        share=found.share,
+        rival=found.rival,
+        first=found.first,
+    )

@@ -1,4 +1,4 @@
-"""The draw at which answers parted, as a table."""
+"""The draw at which answers first differ, as a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from coupled_arena.battles.first_divergence import Option, Reason
 from coupled_arena.core.language import _
 from coupled_arena.views.tables.table import Column, Table
-from coupled_arena.views.words.parting import option_words, parting_words
+from coupled_arena.views.words.first_divergence import divergence_words, option_words
 
 _TAIL = 200  # characters of the common beginning that a page repeats
 
@@ -26,7 +26,7 @@ class _Seen:
         return None if candidate is None else getattr(candidate, name)
 
 
-PARTING: tuple[Column[_Seen], ...] = (
+FIRST_DIVERGENCE: tuple[Column[_Seen], ...] = (
     Column("text", str, "Characters of an outcome", lambda row: row.option.text),
     Column(
         "kind",
@@ -57,7 +57,7 @@ PARTING: tuple[Column[_Seen], ...] = (
 )
 
 
-def parting_answer(reason: Reason) -> dict[str, Any]:
+def divergence_answer(reason: Reason) -> dict[str, Any]:
     """Return why replies parted as JSON values."""
     rows = [
         _Seen(option, place, model)
@@ -65,26 +65,26 @@ def parting_answer(reason: Reason) -> dict[str, Any]:
         for place, model in enumerate(reason.models)
     ]
     return {
-        "turn": reason.parting.turn,
-        "position": reason.parting.position,
-        "by_bytes": reason.parting.by_bytes,
-        "common": reason.parting.common,
+        "turn": reason.divergence.turn,
+        "position": reason.divergence.position,
+        "by_bytes": reason.divergence.by_bytes,
+        "common": reason.divergence.common,
         "models": list(reason.models),
         "coupled": reason.coupled,
-        "options": Table(PARTING, tuple(rows)).records(),
+        "options": Table(FIRST_DIVERGENCE, tuple(rows)).records(),
         "least": list(reason.least),
         "again": list(reason.again),
-        "words": list(parting_words(reason)),
+        "words": list(divergence_words(reason)),
     }
 
 
-def parting_view(reason: Reason) -> dict[str, Any]:
+def divergence_view(reason: Reason) -> dict[str, Any]:
     """Return why replies parted as a page draws it: sentences, and a table of words."""
-    table = parting_table(reason)
-    common = reason.parting.common
+    table = divergence_table(reason)
+    common = reason.divergence.common
     return {
-        "turn": reason.parting.turn,
-        "words": list(parting_words(reason)),
+        "turn": reason.divergence.turn,
+        "words": list(divergence_words(reason)),
         "common": ("\N{HORIZONTAL ELLIPSIS}" if len(common) > _TAIL else "") + common[-_TAIL:],
         "heads": [column.heading for column in table.columns],
         "rows": [[column.read(option) for column in table.columns] for option in reason.options],
@@ -93,12 +93,12 @@ def parting_view(reason: Reason) -> dict[str, Any]:
     }
 
 
-def parting_text(reason: Reason) -> str:
+def divergence_text(reason: Reason) -> str:
     """Return why replies parted for a terminal."""
-    return "\n".join([*parting_words(reason), "", parting_table(reason).text()])
+    return "\n".join([*divergence_words(reason), "", divergence_table(reason).text()])
 
 
-def parting_table(reason: Reason) -> Table[Option]:
+def divergence_table(reason: Reason) -> Table[Option]:
     """Return a row for each outcome: its noise, and what each model saw in it."""
     columns = [
         Column("token", str, "", option_words, heading=_next(reason)),
@@ -112,13 +112,13 @@ def parting_table(reason: Reason) -> Table[Option]:
 
 
 def _next(reason: Reason) -> str:
-    return _("Next byte") if reason.parting.by_bytes else _("Next token")
+    return _("Next byte") if reason.divergence.by_bytes else _("Next token")
 
 
 def _probability(reason: Reason, place: int) -> Any:
     least = reason.least[place]
 
-    def said(option: Option) -> str | None:
+    def shown(option: Option) -> str | None:
         seen, mark = option.seen[place], " \N{LEFTWARDS ARROW}" if option.chosen[place] else ""
         if seen is not None:
             return f"{seen.probability:.2%}{mark}"
@@ -126,7 +126,7 @@ def _probability(reason: Reason, place: int) -> Any:
             return mark.strip() or None
         return _("below {least:.2g}").format(least=least) if least else _("cannot be drawn")
 
-    return said
+    return shown
 
 
 def _noise(reason: Reason) -> list[Column[Option]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.leaderboard import draw
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.battles import Backlog
+from coupled_arena.store.work_queues.battles import Backlog
 
 MODELS = 6
 WORDS = 60

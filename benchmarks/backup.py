@@ -21,8 +21,8 @@ from benchmarks.leaderboard import fill, seconds
 from coupled_arena.core.records import Vote
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import BackupFolder
 from coupled_arena.store.transfer.snapshots import count_rows
+from coupled_arena.store.transfer.targets import BackupFolder
 from tests.store.conftest import make_battle, make_vote
 
 ROUNDS = 3

@@ -25,7 +25,7 @@ from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables import derived_rows
 
 _WORDS = 120  # of an answer
 
@@ -103,8 +103,8 @@ def fill(store: Store, battles: int) -> None:
             drop table drawn;
             """
         )
-        upkeep.enrol(cursor, "true", {})
-        upkeep.refresh(cursor, "true", {})
+        derived_rows.derive(cursor, "true", {})
+        derived_rows.refresh(cursor, "true", {})
 
     store.write(work)
 

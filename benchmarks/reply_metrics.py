@@ -18,7 +18,7 @@ import numpy as np
 from coupled_arena.analysis.risk.replies import COMPUTED, read_stored_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Cursor, Selection
-from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer.importing_scores import import_scores
 
 BATTLES, REPETITIONS = 50_000, 10
@@ -88,7 +88,7 @@ def fill(cursor: Cursor) -> None:
     cursor.register("written", {"n": np.arange(2 * BATTLES), "text": np.array(texts, dtype=object)})
     for statement in FILL:
         cursor.execute(statement)
-    upkeep.enrol(cursor, "true", {})
+    derived_rows.derive(cursor, "true", {})
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -26,14 +26,12 @@ from coupled_arena.judging.prompt import read_prompt
 from coupled_arena.judging.spec import JudgeSpec
 from coupled_arena.store.annotators import Annotators, annotators_path
 from coupled_arena.store.database import Store
-from coupled_arena.store.keys import key_path, secret_key
-from coupled_arena.store.signed_out import signed_out_path
-from coupled_arena.store.tables.probation import set_probation
-from coupled_arena.store.tables.upkeep import look_for
+from coupled_arena.store.sign_in_files import key_path, secret_key, signed_out_path
+from coupled_arena.store.tables.derived_rows import set_own_names
+from coupled_arena.store.tables.guards import set_probation
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import place_of
-from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
-from coupled_arena.store.transfer.snapshots import open_for_writing, snapshot_path
+from coupled_arena.store.transfer.snapshots import SnapshotThread, open_for_writing, snapshot_path
+from coupled_arena.store.transfer.targets import backup_target
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.verdicts import LiveAudits
@@ -138,7 +136,7 @@ def open_store(
     """
     with open_for_writing(settings.db, create=create) as store:
         own = own_names(settings)
-        store.write(partial(look_for, names=own.names, words=own.words))
+        store.write(partial(set_own_names, names=own.names, words=own.words))
         path = snapshot_path(settings.db)
         with closing(SnapshotThread(store, path, settings.snapshot_seconds)) as snapshots:
             yield store, snapshots
@@ -150,7 +148,7 @@ def _backup(settings: BackupSettings, store: Store) -> Iterator[Backup | None]:
     if not settings.wanted:
         yield None
         return
-    place = place_of(settings.folder, settings.dataset)
+    place = backup_target(settings.folder, settings.dataset)
     with closing(Backup(store, place, settings.minutes)) as backup:
         yield backup
 
@@ -184,7 +182,7 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
 def _annotation(settings: Settings, store: Store) -> Iterator[Annotation]:
     """Look for stored battles to vote on."""
     from coupled_arena.battles.annotation import Annotation
-    from coupled_arena.store.pending.battles import Backlog
+    from coupled_arena.store.work_queues.battles import Backlog
 
     with closing(Backlog(store)) as backlog:
         _log.info("%s battles to vote on", f"{backlog.battles:,}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from coupled_arena.core.records import Battle, Outcome, Score, Vote, new_id
 from coupled_arena.core.verdicts import Verdict
-from coupled_arena.store.tables import battles, scores, upkeep, verdicts, votes
+from coupled_arena.store.tables import battles, derived_rows, judges, scores, votes
 
 
 @dataclass
@@ -44,10 +44,10 @@ class Batch:
                 [name],
             )
         changed = [*new, *(vote.battle for vote, _ in self.votes)]
-        upkeep.enrol(cursor, "list_contains($battles, battle)", {"battles": new})
-        upkeep.refresh(cursor, "list_contains($battles, battle)", {"battles": changed})
+        derived_rows.derive(cursor, "list_contains($battles, battle)", {"battles": new})
+        derived_rows.refresh(cursor, "list_contains($battles, battle)", {"battles": changed})
         if self.verdicts:
-            verdicts.add(cursor, self.verdicts)
+            judges.add_verdicts(cursor, self.verdicts)
 
     def _cast(self, cursor, new):
         """Write votes; only those are not looked at one by one that nothing can be wrong with."""
@@ -68,7 +68,7 @@ class Batch:
         elif self.votes:
             votes.insert(cursor, [vote for vote, _ in self.votes])
             if told := [(vote.battle, vote.voter) for vote, reveal in self.votes if reveal]:
-                votes.tell(cursor, told)
+                votes.add_reveals(cursor, told)
 
 
 def _any(cursor, table, keys, column=None):

@@ -9,11 +9,10 @@ from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import battle_counts, battle_search
-from coupled_arena.store.queries.battle_filter import BattleFilter
-from coupled_arena.store.queries.battle_record import Said, said_of
-from coupled_arena.store.queries.battle_search import PAGE, FoundBattle, Tally
-from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.queries import battle_search, model_pages
+from coupled_arena.store.queries.battle_conditions import Hidden
+from coupled_arena.store.queries.battle_record import BattleRecord, record_of
+from coupled_arena.store.queries.battle_search import PAGE, BattleFilter, FoundBattle, Tally
 from coupled_arena.store.tables import battles
 
 
@@ -44,7 +43,7 @@ class OpenedBattle:
     """A battle, and all that was said of it."""
 
     battle: Battle
-    said: Said
+    said: BattleRecord
 
 
 def read_battles(
@@ -102,7 +101,7 @@ def read_battle(store: Store, battle: str, hidden: Hidden) -> OpenedBattle:
             raise BattleError(
                 _("There is no such battle here, or people may still be asked to vote on it.")
             )
-        opened = OpenedBattle(battles.load(cursor, battle), said_of(cursor, battle))
+        opened = OpenedBattle(battles.load(cursor, battle), record_of(cursor, battle))
         cursor.execute("commit")
     return opened
 
@@ -112,4 +111,4 @@ def battles_of_models(
 ) -> dict[str, int]:
     """Return how many battles of each model may be shown, of one mode or all."""
     with store.cursor() as cursor:
-        return battle_counts.of_models(cursor, models, hidden, mode)
+        return model_pages.battles_of_models(cursor, models, hidden, mode)

@@ -10,7 +10,7 @@ import numpy as np
 
 from coupled_arena.stats.intervals import critical_value, paired_difference
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.battle_counts import PairVotes, pair_votes
+from coupled_arena.store.queries.model_pages import PairVotes, pair_votes
 
 
 @dataclass(frozen=True)

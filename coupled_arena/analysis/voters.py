@@ -12,7 +12,7 @@ from coupled_arena.stats.bursts import bursts
 from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, capitals
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.voters import VoteStream, vote_stream
-from coupled_arena.store.tables.origins import OriginShare, origin_shares
+from coupled_arena.store.tables.guards import OriginShare, origin_shares
 
 _BURST = 60.0  # seconds
 _MOST_ORIGINS = 10

@@ -17,7 +17,7 @@ from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Source, Vote, new_id
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.battles import Backlog, Drawn, Progress
+from coupled_arena.store.work_queues.battles import Backlog, Drawn, Progress
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Finish, Origin, Outcome, Swap
 from coupled_arena.core.verdicts import NOT_ASKED, Matchup, Verdict
 from coupled_arena.judging.answer import read_reason
-from coupled_arena.store.queries.battle_record import StoredVerdict, said_of
-from coupled_arena.store.tables import verdicts, votes
+from coupled_arena.store.queries.battle_record import StoredVerdict, record_of
+from coupled_arena.store.tables import judges, votes
 
 if TYPE_CHECKING:
     import duckdb
@@ -120,8 +120,8 @@ class Decisions:
         battle = current.state.battle
 
         def store(cursor: duckdb.DuckDBPyConnection) -> None:
-            verdicts.add(cursor, asked.verdicts)
-            votes.tell(cursor, [(battle.id, current.owner)])
+            judges.add_verdicts(cursor, asked.verdicts)
+            votes.add_reveals(cursor, [(battle.id, current.owner)])
 
         try:
             self._store.write(store)
@@ -307,7 +307,7 @@ class JudgedRounds:
     def _read(self, current: Round) -> Judgement:
         battle, answering = current.state.battle, self._live.answering
         with self._store.cursor() as cursor:
-            found = [v for v in said_of(cursor, battle.id).verdicts if v.judge == self.judge]
+            found = [v for v in record_of(cursor, battle.id).verdicts if v.judge == self.judge]
             pairs = pair_feedback(len(battle.models), found, self._swap)
             judgement = Judgement(self.judge, pairs, answering)
             if not judgement.complete:

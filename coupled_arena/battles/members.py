@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from coupled_arena.core.guards import AccessSettings
 from coupled_arena.core.passwords import matches
-from coupled_arena.store.signed_out import SignedOut
+from coupled_arena.store.sign_in_files import SignedOut
 
 SIGNED_IN = 14 * 24 * 3600  # seconds
 

@@ -17,7 +17,7 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
 from coupled_arena.core.records import Battle, Source, Vote, new_id
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import pending_votes, rationales, votes
+from coupled_arena.store.tables import votes
 
 _log = logging.getLogger(__name__)
 _AGAIN = 5.0  # seconds until a vote is tried again that the store could not take
@@ -80,20 +80,20 @@ class Votes:
         A vote that would be refused today is dropped.
         """
         with self._store.cursor() as cursor:
-            held = pending_votes.held(cursor)
+            held = votes.held(cursor)
         return [current for vote in held if (current := self._reopened(vote))]
 
     def _reopened(self, vote: Vote) -> Round | None:
         try:
             with self._store.cursor() as cursor:
                 votes.check(cursor, vote)
-                reasons = rationales.waiting(cursor, vote.id)
+                reasons = votes.held_reasons(cursor, vote.id)
         except VoteError as error:
             _log.warning("Vote %s of an earlier run does not count: %s", vote.id, error)
-            self._store.write(partial(pending_votes.withdraw, vote=vote.id))
+            self._store.write(partial(votes.withdraw, vote=vote.id))
             return None
         if not self._seconds:
-            self._store.write(partial(pending_votes.promote, vote=vote))
+            self._store.write(partial(votes.promote, vote=vote))
             return None
         current = Round(vote.voter, self._store.battle(vote.battle))
         current.change(reasons=reasons and Reasons(*reasons))
@@ -119,7 +119,7 @@ class Votes:
             if not self._seconds:
                 self._store.cast(vote, origin=origin)
                 return self._tell(current, vote, same)
-            self._store.write(partial(pending_votes.hold, vote=vote, origin=origin))
+            self._store.write(partial(votes.hold, vote=vote, origin=origin))
             self._hold(current, vote, same, self._seconds)
             return None
 
@@ -150,7 +150,7 @@ class Votes:
                 raise VoteError(_(_TOO_LATE))
             if not (held := current.state.held):
                 raise VoteError(_(_NO_VOTE))
-            self._store.write(partial(pending_votes.withdraw, vote=held.vote.id))
+            self._store.write(partial(votes.withdraw, vote=held.vote.id))
             self._release(current)
             current.change(reasons=None)
 
@@ -179,7 +179,7 @@ class Votes:
         mine = (each for each in rounds if each.owner == owner and each.state.vote == vote)
         current = next(mine, None)
         with current.changing if current else nullcontext():
-            self._store.write(partial(rationales.give, rationale=rationale, voter=owner))
+            self._store.write(partial(votes.give_reasons, rationale=rationale, voter=owner))
             if current:
                 current.change(reasons=given)
 
@@ -187,7 +187,7 @@ class Votes:
         """Count a vote that can be undone, if there is one, and tell who was who."""
         with current.changing:
             if held := current.state.held:
-                self._store.write(partial(pending_votes.promote, vote=held.vote))
+                self._store.write(partial(votes.promote, vote=held.vote))
                 self._tell(current, held.vote, held.same)
 
     def confirm_if_due(self, current: Round) -> None:

@@ -79,9 +79,9 @@ def _mended_text(mended: Mended | None) -> str:
 def _examine(settings: Settings) -> tuple[list[Finding], float | None]:
     """Return what all checks find, and the age of the snapshot if one was looked at instead."""
     from coupled_arena.store.checks.examine import examine
-    from coupled_arena.store.transfer.backup_places import place_of
-    from coupled_arena.store.transfer.beside import backup, beside
+    from coupled_arena.store.transfer.sidecar_files import check_backup, check_sidecars
     from coupled_arena.store.transfer.snapshots import open_for_reading
+    from coupled_arena.store.transfer.targets import backup_target
 
     store, age = open_for_reading(settings.db)
     if age is not None:
@@ -92,10 +92,10 @@ def _examine(settings: Settings) -> tuple[list[Finding], float | None]:
         if age is None and not any(
             finding.check == "blocks" and finding.wrong for finding in found
         ):
-            found += beside(cursor, settings.db)
+            found += check_sidecars(cursor, settings.db)
             if settings.backup.wanted:
-                place = place_of(settings.backup.folder, settings.backup.dataset)
-                found += backup(cursor, place)
+                place = backup_target(settings.backup.folder, settings.backup.dataset)
+                found += check_backup(cursor, place)
     return found, age
 
 

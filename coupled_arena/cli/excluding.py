@@ -45,7 +45,7 @@ def exclude(
     from coupled_arena.core.records import new_id
     from coupled_arena.store.tables.exclusions import Decision, Exclusion, moment_of
     from coupled_arena.store.tables.exclusions import exclude as write
-    from coupled_arena.store.tables.origins import voters_from
+    from coupled_arena.store.tables.guards import voters_from
     from coupled_arena.store.transfer.snapshots import open_for_writing
 
     begin, end, made = moment_of(since), moment_of(until), Decision(reason, by, datetime.now(UTC))

@@ -14,8 +14,8 @@ from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
     from coupled_arena.store.database import Store
-    from coupled_arena.store.queries.visibility import Hidden
-    from coupled_arena.store.transfer.hub import HubDataset
+    from coupled_arena.store.queries.battle_conditions import Hidden
+    from coupled_arena.store.transfer.targets import HubDataset
 
 
 def export(
@@ -94,7 +94,7 @@ def _dataset(name: str | None, public: bool) -> HubDataset | None:
     """Return where to publish, so that a wrong name costs no export."""
     if name is None:
         return None
-    from coupled_arena.store.transfer.hub import HubDataset
+    from coupled_arena.store.transfer.targets import HubDataset
 
     return HubDataset(name, public=public)
 
@@ -103,7 +103,7 @@ def _with_card(
     store: Store, out: Path, format: ExportFormat, license: str | None, hidden: Hidden
 ) -> list[Path]:
     """Write the flat table and its card."""
-    from coupled_arena.store.transfer import flat_rows
+    from coupled_arena.store.transfer import flat
     from coupled_arena.store.transfer.export import export, fingerprint
     from coupled_arena.views.tables.flat import card, check_folder, check_license, write_card
 
@@ -112,8 +112,8 @@ def _with_card(
     check_folder(out)
     files = export(store, out, format, hidden=hidden)
     with store.cursor() as cursor:
-        flat_rows.stand(cursor, hidden)
-        held = flat_rows.counts(cursor)
+        flat.note_standing(cursor, hidden)
+        held = flat.flat_counts(cursor)
     whole = hidden == "nothing"
     text = card(held, format, fingerprint(store), license=license, complete=whole)
     return [*files, write_card(out, text)]

@@ -1,8 +1,23 @@
-"""Texts, names and paths of files in SQL."""
+"""SQL with DuckDB: cursors, single values and columns; texts, names and paths of files as SQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import duckdb
+
+Cursor = duckdb.DuckDBPyConnection
+
+
+def value_of(cursor: Cursor, query: str, values: object = None) -> Any:
+    """Return the one value that a query finds."""
+    return cursor.execute(query, values).fetchall()[0][0]
+
+
+def column_of(cursor: Cursor, query: str, values: object = None) -> list[Any]:
+    """Return the first values of the rows that a query finds."""
+    return [row[0] for row in cursor.execute(query, values).fetchall()]
 
 
 def quoted(text: str) -> str:

@@ -14,14 +14,15 @@ import numpy as np
 
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.progress import Track
 from coupled_arena.stats.simulation.shared import SharedComparisons
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
-from coupled_arena.store.queries.comparisons import Cursor, Selection
-from coupled_arena.store.queries.rewordings import reworded
-from coupled_arena.store.queries.shared_rows import (
+from coupled_arena.store.queries.benchmark_scores import reworded
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.single_comparisons import (
     SharedRows,
     shared_prompts,
     shared_rows,

@@ -1,15 +1,133 @@
-"""Opening a database file, and why one cannot be opened."""
+"""Opening a database file: its schema is brought up to date, or it is said why it cannot be opened.
+
+The schema is numbered steps (``schema/*.sql``), each applied whole or not at all.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from itertools import count
 from pathlib import Path
 
 import duckdb
 
 from coupled_arena.core.errors import StoreBusyError, StoreError
 from coupled_arena.core.files import ending, reason
-from coupled_arena.store import migrations
+from coupled_arena.core.sql import Cursor
+
+_FOLDER = resources.files("coupled_arena.store") / "schema"
+
+
+def _steps() -> Iterator[str]:
+    """Yield ``schema/1.sql``, ``schema/2.sql`` and so on."""
+    for number in count(1):
+        step = _FOLDER / f"{number}.sql"
+        if not step.is_file():
+            return
+        yield step.read_text(encoding="utf-8")
+
+
+MIGRATIONS: tuple[str, ...] = tuple(_steps())
+SQUASHED = 8
+"""How many of the first steps are one where there is nothing yet to bring along."""
+_AT_ONCE = (_FOLDER / f"1-{SQUASHED}.sql").read_text(encoding="utf-8")
+
+
+_TABLES_AND_VIEWS = """
+select 1 from duckdb_tables() where not internal and not temporary
+union all
+select 1 from duckdb_views() where not internal and not temporary
+"""
+
+
+def schema_version(connection: Cursor) -> int:
+    """Return the number of the last migration applied, 0 for an empty database."""
+    known = connection.execute(
+        "select 1 from duckdb_tables() where table_name = 'schema_version' and not temporary"
+    ).fetchone()
+    if known is None:
+        return 0
+    row = connection.execute("select coalesce(max(version), 0) from schema_version").fetchone()
+    return int(row[0]) if row else 0
+
+
+def check_schema(connection: Cursor, newest: int = len(MIGRATIONS)) -> int:
+    """Return the schema's version.
+
+    Raises
+    ------
+    StoreError
+        The schema is newer than this program knows, or it is another program's.
+    """
+    version = schema_version(connection)
+    if not version and connection.execute(_TABLES_AND_VIEWS).fetchone():
+        raise StoreError("This file is the database of another program. Choose another one.")
+    if version > newest:
+        raise StoreError(
+            f"The database has schema {version}, this program knows schemas up to {newest}. "
+            "Upgrade the program to open it."
+        )
+    return version
+
+
+def migrate(
+    connection: Cursor,
+    migrations: Sequence[str] = MIGRATIONS,
+    *,
+    empty: bool = False,
+) -> None:
+    """Bring the schema to the newest version: one transaction a step, one in all where it is new.
+
+    Parameters
+    ----------
+    empty : bool
+        The database has nothing yet, and is not searched: that takes a sixth of the whole.
+
+    Raises
+    ------
+    StoreError
+        The schema is newer than this program knows, or a step failed; a failed transaction leaves
+        nothing behind.
+    """
+    done = 0 if empty else check_schema(connection, len(migrations))
+    pending = list(enumerate(migrations, start=1))[done:]
+    if not done and tuple(migrations[:SQUASHED]) == MIGRATIONS[:SQUASHED]:
+        pending[:SQUASHED] = [(SQUASHED, _AT_ONCE)]
+    at_once = 1 if done else len(pending)
+    while pending:
+        _apply(connection, pending[:at_once])
+        pending = pending[at_once:]
+
+
+def _apply(connection: Cursor, steps: Sequence[tuple[int, str]]) -> None:
+    version = 0
+    connection.execute("begin")
+    try:
+        connection.execute(
+            "create table if not exists schema_version (version integer, applied_at timestamptz)"
+        )
+        for version, statements in steps:
+            connection.execute(statements)
+            connection.execute("insert into schema_version values (?, now())", [version])
+        connection.execute("commit")
+    except duckdb.Error as error:
+        rollback(connection)
+        reason = str(error).splitlines()[0]
+        raise StoreError(f"The database could not be brought to schema {version}: {reason}") from (
+            error
+        )
+
+
+def rollback(connection: Cursor) -> None:
+    """Abandon the open transaction, if a failed commit has not done so already."""
+    try:
+        connection.execute("rollback")
+    except duckdb.TransactionException as error:
+        if "no transaction is active" not in str(error):
+            raise
+
 
 # Extensions would be fetched from the network; the ones used here are built in.
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -28,7 +146,7 @@ _ADVICE = {
 }
 
 
-def connect(path: Path | None, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+def connect(path: Path | None, *, read_only: bool = False) -> Cursor:
     """Open a database file, creating or upgrading it unless it is only to be read.
 
     Parameters
@@ -75,12 +193,12 @@ def _check_kind(path: Path) -> bool:
     return True
 
 
-def _connect(name: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+def _connect(name: str, *, read_only: bool) -> Cursor:
     connection = duckdb.connect(name, read_only=read_only, config=CONFIG)
     try:
         if not read_only:
-            migrations.migrate(connection, empty=name == _IN_MEMORY)
-        elif migrations.check(connection) < len(migrations.MIGRATIONS):
+            migrate(connection, empty=name == _IN_MEMORY)
+        elif check_schema(connection) < len(MIGRATIONS):
             raise StoreError(
                 f"{name} has an older schema, or none. Open it once for writing, "
                 "which brings it up to date."

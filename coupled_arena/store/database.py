@@ -15,9 +15,10 @@ import duckdb
 from coupled_arena.core.errors import StoreError, StoreFileError, StoreLostError
 from coupled_arena.core.files import reason
 from coupled_arena.core.records import Battle, Score, Vote
-from coupled_arena.store import migrations
+from coupled_arena.core.sql import Cursor
+from coupled_arena.store import connection
 from coupled_arena.store.connection import connect
-from coupled_arena.store.tables import battles, exclusions, scores, upkeep, votes
+from coupled_arena.store.tables import battles, derived_rows, exclusions, scores, votes
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Store:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: Cursor,
         path: Path | None,
         *,
         read_only: bool,
@@ -85,7 +86,7 @@ class Store:
         if self.path and isinstance(error, duckdb.Error) and _is_of_the_file(error):
             raise StoreFileError(_damage(self.path, "read", error)) from error
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
+    def cursor(self) -> Cursor:
         """Return a cursor of its own for one thread and one piece of work; close it after."""
         cursor = self._connection.cursor()
         if self.counted != BY_DEFAULT:
@@ -176,11 +177,11 @@ class Store:
             The database cannot be written.
         """
 
-        def cast(cursor: duckdb.DuckDBPyConnection) -> None:
+        def cast(cursor: Cursor) -> None:
             if battle:
                 _add(cursor, battle)
             votes.cast(cursor, vote, reveal=reveal, origin=origin)
-            upkeep.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+            derived_rows.refresh(cursor, "battle = $battle", {"battle": vote.battle})
 
         self.write(cast)
 
@@ -219,12 +220,12 @@ class Store:
         )
         return last_vote, count, last_verdict, decided
 
-    def write(self, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    def write(self, work: Callable[[Cursor], T]) -> T:
         """Do a piece of work in one transaction, in turn with all other writes.
 
         The work may be done again from the start if another writer came between; whatever it
         raises, it leaves nothing in the database. Work that changes battles, votes or verdicts
-        calls on `coupled_arena.store.tables.upkeep`.
+        calls on `coupled_arena.store.tables.derived_rows`.
 
         Raises
         ------
@@ -234,7 +235,7 @@ class Store:
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only.")
 
-        def checked(cursor: duckdb.DuckDBPyConnection) -> T:
+        def checked(cursor: Cursor) -> T:
             result = work(cursor)
             self.check_file()  # as late as can be: what follows is only the commit
             return result
@@ -252,12 +253,12 @@ class Store:
             return cursor.execute(query).fetchall()[0]
 
 
-def _add(cursor: duckdb.DuckDBPyConnection, battle: Battle, marks: Sequence[Score] = ()) -> bool:
+def _add(cursor: Cursor, battle: Battle, marks: Sequence[Score] = ()) -> bool:
     added = battles.add(cursor, battle)
     scores.add(cursor, battle.id, marks)
     if added:
-        upkeep.enrol(cursor, "battle = $battle", {"battle": battle.id})
-        upkeep.refresh(cursor, "battle = $battle", {"battle": battle.id})
+        derived_rows.derive(cursor, "battle = $battle", {"battle": battle.id})
+        derived_rows.refresh(cursor, "battle = $battle", {"battle": battle.id})
     return added
 
 
@@ -287,7 +288,7 @@ def _damage(path: Path | None, done: str, error: duckdb.Error) -> str:
     return f"{path} cannot be {done}: {why.removesuffix('.')}."
 
 
-def _retry(cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+def _retry(cursor: Cursor, work: Callable[[Cursor], T]) -> T:
     for seconds in _RETRY_AFTER:
         try:
             return _transact(cursor, work)
@@ -298,14 +299,12 @@ def _retry(cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyCon
     return _transact(cursor, work)
 
 
-def _transact(
-    cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T]
-) -> T:
+def _transact(cursor: Cursor, work: Callable[[Cursor], T]) -> T:
     cursor.execute("begin")
     try:
         result = work(cursor)
         cursor.execute("commit")
     except BaseException:
-        migrations.rollback(cursor)
+        connection.rollback(cursor)
         raise
     return result

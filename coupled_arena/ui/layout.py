@@ -15,7 +15,7 @@ from coupled_arena.core.language import _
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
 from coupled_arena.services import Services
-from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.ui.parts.agreement_panel import AgreementPanel
 from coupled_arena.ui.parts.events import Page
 from coupled_arena.ui.parts.identity import NAME, header

@@ -19,7 +19,7 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
+from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT
 
@@ -30,11 +30,11 @@ _LONGEST = 300  # characters of a value
 _NAMES = {
     "model": "a",
     "other": "b",
-    "word": "source",
+    "rater": "source",
     "judge": "judge",
     "winner": "winner",
     "ending": "ending",
-    "judged": "judged",
+    "agreement": "judged",
     "mode": "mode",
     "category": "category",
     "language": "language",
@@ -47,9 +47,9 @@ _NAMES = {
     "before": "before",
 }
 _CHOICES: dict[str, type[StrEnum]] = {
-    "word": Word,
+    "rater": Rater,
     "ending": Ending,
-    "judged": Judged,
+    "agreement": Agreement,
     "mode": Mode,
 }
 
@@ -152,9 +152,9 @@ class BoardAddresses:
         self._base = _selected(selection)
         judged = board.source is BoardSource.JUDGE
         self._counted = (
-            replace(self._base, word=Word.JUDGE, judge=self._judge)
+            replace(self._base, rater=Rater.JUDGE, judge=self._judge)
             if judged
-            else replace(self._base, word=Word.PEOPLE)
+            else replace(self._base, rater=Rater.PEOPLE)
         )
 
     def standing(self, row: Standing, column: str) -> str | None:
@@ -163,7 +163,7 @@ class BoardAddresses:
             return model_address(row.model)
         if getattr(row, column, None) == 0:
             return None
-        people = replace(self._base, word=Word.PEOPLE, model=row.model)
+        people = replace(self._base, rater=Rater.PEOPLE, model=row.model)
         cells: dict[str, BattleFilter] = {
             "win_rate": replace(self._counted, model=row.model),
             "human_votes": replace(people, ending=Ending.ASKED),
@@ -175,7 +175,7 @@ class BoardAddresses:
         # Battles that several have judged are more than a filter can ask for.
         if self._judge is not None and not self._together:
             cells["judge_verdicts"] = replace(
-                self._base, word=Word.JUDGE, judge=self._judge, model=row.model
+                self._base, rater=Rater.JUDGE, judge=self._judge, model=row.model
             )
         return self._to(cells[column]) if column in cells else None
 
@@ -202,14 +202,16 @@ def audit_addresses(audit: Audit) -> Callable[[ModelAudit, str], str | None]:
             return model_address(row.model)
         if estimates.benchmark is not None or getattr(row, column, None) == 0:
             return None
-        both = replace(kept, word=Word.PEOPLE, judged=Judged.BOTH, model=row.model)
+        both = replace(kept, rater=Rater.PEOPLE, agreement=Agreement.BOTH, model=row.model)
         cells = {
             "n": both,
-            "judge_only": replace(base, word=Word.JUDGE, judged=Judged.ALONE, model=row.model),
+            "judge_only": replace(
+                base, rater=Rater.JUDGE, agreement=Agreement.ALONE, model=row.model
+            ),
             "b": replace(both, winner=row.model),
-            "p": replace(both, winner=row.model, judged=Judged.AGREES),
-            "agreement": replace(both, judged=Judged.AGREES),
-            "judge_bias": replace(both, judged=Judged.DIFFERS),
+            "p": replace(both, winner=row.model, agreement=Agreement.AGREES),
+            "agreement": replace(both, agreement=Agreement.AGREES),
+            "judge_bias": replace(both, agreement=Agreement.DIFFERS),
         }
         return list_address(cells[column]) if column in cells else None
 

@@ -11,9 +11,8 @@ from coupled_arena.analysis.battles import FoundBattles, OpenedBattle
 from coupled_arena.battles.compare import divided
 from coupled_arena.core.language import N_, _, chained, ngettext
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Outcome, Source, seed_to_hex
-from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Word
-from coupled_arena.store.queries.battle_record import Said, StoredVerdict, StoredVote
-from coupled_arena.store.queries.battle_search import FoundBattle
+from coupled_arena.store.queries.battle_record import BattleRecord, StoredVerdict, StoredVote
+from coupled_arena.store.queries.battle_search import BattleFilter, Ending, FoundBattle, Rater
 from coupled_arena.views.addresses import battle_address, list_address, model_address
 from coupled_arena.views.markup import nameless
 from coupled_arena.views.own_votes import rationale_words
@@ -60,25 +59,25 @@ def list_page(found: FoundBattles, *, mine: bool) -> dict[str, Any]:
 def count_words(found: FoundBattles) -> str:
     """Return how much a filter selects, and what of it is not shown."""
     tally, wanted = found.tally, found.wanted
-    if wanted.heard is None:
+    if wanted.rated_by is None:
         text = ngettext("{n:,} battle.", "{n:,} battles.", tally.battles).format(n=tally.battles)
         return text if tally.battles else f"{text} {_(_NONE)}"
     where = ngettext("in {n:,} battle", "in {n:,} battles", tally.battles).format(n=tally.battles)
-    words = _count_text(wanted.heard, tally.comparisons)
+    words = _count_text(wanted.rated_by, tally.comparisons)
     text = words.format(n=tally.comparisons, where=where)
     if tally.hidden:
-        text += f" {_hidden_text(wanted.heard, tally.hidden).format(n=tally.hidden)}"
+        text += f" {_hidden_text(wanted.rated_by, tally.hidden).format(n=tally.hidden)}"
     return text
 
 
-def _count_text(word: Word, n: int) -> str:
-    if word is Word.PEOPLE:
+def _count_text(word: Rater, n: int) -> str:
+    if word is Rater.PEOPLE:
         return ngettext("{n:,} vote on pairs, {where}.", "{n:,} votes on pairs, {where}.", n)
     return ngettext("{n:,} verdict on pairs, {where}.", "{n:,} verdicts on pairs, {where}.", n)
 
 
-def _hidden_text(word: Word, n: int) -> str:
-    if word is Word.PEOPLE:
+def _hidden_text(word: Rater, n: int) -> str:
+    if word is Rater.PEOPLE:
         return ngettext(
             "{n:,} vote more on battles that people may still be asked to vote on, which are not "
             "shown.",
@@ -123,7 +122,7 @@ def battle_page(opened: OpenedBattle) -> dict[str, Any]:
 
 def _narrower(wanted: BattleFilter) -> list[tuple[str, BattleFilter]]:
     """Return the parts of a pair's comparisons, for whoever comes from a cell of the matrix."""
-    first, second, word = wanted.model, wanted.other, wanted.heard
+    first, second, word = wanted.model, wanted.other, wanted.rated_by
     if None in (first, second, word) or wanted.winner or wanted.ending:
         return []
     return [
@@ -155,7 +154,7 @@ def _outcomes(found: FoundBattle, judge: str | None) -> list[str]:
     """Return what people, and the judge who is named, said of the comparisons in a list."""
     lists = []
     for name, word in ((_("People"), "people"), (judge, "judge")):
-        counts = Counter(getattr(each, word) for each in found.heard)
+        counts = Counter(getattr(each, word) for each in found.preferences)
         del counts[None]
         if counts:
             lists.append(f"{name}: {', '.join(_counted(*each) for each in counts.most_common())}")
@@ -168,7 +167,7 @@ def _counted(outcome: str | Outcome, n: int) -> str:
     return words if n == 1 else _("{said} ({n} times)").format(said=words, n=n)
 
 
-def _turn(battle: Battle, record: Said, turn: int) -> dict[str, Any]:
+def _turn(battle: Battle, record: BattleRecord, turn: int) -> dict[str, Any]:
     prompt = battle.prompts[turn]
     replies = {reply.place: reply for reply in battle.replies if reply.turn == turn}
     texts = [

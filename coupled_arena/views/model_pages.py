@@ -11,8 +11,8 @@ from coupled_arena.analysis.battles import FoundBattles
 from coupled_arena.analysis.models.one_model import ModelSummary, Strength
 from coupled_arena.core.language import _, chained, ngettext
 from coupled_arena.core.records import Sampling
-from coupled_arena.store.queries.battle_filter import BattleFilter, Word
-from coupled_arena.store.queries.model_votes import Day
+from coupled_arena.store.queries.battle_search import BattleFilter, Rater
+from coupled_arena.store.queries.model_pages import Day
 from coupled_arena.views.addresses import list_address, model_address
 from coupled_arena.views.battle_pages import list_page
 from coupled_arena.views.markup import nameless
@@ -31,7 +31,7 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
     battles : FoundBattles
         Some of its battles.
     """
-    counted = BattleFilter(model=found.model, word=Word.PEOPLE)
+    counted = BattleFilter(model=found.model, rater=Rater.PEOPLE)
     many = battles.tally.battles
     see_all = ngettext("{n:,} battle: see them all", "{n:,} battles: see them all", many)
     return {
@@ -141,7 +141,7 @@ def history(days: tuple[Day, ...]) -> dict[str, Any]:
 
 def _category(each: Strength, found: ModelSummary) -> list[dict[str, Any]]:
     assert found.overall, "a category has votes"
-    to = BattleFilter(model=found.model, word=Word.PEOPLE, category=each.name)
+    to = BattleFilter(model=found.model, rater=Rater.PEOPLE, category=each.name)
     text = {
         "even": _("cannot be told from overall"),
         "higher": _("higher than overall"),
@@ -151,7 +151,7 @@ def _category(each: Strength, found: ModelSummary) -> list[dict[str, Any]]:
 
 
 def _opponent(each: Strength, model: str) -> list[dict[str, Any]]:
-    to = BattleFilter(model=model, other=each.name, word=Word.PEOPLE)
+    to = BattleFilter(model=model, other=each.name, rater=Rater.PEOPLE)
     won = f"{each.wins:,}/{each.comparisons:,}"
     return _cells(each.name, model_address(each.name), each, won, to, "")
 

@@ -9,8 +9,8 @@ from coupled_arena.analysis.pairs import PairStanding
 from coupled_arena.core.language import N_, _, chained, ngettext
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Source
-from coupled_arena.store.queries.battle_filter import BattleFilter, Word
-from coupled_arena.store.queries.own_rounds import OwnRound
+from coupled_arena.store.queries.battle_record import OwnRound
+from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.views.addresses import battle_address, list_address
 
 _LONGEST = 200  # characters of a question
@@ -27,7 +27,7 @@ def own_rounds_view(rounds: Sequence[OwnRound]) -> dict[str, Any]:
         }
         for each in rounds
     ]
-    return {"rows": rows, "all": list_address(BattleFilter(word=Word.PEOPLE), mine=True)}
+    return {"rows": rows, "all": list_address(BattleFilter(rater=Rater.PEOPLE), mine=True)}
 
 
 def choice_words(own: OwnRound) -> str:
@@ -64,7 +64,7 @@ def _groups(models: Sequence[str], ranks: Sequence[int]) -> list[str]:
 def standing_view(standing: PairStanding) -> dict[str, Any]:
     """Return a pair's standing as the page shows it: the link to its battles, and a sentence."""
     votes = standing.votes
-    behind = BattleFilter(model=votes.first, other=votes.second, word=Word.PEOPLE)
+    behind = BattleFilter(model=votes.first, other=votes.second, rater=Rater.PEOPLE)
     return {
         "pair": _("{one} against {other}").format(one=votes.first, other=votes.second),
         "href": list_address(behind),

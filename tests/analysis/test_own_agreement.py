@@ -12,7 +12,7 @@ from coupled_arena.core.verdicts import Verdict
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judges.own_agreement import agreement_interval
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import judges, verdicts
+from coupled_arena.store.tables import judges
 from coupled_arena.views.words.agreement import own_agreement_words
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
@@ -38,7 +38,7 @@ def judged(store, cases):
             for at, outcome in enumerate(orders)
         ]
     store.write(lambda cursor: judges.bind(cursor, "strict", "m", "0", "{}"))
-    store.write(lambda cursor: verdicts.add(cursor, said))
+    store.write(lambda cursor: judges.add_verdicts(cursor, said))
 
 
 def own(store, voter="eve"):

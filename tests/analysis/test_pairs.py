@@ -10,8 +10,8 @@ from coupled_arena.analysis.battles import read_battles
 from coupled_arena.analysis.pairs import _standing, pair_standings
 from coupled_arena.core.records import Prompt, Source
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.battle_counts import PairVotes
-from coupled_arena.store.queries.own_rounds import own_rounds
+from coupled_arena.store.queries.battle_record import own_rounds
+from coupled_arena.store.queries.model_pages import PairVotes
 from coupled_arena.store.tables import votes
 from coupled_arena.views.addresses import read_address
 from coupled_arena.views.own_votes import own_rounds_view, standing_view
@@ -121,7 +121,7 @@ def test_own_rounds_are_those_that_were_told_to_oneself(store):
     store.cast(make_vote(early, 1, 2, voter="eve"), reveal=False)
     store.cast(make_vote(other, 1, 2, voter="mia"))
     store.cast(make_vote(three, 2, 1, 1, voter="eve"))
-    store.write(lambda cursor: votes.tell(cursor, [(judged.id, "eve")]))
+    store.write(lambda cursor: votes.add_reveals(cursor, [(judged.id, "eve")]))
     with store.cursor() as cursor:
         found = own_rounds(cursor, "eve", 10)
         assert own_rounds(cursor, "nobody", 10) == []

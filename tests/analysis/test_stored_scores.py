@@ -18,7 +18,7 @@ from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Prompt, Re
 from coupled_arena.core.verdicts import Matchup
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables import scores, verdicts
+from coupled_arena.store.tables import judges, scores
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
@@ -208,7 +208,7 @@ def test_both_orders_count_as_one_verdict(store):
         store.add_battle(battle)
         back = Outcome.SECOND if q else Outcome.FIRST
         both = [verdict(battle, 0, 1, Outcome.FIRST), verdict(battle, 1, 0, back)]
-        store.write(partial(verdicts.add, verdicts=both))
+        store.write(partial(judges.add_verdicts, verdicts=both))
     table = read_stored_scores(store, Selection("gpt"), ["verdicts"])
     assert [values.ravel().tolist() for values in table.values] == [[0, 2], [0, -2]]
 

@@ -24,7 +24,7 @@ from coupled_arena.stats.style.logistic import PairRows, fit
 from coupled_arena.stats.style.scores import ELO, PairScores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.styled_rows import styled_rows
+from coupled_arena.store.queries.single_comparisons import styled_rows
 from coupled_arena.views.tables.style import (
     judge_style_answer,
     judge_style_text,

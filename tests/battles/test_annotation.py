@@ -24,7 +24,7 @@ from coupled_arena.core.records import (
     new_id,
     seed_to_hex,
 )
-from coupled_arena.store.pending.battles import Backlog
+from coupled_arena.store.work_queues.battles import Backlog
 from tests.counted import counted, vote_count
 from tests.stored import EXPERIMENT, MODELS, answered, fill, imported, plan
 

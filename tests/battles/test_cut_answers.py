@@ -11,8 +11,8 @@ import pytest
 from coupled_arena.analysis.battles import OpenedBattle
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.records import Finish, Origin
-from coupled_arena.store.pending.battles import Backlog
-from coupled_arena.store.queries.battle_record import Said
+from coupled_arena.store.queries.battle_record import BattleRecord
+from coupled_arena.store.work_queues.battles import Backlog
 from coupled_arena.views.battle_pages import battle_page, cut_words
 from tests.battles.test_battle import endless, played
 from tests.stored import fill, imported
@@ -58,7 +58,7 @@ def test_a_stored_battle_tells_it_before_the_vote(store, finish, limit, told, wo
         annotation = Annotation(store, backlog, random.Random(0))
         (turn,) = annotation.view("eve", annotation.next("eve")).turns
     assert turn.cut_at == (told, None)
-    (shown,) = battle_page(OpenedBattle(battle, Said((), (), ())))["turns"]
+    (shown,) = battle_page(OpenedBattle(battle, BattleRecord((), (), ())))["turns"]
     assert shown["answers"][0]["notes"] == words
     assert not words or cut_words(battle) == words
 

@@ -23,9 +23,9 @@ from coupled_arena.core.verdicts import Verdict
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
-from coupled_arena.store.queries.battle_record import said_of
-from coupled_arena.store.tables import judges, verdicts
+from coupled_arena.store.queries.battle_record import record_of
+from coupled_arena.store.tables import judges
+from coupled_arena.store.work_queues.judging import MatchupSelection, PendingMatchups
 from tests.batches import at_once
 from tests.battles.test_battle import QUESTION, finish, played
 from tests.judging.scripted import KEY, RESET, completion, failure, scripted, verdict
@@ -248,7 +248,7 @@ def test_four_models_are_six_pairs(arena, store, judging, server):
     decisions.begin(current)
     assert settled(current).reveal
     with store.cursor() as cursor:
-        said = said_of(cursor, current.state.battle.id).verdicts
+        said = record_of(cursor, current.state.battle.id).verdicts
         judged = cursor.execute("select i - 1, j - 1, verdict from judgements").fetchall()
     pairs = pair_feedback(4, said, Swap.BOTH)
     assert len(pairs) == 6
@@ -278,7 +278,7 @@ def test_the_outcome_of_both_orders_is_that_of_the_store(store):
     with at_once(store) as batch:
         for battle in battles:
             batch.add_battle(battle)
-    store.write(lambda cursor: verdicts.add(cursor, given_all))
+    store.write(lambda cursor: judges.add_verdicts(cursor, given_all))
     with store.cursor() as cursor:
         known = dict(cursor.execute("select battle, verdict from judgements").fetchall())
     for battle, said in made:

@@ -9,7 +9,7 @@ import pytest
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.battles.rounds import level, same_words
 from coupled_arena.core.errors import VoteError
-from coupled_arena.store.pending.battles import Backlog
+from coupled_arena.store.work_queues.battles import Backlog
 from tests.battles.conftest import WORDS
 from tests.battles.test_battle import QUESTION, finish
 from tests.counted import counted, vote_count

@@ -12,7 +12,7 @@ import pytest
 
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.store import database
-from coupled_arena.store.tables import origins, votes
+from coupled_arena.store.tables import guards, votes
 from coupled_arena.ui.parts.round_panel import cast
 from tests.battles.test_battle import QUESTION, finish, played
 
@@ -97,7 +97,7 @@ def test_where_an_origin_cannot_be_stored_no_vote_is(make_arena, store, monkeypa
     arena = make_arena(undo_seconds=undo_seconds)
     round_id = played(arena)
     with monkeypatch.context() as patch:
-        dies_in(patch, origins, "note")
+        dies_in(patch, guards, "note_origin")
         assert not press(arena, round_id)
     assert stored(store) == ([], [])
     assert arena.view("eve", round_id).recorded is None

@@ -18,10 +18,10 @@ from coupled_arena.battles.arena import Arena, ArenaRules
 from coupled_arena.core.errors import PromptError, StoreLostError, VoteError
 from coupled_arena.core.records import Finish, Prompt, Sampling, Source
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.battles import Backlog
-from coupled_arena.store.tables import pending_votes
+from coupled_arena.store.tables import votes
 from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot
+from coupled_arena.store.work_queues.battles import Backlog
 from tests.battles.test_battle import QUESTION, endless, finish, played
 from tests.counted import counted, vote_count
 from tests.patience import until
@@ -57,7 +57,7 @@ def rounds(request):
 
 def held(store):
     with store.cursor() as cursor:
-        return pending_votes.held(cursor)
+        return votes.held(cursor)
 
 
 def rows(store, query):

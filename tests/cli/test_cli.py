@@ -19,7 +19,7 @@ from coupled_arena.cli import main
 from coupled_arena.core.records import Mode
 from coupled_arena.generation.turns import before_turn, next_request
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from tests.patience import PATIENCE
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
@@ -356,7 +356,7 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
     def interrupted(*_):
         raise stop("Query interrupted")
 
-    monkeypatch.setattr(upkeep, "refresh", interrupted)
+    monkeypatch.setattr(derived_rows, "refresh", interrupted)
     path, db = ranking_lines(tmp_path / "rows", ["tie"]), tmp_path / "arena.duckdb"
     code, _, err = call("import", path, "--db", db)
     assert (code, err) == (1, "Error: Interrupted. Nothing was imported.\n")

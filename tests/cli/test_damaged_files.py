@@ -16,8 +16,8 @@ import pytest
 
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.store.checks.examine import examine
+from coupled_arena.store.connection import MIGRATIONS, migrate
 from coupled_arena.store.database import Store
-from coupled_arena.store.migrations import MIGRATIONS, migrate
 from coupled_arena.store.transfer.importing_scores import import_scores
 from coupled_arena.store.transfer.snapshots import row_counts_of
 from tests.store import whole

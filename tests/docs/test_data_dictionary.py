@@ -23,13 +23,13 @@ from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.papers.judge import figures as judge_tables
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import exclusions, judges, rationales
+from coupled_arena.store.tables import exclusions, judges, votes
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
-from coupled_arena.store.transfer.hub import Published
 from coupled_arena.store.transfer.importing import Rejected
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.store.transfer.targets import Published
+from coupled_arena.store.work_queues.judging import PendingSolutions
 from coupled_arena.views.tables import (
     audit,
     coupling,
@@ -112,7 +112,7 @@ def db(tmp_path_factory):
                 "select vote, voter from votes order by seq limit 1"
             ).fetchall()
         why = Rationale("r", vote, (Criterion.STYLE,), "so")
-        store.write(lambda cursor: rationales.give(cursor, why, voter))
+        store.write(lambda cursor: votes.give_reasons(cursor, why, voter))
         decision = exclusions.Decision("mistaken", "keeper", EARLIEST)
         rule = exclusions.Exclusion("x", voter, None, None, decision)
         store.write(lambda cursor: exclusions.exclude(cursor, rule))
@@ -253,7 +253,7 @@ def test_json_of_transfers(answer, db, tmp_path, monkeypatch):
     out, wrong = tmp_path / "out", tmp_path / "wrong.csv"
     sent = Published("https://huggingface.co/datasets/lab/votes", private=True)
     hub = SimpleNamespace(publish=lambda *_: sent)
-    monkeypatch.setattr("coupled_arena.store.transfer.hub.HubDataset", lambda *_, **__: hub)
+    monkeypatch.setattr("coupled_arena.store.transfer.targets.HubDataset", lambda *_, **__: hub)
     flat = ("--format", "flat", "--to-hub", "lab/votes", "--out", tmp_path / "flat")
     exported = [answer("export", *options, "--db", db) for options in (("--out", out), flat)]
     check_keys("export json", exported)

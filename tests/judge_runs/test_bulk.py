@@ -15,7 +15,7 @@ from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Finish, Reply, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.judging.spec import Budget
-from coupled_arena.store.tables import verdicts
+from coupled_arena.store.tables import judges
 from tests.judging.scripted import RESET, completion, failure, html, scripted, verdict
 from tests.patience import PATIENCE, until
 
@@ -291,7 +291,7 @@ def test_a_full_disk_ends_the_run_with_one_error(store, fill, judge_at, monkeypa
     def full(*_):
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(verdicts, "add", full)
+    monkeypatch.setattr(judges, "add_verdicts", full)
     with (
         scripted(lambda _: verdict()) as server,
         pytest.raises(StoreError, match="The disk is full"),

@@ -16,7 +16,7 @@ from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Finish, Source
 from coupled_arena.core.settings import JudgeSettings, load_settings
 from coupled_arena.services import build_judge, open_services
-from coupled_arena.store.tables import rationales
+from coupled_arena.store.tables import votes
 from tests.judging.scripted import KEY, RESET, failure, scripted, verdict
 from tests.patience import PATIENCE, until
 from tests.store.conftest import make_battle, make_vote
@@ -56,7 +56,7 @@ def test_no_judge_reads_why_people_voted(store, fill, judging):
     vote = make_vote(battle)
     store.cast(vote)
     why = Rationale("r", vote.id, (Criterion.STYLE,), "For a reason of my own")
-    store.write(lambda cursor: rationales.give(cursor, why, vote.voter))
+    store.write(lambda cursor: votes.give_reasons(cursor, why, vote.voter))
     with scripted(lambda _: verdict()) as server:
         judging(server)
         until(lambda: len(judged(store)) == 2)

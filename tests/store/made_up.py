@@ -23,8 +23,8 @@ from coupled_arena.core.records import (
 )
 from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import judges, rationales, scores, votes
+from coupled_arena.store.tables import judges, scores, votes
+from coupled_arena.store.work_queues.judging import PendingSolutions
 from tests.batches import at_once
 
 # What breaks readers of files: quotes, line breaks of all kinds, NUL, marks of byte order, JSON.
@@ -101,8 +101,8 @@ class Made:
                 batch.add_battle(battle, [mark for id, mark in self.marks if id == battle.id])
             batch.votes += self.votes
             batch.verdicts += self.verdicts
-        store.write(lambda cursor: [rationales.give(cursor, *given) for given in self.reasons])
-        store.write(lambda cursor: [votes.tell(cursor, [told]) for told in self.judged])
+        store.write(lambda cursor: [votes.give_reasons(cursor, *given) for given in self.reasons])
+        store.write(lambda cursor: [votes.add_reveals(cursor, [told]) for told in self.judged])
         with PendingSolutions(store, "gpt") as pending:
             asked = [solution for page in pending.pages() for solution in page]
             given = zip(asked, self.correct, strict=False)

@@ -19,8 +19,8 @@ from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import votes
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import BackupDataset, BackupFolder
 from coupled_arena.store.transfer.export import fingerprint
+from coupled_arena.store.transfer.targets import BackupDataset, BackupFolder
 from tests.batches import at_once
 from tests.patience import until
 from tests.store.conftest import make_battle, make_vote
@@ -131,7 +131,7 @@ def test_a_battle_that_a_judge_decides_later_comes_back_as_told(store, place, fo
     battle = new_battle()
     store.add_battle(battle)
     send(store, place)
-    store.write(lambda cursor: votes.tell(cursor, [(battle.id, "eve")]))
+    store.write(lambda cursor: votes.add_reveals(cursor, [(battle.id, "eve")]))
     send(store, place)
     assert restored(place) == fingerprint(store)
     assert chunks(folder) == ["000001", "000002"]

@@ -13,7 +13,7 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Outcome, Score
 from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import judges, scores, verdicts
+from coupled_arena.store.tables import judges, scores
 from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 
@@ -29,7 +29,7 @@ def source(new_battle, new_vote):
         store.cast(new_vote(battle, 1, 2, id="v1"))
         halves = Probabilities(0.5, 0.5, 0.0)
         store.write(
-            lambda cursor: verdicts.add(
+            lambda cursor: judges.add_verdicts(
                 cursor, [Verdict("j1", "b1", "gpt", 0, 1, Outcome.FIRST, "A", 0.5, halves)]
             )
         )

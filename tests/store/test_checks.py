@@ -6,7 +6,7 @@ import pytest
 
 from coupled_arena.store.checks.examine import CHECKS, examine, parts
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import origins, probation
+from coupled_arena.store.tables import guards
 from tests.store import whole
 
 A = "0" * 31 + "a"
@@ -141,8 +141,8 @@ BY_NAME = {check.name: check for check in CHECKS}
 def filled():
     with Store.in_memory() as store:
         whole.fill(store)
-        store.write(lambda cursor: probation.set_probation(cursor, 1))
-        store.write(lambda cursor: origins.note(cursor, "v1", "0123456789abcdef"))
+        store.write(lambda cursor: guards.set_probation(cursor, 1))
+        store.write(lambda cursor: guards.note_origin(cursor, "v1", "0123456789abcdef"))
         yield store
 
 
@@ -166,7 +166,7 @@ def test_a_store_with_everything_is_clean(cursor):
 
 def test_votes_that_wait_are_no_fault(cursor):
     before = cursor.execute("select count(human) from comparisons").fetchall()
-    probation.set_probation(cursor, 2)
+    guards.set_probation(cursor, 2)
     assert cursor.execute("select count(human) from comparisons").fetchall() < before
     assert [each.check for each in examine(cursor) if each.wrong] == []
     cursor.execute("delete from waiting_voters")

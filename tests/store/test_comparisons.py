@@ -14,8 +14,8 @@ from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
 from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.influence_sums import InfluenceCells
 from tests.batches import at_once, judge
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]

@@ -12,8 +12,8 @@ from coupled_arena.store.annotators import add_annotators, annotators_path
 from coupled_arena.store.checks.examine import CHECKS
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import BackupFolder
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.store.transfer.targets import BackupFolder
 from tests.store import whole
 
 

@@ -17,10 +17,9 @@ from coupled_arena.core.records import Origin, Outcome, Source, new_id
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.battles import Backlog
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables import judges, verdicts
+from coupled_arena.store.tables import judges
 from coupled_arena.store.tables.exclusions import (
     Decision,
     Excluded,
@@ -31,11 +30,12 @@ from coupled_arena.store.tables.exclusions import (
     include,
 )
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import BackupFolder
 from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.restoring import restore
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.store.transfer.targets import BackupFolder
+from coupled_arena.store.work_queues.battles import Backlog
 from tests.store.conftest import make_battle, make_vote
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -78,7 +78,7 @@ def fill(store, voters=("ann", "bob", "eve")):
         battle = make_battle(*models, id=f"b{n}", experiment=None, origin=Origin.GENERATE)
         store.add_battle(battle)
         said = Verdict(new_id(), battle.id, "judge", 0, 1, Outcome.FIRST, "A")
-        store.write(partial(verdicts.add, verdicts=[said]))
+        store.write(partial(judges.add_verdicts, verdicts=[said]))
         for voter in voters:
             hour = ("ann", "bob", "eve").index(voter)
             ranks = tuple(1 + (place + hour) % 2 for place in range(len(models)))

@@ -19,7 +19,7 @@ from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import relation
 from coupled_arena.store.tables import judges
-from coupled_arena.store.transfer import flat_rows
+from coupled_arena.store.transfer import flat
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.views.tables.flat import FLAT
@@ -122,8 +122,8 @@ def test_counted_rows_are_the_comparisons_of_the_statistics(made):
         (path,) = export(store, Path(folder), "flat-csv")
         with store.cursor() as cursor:
             wanted = relation(cursor, None).to_arrow_table().to_pandas()
-            flat_rows.stand(cursor, "nothing")
-            held = flat_rows.counts(cursor)
+            flat.note_standing(cursor, "nothing")
+            held = flat.flat_counts(cursor)
         text = pd.read_csv(path, dtype=str, keep_default_na=False, lineterminator=None)
     own = table[table.counted][columns].astype(object).to_numpy().tolist()
     assert sorted(own) == sorted(wanted[columns].to_numpy().tolist())
@@ -215,10 +215,10 @@ def test_many_votes_come_in_pages_of_one_order(store, new_battle, new_vote, tmp_
             batch.add_battle(battle)
             cast.append(new_vote(battle))
             batch.cast(cast[-1])
-    monkeypatch.setattr(flat_rows, "_PAGE", 2)
+    monkeypatch.setattr(flat, "_PAGE", 2)
     with store.cursor() as cursor:
-        flat_rows.stand(cursor, "nothing")
-        assert len(flat_rows.spans(cursor)) == 4
+        flat.note_standing(cursor, "nothing")
+        assert len(flat._page_spans(cursor)) == 4
     table = flat_of(store, tmp_path)
     assert table.vote.tolist() == [vote.id for vote in cast]
     assert table.model_b.tolist() == [f"model {9 - n}" for n in range(7)]
@@ -288,8 +288,8 @@ def test_an_empty_store_has_all_columns_and_no_rows(store, tmp_path, format):
     table = read(path)
     assert (len(table), list(table.columns)) == (0, [column.name for column in FLAT[:-2]])
     with store.cursor() as cursor:
-        flat_rows.stand(cursor, "nothing")
-        held = flat_rows.counts(cursor)
+        flat.note_standing(cursor, "nothing")
+        held = flat.flat_counts(cursor)
     assert (held.rows, held.votes, held.first, held.models) == (0, 0, None, ())
 
 

@@ -15,7 +15,7 @@ from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer import merge_staged
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.file_rows import Rejected
@@ -614,7 +614,7 @@ def test_a_failure_half_way_leaves_nothing(store, lines, monkeypatch):
     def fail(*_):
         raise RuntimeError("half-way")
 
-    monkeypatch.setattr(upkeep, "refresh", fail)
+    monkeypatch.setattr(derived_rows, "refresh", fail)
     with pytest.raises(RuntimeError, match="half-way"):
         import_files(store, [path])
     for table in ("battles", "turns", "replies", "votes", "models", "comparisons"):

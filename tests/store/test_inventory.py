@@ -9,7 +9,7 @@ import pytest
 from coupled_arena.core.records import Mode, Origin, Outcome, Sampling, Score, Source, new_id
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.queries.inventory import inventory
-from coupled_arena.store.tables import scores, verdicts
+from coupled_arena.store.tables import judges, scores
 from coupled_arena.store.tables.judges import bind
 
 
@@ -70,7 +70,7 @@ def test_judges_and_metrics(store, generated):
         Verdict(new_id(), battle.id, "gpt", 0, 1, outcome, "")
         for battle, outcome in zip(generated, [Outcome.FIRST, None], strict=False)
     ]
-    store.write(lambda cursor: verdicts.add(cursor, judged))
+    store.write(lambda cursor: judges.add_verdicts(cursor, judged))
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     for battle in generated[:2]:
         store.add_battle(battle, [Score(0, place, "quiz", 1.0, "4") for place in (0, 1)])

@@ -7,7 +7,7 @@ import pytest
 
 from coupled_arena.core.records import Finish, Mode, Outcome, Prompt, Reply
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import judge_biases
+from coupled_arena.store.queries import judge_quality
 from coupled_arena.store.queries.comparisons import Selection
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
@@ -101,7 +101,7 @@ def world(request):
 @pytest.mark.parametrize("wanted", SELECTIONS, ids=str)
 def test_orders(world, wanted):
     with world.store.cursor() as cursor:
-        found = judge_biases.orders(cursor, wanted)
+        found = judge_quality.orders(cursor, wanted)
     pairs = [pair[3:] for pair in world.pairs(wanted)]
     said = [outcome for pair in pairs for outcome in pair if outcome not in (None, "never")]
     assert found.first == said.count("first") > 0
@@ -121,7 +121,7 @@ def test_orders(world, wanted):
 @pytest.mark.parametrize("wanted", SELECTIONS, ids=str)
 def test_lengths(world, wanted):
     with world.store.cursor() as cursor:
-        found = judge_biases.lengths(cursor, wanted)
+        found = judge_quality.lengths(cursor, wanted)
     judged, voted = [], []
     for battle, i, j, one, two in world.pairs(wanted):
         sizes = [sum(len(r.text) for r in battle.replies if r.place == at) for at in (i, j)]
@@ -142,5 +142,5 @@ def test_lengths(world, wanted):
 
 def test_no_verdict_at_all(store):
     with store.cursor() as cursor:
-        assert judge_biases.orders(cursor, SELECTIONS[0]).readable == 0
-        assert judge_biases.lengths(cursor, SELECTIONS[0]) == judge_biases.Lengths(0, 0, 0, 0)
+        assert judge_quality.orders(cursor, SELECTIONS[0]).readable == 0
+        assert judge_quality.lengths(cursor, SELECTIONS[0]) == judge_quality.Lengths(0, 0, 0, 0)

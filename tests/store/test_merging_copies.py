@@ -13,9 +13,9 @@ from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.records import Finish, Mode, Origin, Source, new_id
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.battles import Backlog
 from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
+from coupled_arena.store.work_queues.battles import Backlog
 from tests.batches import at_once
 from tests.counted import counted
 

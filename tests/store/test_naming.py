@@ -10,9 +10,9 @@ import pytest
 
 from coupled_arena.core.records import Mode, Source
 from coupled_arena.store.checks.examine import examine
+from coupled_arena.store.connection import MIGRATIONS, migrate
 from coupled_arena.store.database import Store
-from coupled_arena.store.migrations import MIGRATIONS, migrate
-from coupled_arena.store.tables import naming, upkeep
+from coupled_arena.store.tables import derived_rows, naming
 from coupled_arena.store.tables.exclusions import Excluded, excluded
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.snapshots import open_for_writing
@@ -104,12 +104,12 @@ def test_a_model_that_joins_and_a_setting_change_what_is_known(store):
     store.add_battle(saying("Hello.", "Hi.", models=("robin-7b", "beta")))
     assert (found(store), counted(store)) == ({(battle.id, 0, 0): "Robin"}, 0)
     assert store.version() != before
-    store.write(lambda cursor: upkeep.look_for(cursor, ["My wren"], []))
+    store.write(lambda cursor: derived_rows.set_own_names(cursor, ["My wren"], []))
     assert found(store).keys() == {(battle.id, 0, 0), (battle.id, 0, 1)}
     lists = len(rows(store, "name_lists"))
-    store.write(lambda cursor: upkeep.look_for(cursor, ["My wren"], []))
+    store.write(lambda cursor: derived_rows.set_own_names(cursor, ["My wren"], []))
     assert len(rows(store, "name_lists")) == lists
-    store.write(lambda cursor: upkeep.look_for(cursor, [], []))
+    store.write(lambda cursor: derived_rows.set_own_names(cursor, [], []))
     assert found(store).keys() == {(battle.id, 0, 0)}
 
 

@@ -12,7 +12,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import battle_search
-from coupled_arena.store.queries.battle_filter import BattleFilter
+from coupled_arena.store.queries.battle_search import BattleFilter
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
 

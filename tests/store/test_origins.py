@@ -15,10 +15,9 @@ from coupled_arena.battles.limits import Origins
 from coupled_arena.core.records import Mode
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import pending_votes
+from coupled_arena.store.tables import votes
 from coupled_arena.store.tables.exclusions import excluded
-from coupled_arena.store.tables.origins import origin_shares, voters_from
-from coupled_arena.store.tables.probation import set_probation
+from coupled_arena.store.tables.guards import origin_shares, set_probation, voters_from
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from tests.batches import at_once
@@ -65,11 +64,11 @@ def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
         store.add_battle(battle)
         vote = make_vote(battle, 1, 2)
         origin = Origins().of(ADDRESSES[0])
-        store.write(lambda cursor: pending_votes.hold(cursor, vote, origin))
+        store.write(lambda cursor: votes.hold(cursor, vote, origin))
         if undone:
-            store.write(lambda cursor: pending_votes.withdraw(cursor, vote.id))
+            store.write(lambda cursor: votes.withdraw(cursor, vote.id))
         else:
-            store.write(lambda cursor: pending_votes.promote(cursor, vote))
+            store.write(lambda cursor: votes.promote(cursor, vote))
         with store.cursor() as cursor:
             assert cursor.execute("select count(*) from origins").fetchall() == [(not undone,)]
             assert [each.check for each in examine(cursor) if each.wrong] == []

@@ -20,13 +20,13 @@ from coupled_arena.core.rationales import (
 from coupled_arena.core.records import Source, new_id
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import pending_votes, rationales
+from coupled_arena.store.tables import votes
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import place_of
 from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.restoring import restore
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.store.transfer.targets import backup_target
 from tests.patience import until
 from tests.store.conftest import make_battle, make_vote
 
@@ -38,7 +38,7 @@ def said(vote, *criteria, comment="", **changes):
 
 
 def give(store, rationale, voter="ann"):
-    store.write(partial(rationales.give, rationale=rationale, voter=voter))
+    store.write(partial(votes.give_reasons, rationale=rationale, voter=voter))
 
 
 def standing(store):
@@ -103,7 +103,7 @@ def held(store):
     battle = make_battle()
     vote = make_vote(battle)
     store.add_battle(battle)
-    store.write(partial(pending_votes.hold, vote=vote))
+    store.write(partial(votes.hold, vote=vote))
     return store, vote
 
 
@@ -114,7 +114,7 @@ def test_reasons_of_a_vote_that_can_be_undone_count_with_it(held):
     give(store, said(vote, Criterion.SAFETY, comment="no"))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 1)
     assert fingerprint(store) == before
-    store.write(partial(pending_votes.promote, vote=vote))
+    store.write(partial(votes.promote, vote=vote))
     assert standing(store) == {vote.id: (["safety"], "no")}
     assert stored(store, "pending_rationales") == 0
     give(store, said(vote, Criterion.STYLE))
@@ -124,7 +124,7 @@ def test_reasons_of_a_vote_that_can_be_undone_count_with_it(held):
 def test_an_undone_vote_takes_its_reasons_along(held):
     store, vote = held
     give(store, said(vote, Criterion.STYLE))
-    store.write(partial(pending_votes.withdraw, vote=vote.id))
+    store.write(partial(votes.withdraw, vote=vote.id))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 0)
     with pytest.raises(VoteError, match="no vote of yours"):
         give(store, said(vote, Criterion.STYLE))
@@ -134,7 +134,7 @@ def test_reasons_that_were_taken_back_in_time_leave_nothing(held):
     store, vote = held
     give(store, said(vote, Criterion.STYLE))
     give(store, said(vote))
-    store.write(partial(pending_votes.promote, vote=vote))
+    store.write(partial(votes.promote, vote=vote))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 0)
 
 
@@ -244,7 +244,7 @@ def test_a_snapshot_has_those_that_count_and_brings_them_back(tmp_path):
             store.add_battle(battle)
         vote, pending = make_vote(counts), make_vote(waits)
         store.cast(vote)
-        store.write(partial(pending_votes.hold, vote=pending))
+        store.write(partial(votes.hold, vote=pending))
         give(store, said(vote, Criterion.STYLE, comment=HOSTILE))
         give(store, said(pending, Criterion.STYLE, comment="not yet"))
         snapshot(store, snapshot_path(db))
@@ -262,7 +262,7 @@ def test_a_snapshot_has_those_that_count_and_brings_them_back(tmp_path):
 
 def test_a_backup_brings_them_back(tmp_path):
     (tmp_path / "backup").mkdir()
-    place = place_of(tmp_path / "backup", None)
+    place = backup_target(tmp_path / "backup", None)
     with Store.open(tmp_path / "one.duckdb") as store:
         battle = make_battle()
         vote = make_vote(battle)

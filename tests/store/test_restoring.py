@@ -15,8 +15,8 @@ from coupled_arena.core.errors import StoreBusyError, StoreError, StoreLostError
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.restoring import restore
-from coupled_arena.store.transfer.snapshot_thread import SnapshotThread
 from coupled_arena.store.transfer.snapshots import (
+    SnapshotThread,
     count_rows,
     generations,
     open_for_reading,

@@ -12,7 +12,7 @@ import pytest
 from coupled_arena.analysis.battles import OpenedBattle
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.battle_record import Said
+from coupled_arena.store.queries.battle_record import BattleRecord
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.python_literals import read_literal
@@ -154,7 +154,7 @@ def test_a_question_without_an_answer_keeps_later_answers_in_place(store, lines,
     meant = ("Be brief.", ["One?", "Two?"], {(1, "red"): "2", (1, "blue"): "II"})
     battle = the_battle(store)
     assert texts(battle) == meant
-    first, second = battle_page(OpenedBattle(battle, Said((), (), ())))["turns"]
+    first, second = battle_page(OpenedBattle(battle, BattleRecord((), (), ())))["turns"]
     assert [first["system"], second["system"]] == ["Be brief.", ""]
     assert [each["notes"] for each in first["answers"]] == ["no answer"] * 2
     assert [each["notes"] for each in second["answers"]] == [""] * 2

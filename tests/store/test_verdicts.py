@@ -10,10 +10,10 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Finish, Outcome, Reply, Source, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending import matchups
-from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
-from coupled_arena.store.tables import verdicts
+from coupled_arena.store.tables import judges
 from coupled_arena.store.tables.judges import bind, binding
+from coupled_arena.store.work_queues import judging
+from coupled_arena.store.work_queues.judging import MatchupSelection, PendingMatchups
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
@@ -34,7 +34,7 @@ def orders(store, wanted=BOTH):
 
 def judge(store, matchups, outcome=Outcome.FIRST, raw="…", name="ann"):
     store.write(
-        lambda cursor: verdicts.add(
+        lambda cursor: judges.add_verdicts(
             cursor, [m.answered(name, outcome, raw, 0.25) for m in matchups]
         )
     )
@@ -176,7 +176,7 @@ def test_a_limit_is_of_battles_in_the_order_of_the_store(store):
 
 
 def test_pages_keep_battles_whole(store, monkeypatch):
-    monkeypatch.setattr(matchups, "_PAGE", 3)
+    monkeypatch.setattr(judging, "_PAGE", 3)
     for _ in range(7):
         store.add_battle(make_battle("a", "b", "c"))
     with PendingMatchups(store, BOTH) as pending:

@@ -8,16 +8,8 @@ from datetime import UTC, datetime, timedelta
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Mode, Outcome, Score, Source
 from coupled_arena.core.verdicts import Probabilities, Verdict
-from coupled_arena.store.pending.solutions import PendingSolutions
-from coupled_arena.store.tables import (
-    exclusions,
-    judges,
-    pending_votes,
-    rationales,
-    scores,
-    verdicts,
-    votes,
-)
+from coupled_arena.store.tables import exclusions, judges, scores, votes
+from coupled_arena.store.work_queues.judging import PendingSolutions
 from tests.store.conftest import make_battle, make_vote
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -64,14 +56,14 @@ def _vote(store, battles):
     store.cast(equal)
     store.cast(make_vote(battles[3], 1, 2, id="v7", voter="eve", cast_at=at(16)))
     held = make_vote(battles[4], 2, 1, id="v8", voter="bob", cast_at=at(17))
-    store.write(lambda cursor: pending_votes.hold(cursor, held))
+    store.write(lambda cursor: votes.hold(cursor, held))
     store.cast(make_vote(battles[4], 1, 2, id="v9", voter="dan", cast_at=at(17)))
     store.cast(make_vote(battles[5], 1, 2, id="v10", voter="dan", cast_at=at(17)))
     given = (("r1", "v2", "ann"), ("r2", "v4", "bob"), ("r3", "v8", "bob"))
     for name, vote, voter in given:
         why = Rationale(name, vote, (Criterion.STYLE,), "so", at(18))
-        store.write(lambda cursor, why=why, voter=voter: rationales.give(cursor, why, voter))
-    store.write(lambda cursor: votes.tell(cursor, [(battles[4].id, "somebody who asked")]))
+        store.write(lambda cursor, why=why, voter=voter: votes.give_reasons(cursor, why, voter))
+    store.write(lambda cursor: votes.add_reveals(cursor, [(battles[4].id, "somebody who asked")]))
 
 
 def _judge(store, battles):
@@ -93,9 +85,9 @@ def _judge(store, battles):
         )
         for n, (b, judge, i, j, outcome, likely) in enumerate(said)
     ]
-    store.write(lambda cursor: verdicts.add(cursor, made))
+    store.write(lambda cursor: judges.add_verdicts(cursor, made))
     again = replace(made[0], id="j9", outcome=Outcome.SECOND)
-    store.write(lambda cursor: verdicts.add(cursor, [again]))
+    store.write(lambda cursor: judges.add_verdicts(cursor, [again]))
     with PendingSolutions(store, "two") as pending:
         asked = [solution for page in pending.pages() for solution in page]
         pending.add([one.answered("two", True, "yes", 0.8) for one in asked])

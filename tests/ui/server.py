@@ -24,7 +24,7 @@ import duckdb
 import httpx
 
 from coupled_arena.cli import main
-from coupled_arena.store.transfer import snapshot_thread
+from coupled_arena.store.transfer import snapshots
 from coupled_arena.store.transfer.snapshots import snapshot_path
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, catalog_of, save_small_models
@@ -143,7 +143,7 @@ def _run(
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     # After a snapshot the app waits twenty times as long as it took, and tests would wait for it,
     # as they would for the seconds between two looks.
-    snapshot_thread._SHARE = 1
+    snapshots._SHARE = 1
     live._LOOK, notices._JUDGE_LOOK = 0.2, 1.0
     if changed:
         changed()

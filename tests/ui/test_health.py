@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
-from coupled_arena.store.transfer.backup_places import BackupFolder
 from coupled_arena.store.transfer.snapshots import write_ahead_log
+from coupled_arena.store.transfer.targets import BackupFolder
 from coupled_arena.ui import monitoring
 from tests.patience import until
 

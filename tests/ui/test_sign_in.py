@@ -19,7 +19,7 @@ from coupled_arena.core.settings import load_settings
 from coupled_arena.services import open_services
 from coupled_arena.store.annotators import add_annotators, annotators_path
 from coupled_arena.store.database import Store
-from coupled_arena.store.keys import key_path
+from coupled_arena.store.sign_in_files import key_path
 from coupled_arena.ui import server
 from coupled_arena.ui.parts import sign_in as sign_in_page
 from coupled_arena.ui.parts.sign_in import MEMBER

@@ -18,10 +18,10 @@ from coupled_arena.core.records import (
 )
 from coupled_arena.core.verdicts import Grade
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.judges import bind
 from coupled_arena.store.transfer.snapshots import snapshot
+from coupled_arena.store.work_queues.judging import PendingSolutions
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 

@@ -17,8 +17,7 @@ from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError, BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Prompt, Reply, Source
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.battle_filter import BattleFilter, Judged, Word
-from coupled_arena.store.queries.battle_search import tally
+from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Rater, tally
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import (
     BoardAddresses,
@@ -208,41 +207,43 @@ def listed(store, wanted, hidden, size=20):
 def test_pages_go_on_where_the_last_one_ended(store):
     newest_first = "select battle from battles order by created_at desc, battle_no desc"
     assert listed(store, BattleFilter(), "nothing") == [id for (id,) in query(store, newest_first)]
-    wanted = BattleFilter(model=MODELS[0], other=MODELS[1], word=Word.PEOPLE)
+    wanted = BattleFilter(model=MODELS[0], other=MODELS[1], rater=Rater.PEOPLE)
     assert 20 < len(listed(store, wanted, "nothing")) < 150
 
 
 def test_a_list_says_what_was_heard(store):
     """Of a battle at most as much as was selected: a winner who was asked for, and nobody else."""
-    wanted = BattleFilter(word=Word.PEOPLE, judge="kind", judged=Judged.DIFFERS, winner=MODELS[0])
+    wanted = BattleFilter(
+        rater=Rater.PEOPLE, judge="kind", agreement=Agreement.DIFFERS, winner=MODELS[0]
+    )
     found = read_battles(store, wanted, "nothing", size=200)
     assert found.battles
     for each in found.battles:
-        assert len(each.heard) == each.comparisons
-        assert {heard.people for heard in each.heard} == {MODELS[0]}
-        assert {heard.judge for heard in each.heard}.isdisjoint({None, MODELS[0]})
+        assert len(each.preferences) == each.comparisons
+        assert {one.people for one in each.preferences} == {MODELS[0]}
+        assert {one.judge for one in each.preferences}.isdisjoint({None, MODELS[0]})
     rows = list_page(found, mine=False)["rows"]
     assert all(row["heard"].startswith(f"People: {MODELS[0]}") for row in rows)
     assert all("kind: " in row["heard"] for row in rows)
     everything = read_battles(store, BattleFilter(), "nothing", size=200)
     for each in everything.battles:
-        assert {heard.judge for heard in each.heard} <= {None}
-        assert bool(each.heard) <= bool(each.votes)
+        assert {one.judge for one in each.preferences} <= {None}
+        assert bool(each.preferences) <= bool(each.votes)
 
 
 def test_hidden_battles_cannot_be_found_by_their_words(store):
     """Or by who voted: a count would tell a visitor which models they are looking at."""
     for more in ({"text": "Question 7"}, {"voter": "ann"}, {"benchmark": "mmlu"}):
-        wanted = BattleFilter(word=Word.PEOPLE, **more)
+        wanted = BattleFilter(rater=Rater.PEOPLE, **more)
         assert read_battles(store, wanted, "stored").tally.hidden == 0
-    wanted = BattleFilter(word=Word.PEOPLE, voter="ann")
+    wanted = BattleFilter(rater=Rater.PEOPLE, voter="ann")
     assert read_battles(store, wanted, "stored", reader="ann").tally.hidden > 0
     for wanted in (BattleFilter(), BattleFilter(model=MODELS[0]), BattleFilter(mode=Mode.COUPLED)):
         assert read_battles(store, wanted, "rounds").tally.hidden == 0
 
 
 def test_a_judge_who_is_named_beside_people_counts_nothing_twice(store):
-    people = BattleFilter(word=Word.PEOPLE)
+    people = BattleFilter(rater=Rater.PEOPLE)
     beside = list_address(replace(people, judge="strict"))
     assert behind(store, beside) == behind(store, list_address(people)) > 0
 
@@ -286,8 +287,8 @@ def test_an_address_that_makes_no_sense_is_refused(query):
         BattleFilter(model="nobody"),
         BattleFilter(winner="nobody"),
         BattleFilter(judge="nobody"),
-        BattleFilter(word=Word.JUDGE),
-        BattleFilter(judged="differs"),
+        BattleFilter(rater=Rater.JUDGE),
+        BattleFilter(agreement="differs"),
         BattleFilter(before="nowhere"),
     ],
 )

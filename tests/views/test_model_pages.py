@@ -11,8 +11,8 @@ from coupled_arena.analysis.models.one_model import ModelSummary, Strength, read
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.battle_filter import BattleFilter
-from coupled_arena.store.queries.battle_record import Said
+from coupled_arena.store.queries.battle_record import BattleRecord
+from coupled_arena.store.queries.battle_search import BattleFilter
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import model_address, read_address
 from coupled_arena.views.battle_pages import battle_page
@@ -105,7 +105,7 @@ def test_facts_are_those_of_battles_that_may_be_shown():
 
 def test_a_battle_does_not_tell_where_weights_lie():
     battle = make_battle("m", "n", arithmetic={"m/source": "folder:/home/ann/m", "torch": "2.13.0"})
-    page = battle_page(OpenedBattle(battle, Said((), (), ())))
+    page = battle_page(OpenedBattle(battle, BattleRecord((), (), ())))
     assert page["fingerprints"] == [["m/source", "folder:m"], ["torch", "2.13.0"]]
 
 
@@ -135,7 +135,7 @@ def test_words_do_not_outrun_intervals():
 def test_long_histories_have_few_bars():
     from datetime import date, timedelta
 
-    from coupled_arena.store.queries.model_votes import Day
+    from coupled_arena.store.queries.model_pages import Day
 
     start = date(2025, 1, 1)
     days = tuple(Day(start + timedelta(at), 2, 1) for at in (*range(0, 300, 3), 399))

@@ -17,15 +17,16 @@ from coupled_arena.core.choices import Ties
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import grades
+from coupled_arena.store.queries import benchmark_scores
+from coupled_arena.store.queries.benchmark_scores import reworded
 from coupled_arena.store.queries.comparisons import Selection, model_numbers
-from coupled_arena.store.queries.judge_biases import Lengths, Orders
-from coupled_arena.store.queries.rewordings import reworded
+from coupled_arena.store.queries.judge_quality import Lengths, Orders
 from coupled_arena.store.tables import scores
 from coupled_arena.tasks.registry import TASKS
 
@@ -112,12 +113,12 @@ def read_benchmark_estimates(
         cursor.execute("begin")
         benchmark = scores.one_metric(scores.benchmarks(cursor), metric)
         model_numbers(cursor, selection)  # raises if there is no such model
-        if selection.judge not in grades.graders(cursor):
-            known = ", ".join(grades.graders(cursor)) or _("none yet: use judge --grade")
+        if selection.judge not in benchmark_scores.graders(cursor):
+            known = ", ".join(benchmark_scores.graders(cursor)) or _("none yet: use judge --grade")
             text = _("{judge} has graded no answers. Who has: {known}.")
             raise StoreError(text.format(judge=selection.judge, known=known))
-        rows = grades.answers(cursor, selection, benchmark)
-        unreadable = grades.unreadable(cursor, selection.judge or "")
+        rows = benchmark_scores.graded_answers(cursor, selection, benchmark)
+        unreadable = benchmark_scores.unreadable_grades(cursor, selection.judge or "")
         several = reworded(cursor, selection, benchmark)
         cursor.execute("commit")
     answers, silent = _answers(rows)
@@ -134,7 +135,7 @@ def only_grader(store: Store) -> str:
         There is none, or more than one.
     """
     with store.cursor() as cursor:
-        known = grades.graders(cursor)
+        known = benchmark_scores.graders(cursor)
     if not known:
         raise StoreError("No judge has graded answers here: use the judge command with --grade.")
     if len(known) > 1:
@@ -231,14 +232,12 @@ def read_key_estimates(
     return replace(found, reworded=several, only=only)
 
 
-def _of_one_mode(
-    cursor: grades.Cursor, selection: Selection, benchmark: str
-) -> tuple[Rows, Mode | None]:
+def _of_one_mode(cursor: Cursor, selection: Selection, benchmark: str) -> tuple[Rows, Mode | None]:
     """Return the answers of battles of one mode; and which, where there are others as well."""
     everyone = replace(selection, models=None)
-    rows = grades.read_answers(cursor, everyone, benchmark)
+    rows = benchmark_scores.read_answers(cursor, everyone, benchmark)
     for mode in (Mode.INDEPENDENT, Mode.COUPLED) if selection.mode is None else ():
-        own = grades.read_answers(cursor, replace(everyone, mode=mode), benchmark)
+        own = benchmark_scores.read_answers(cursor, replace(everyone, mode=mode), benchmark)
         if selection.judge in own["model"]:
             return own, mode if len(own["model"]) < len(rows["model"]) else None
     return rows, None
@@ -254,7 +253,7 @@ def answering_models(store: Store, metric: str | None = None) -> tuple[str, ...]
     """
     with store.cursor() as cursor:
         benchmark = scores.one_metric(scores.benchmarks(cursor), metric)
-        rows = grades.read_answers(cursor, Selection(), benchmark)
+        rows = benchmark_scores.read_answers(cursor, Selection(), benchmark)
     return tuple(sorted(set(np.asarray(rows["model"]).astype(str).tolist())))
 
 

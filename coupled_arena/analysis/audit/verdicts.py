@@ -13,6 +13,7 @@ from coupled_arena.analysis.style.judge import JudgeStyleEstimates, read_judge_s
 from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
@@ -25,11 +26,10 @@ from coupled_arena.stats.judges.quality import (
     self_preference,
 )
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import clusters, comparisons, judge_biases, judge_quality
+from coupled_arena.store.queries import clusters, comparisons, judge_quality
+from coupled_arena.store.queries.benchmark_scores import reworded
 from coupled_arena.store.queries.comparisons import Counts, Selection
-from coupled_arena.store.queries.judge_biases import Lengths, Orders
-from coupled_arena.store.queries.judge_quality import JudgeUse, judge_use
-from coupled_arena.store.queries.rewordings import reworded
+from coupled_arena.store.queries.judge_quality import JudgeUse, Lengths, Orders, judge_use
 
 _TIES = (
     "Probabilities, and flips that abstain, go with ties that count as wins for neither: leave "
@@ -166,8 +166,8 @@ def read_audit_estimates(
         means = PoweredMeans.of(_judged_counts(scored.of(judged.models)), ties)
         found = influences(tables[ties], ties)
         means, variances = _with_errors(cursor, selection, judged, means, found)
-        orders = judge_biases.orders(cursor, selection)
-        lengths = judge_biases.lengths(cursor, selection)
+        orders = judge_quality.orders(cursor, selection)
+        lengths = judge_quality.lengths(cursor, selection)
         use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
         likely = calibration(*judge_quality.probabilities(cursor, selection))
         several = reworded(cursor, selection, compared=True)
@@ -202,7 +202,7 @@ def _check(ties: Ties, selection: Selection) -> None:
 
 
 def _with_errors(
-    cursor: comparisons.Cursor,
+    cursor: Cursor,
     selection: Selection,
     judged: JudgedCounts,
     means: PoweredMeans,
@@ -215,7 +215,7 @@ def _with_errors(
 
 
 def _on_prompts(
-    cursor: comparisons.Cursor,
+    cursor: Cursor,
     selection: Selection,
     means: PoweredMeans,
     bias_and_rho: Sequence[OwnInfluence],
@@ -230,9 +230,7 @@ def _on_prompts(
     return means, np.split(squares * means.inflation, 2)
 
 
-def _own(
-    cursor: comparisons.Cursor, selection: Selection, named: Sequence[str] | None
-) -> OwnCounts | None:
+def _own(cursor: Cursor, selection: Selection, named: Sequence[str] | None) -> OwnCounts | None:
     models = judge_quality.own_models(cursor, selection) if named is None else tuple(named)
     known = comparisons.model_numbers(cursor, replace(selection, models=None))
     if unknown := [model for model in models if model not in known]:

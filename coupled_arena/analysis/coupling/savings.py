@@ -21,9 +21,9 @@ from coupled_arena.stats.coupling.published import published_curves
 from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
 from coupled_arena.stats.progress import Track
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import battle_counts, protocol_scores
-from coupled_arena.store.queries.protocol_scores import ScoreCells
-from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.queries import benchmark_scores, model_pages
+from coupled_arena.store.queries.battle_conditions import Hidden
+from coupled_arena.store.queries.benchmark_scores import ScoreCells
 from coupled_arena.store.tables import scores
 
 
@@ -77,14 +77,14 @@ def read_protocol_scores(
     with store.cursor() as cursor:
         cursor.execute("begin")
         metric = scores.one_metric(list(scores.metrics(cursor)), metric)
-        known = protocol_scores.scored_models(cursor, metric)
+        known = benchmark_scores.scored_models(cursor, metric)
         names = tuple(models or known)
         if absent := [name for name in names if name not in known]:
             raise ScoreError(
                 f"{', '.join(absent)} has no score by {metric} under both protocols; "
                 f"who has: {', '.join(known) or 'none'}."
             )
-        cells = protocol_scores.cells(cursor, metric, names, category, drawn)
+        cells = benchmark_scores.score_cells(cursor, metric, names, category, drawn)
         cursor.execute("commit")
     _check_alike(cells, metric)
     coupled, independent, left_out = _rectangle(cells, len(names))
@@ -144,7 +144,7 @@ def battles_of_pairs(
 ) -> dict[tuple[str, str, Mode], int]:
     """Return how many battles lie behind the scores of each pair of models in each mode."""
     with store.cursor() as cursor:
-        return battle_counts.of_pairs(
+        return model_pages.battles_of_pairs(
             *(cursor, scores.metric, scores.table.models, hidden),
             category=scores.category,
             drawn=scores.drawn,
@@ -154,7 +154,7 @@ def battles_of_pairs(
 def read_categories(store: Store, stored: StoredScores) -> dict[str, ScoreTable | None]:
     """Return the scores within each category of the prompts, None where it has too few."""
     with store.cursor() as cursor:
-        categories = protocol_scores.categories(cursor, stored.metric)
+        categories = benchmark_scores.scored_categories(cursor, stored.metric)
     found: dict[str, ScoreTable | None] = {}
     for category in categories:
         try:
@@ -245,7 +245,7 @@ def read_sweep(
     """
     with store.cursor() as cursor:
         name = scores.one_metric(list(scores.metrics(cursor)), metric)
-        known = protocol_scores.drawings(cursor, name, drawn)
+        known = benchmark_scores.drawings(cursor, name, drawn)
     rows: list[SweptPair] = []
     too_few: list[Drawn] = []
     left_out = 0

@@ -13,14 +13,15 @@ from coupled_arena.analysis.leaderboard.influence_cells import (
     cells_of_votes,
 )
 from coupled_arena.core.choices import BoardSource
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
 from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 from coupled_arena.store.queries import clusters
-from coupled_arena.store.queries.comparisons import Cursor, Selection
-from coupled_arena.store.queries.influence_sums import InfluenceCells, blocks, number_voters
+from coupled_arena.store.queries.clusters import InfluenceCells, blocks, number_voters
+from coupled_arena.store.queries.comparisons import Selection
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has

@@ -11,7 +11,7 @@ import numpy as np
 from coupled_arena.stats.counts import IntArray
 from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.ranking.estimates import Estimate
-from coupled_arena.store.queries.influence_sums import InfluenceCells
+from coupled_arena.store.queries.clusters import InfluenceCells
 
 
 def grid(*shape: int) -> list[IntArray]:

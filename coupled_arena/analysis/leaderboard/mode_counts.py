@@ -6,11 +6,12 @@ import numpy as np
 
 from coupled_arena.analysis.leaderboard.influence_cells import grid
 from coupled_arena.core.records import Mode
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
-from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries import clusters
+from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Counts, Selection
-from coupled_arena.store.queries.influence_sums import InfluenceCells
 
 _MODES = list(Mode)
 
@@ -30,7 +31,7 @@ def modes_of(counts: Counts, *, voted: bool) -> ModeComparison | None:
 
 
 def modes_on_prompts(
-    cursor: comparisons.Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
+    cursor: Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
 ) -> ModeComparison:
     """Return the same where comparisons on one prompt depend on each other."""
     mode, a, b, outcome = grid(*modes.influence.pairs.shape[:4])

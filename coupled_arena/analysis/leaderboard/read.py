@@ -15,6 +15,7 @@ from coupled_arena.analysis.leaderboard.mode_counts import modes_of, modes_on_pr
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Voters, Weighting
 from coupled_arena.core.records import Mode
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
@@ -24,10 +25,10 @@ from coupled_arena.stats.ranking.sides import Sides
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries.battle_conditions import visible_models
+from coupled_arena.store.queries.benchmark_scores import reworded
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse, judge_use
-from coupled_arena.store.queries.rewordings import reworded
-from coupled_arena.store.queries.visibility import seen
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded, excluded
 
 
@@ -168,7 +169,10 @@ def read_estimates(
         estimated = cursor, selection, made, votes
         estimates, sides = in_clusters(*estimated, prompts=shared, voters=method.of_people)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
-        left, idle = excluded(cursor), seen(cursor, sorted({*stored.models} - {*counts.models}))
+        left, idle = (
+            excluded(cursor),
+            visible_models(cursor, sorted({*stored.models} - {*counts.models})),
+        )
         cursor.execute("commit")
     return BoardEstimates(
         *(selection, method, votes),
@@ -190,14 +194,14 @@ def read_estimates(
 
 
 def _modes(
-    cursor: comparisons.Cursor, selection: Selection, counts: Counts, *, voted: bool, shared: bool
+    cursor: Cursor, selection: Selection, counts: Counts, *, voted: bool, shared: bool
 ) -> ModeComparison | None:
     """Compare the protocols, where any comparisons share a prompt with their clusters."""
     found = modes_of(counts, voted=voted) if selection.mode is None else None
     return modes_on_prompts(cursor, selection, found, voted=voted) if found and shared else found
 
 
-def _said(cursor: comparisons.Cursor, selection: Selection, counts: Counts) -> Counts:
+def _said(cursor: Cursor, selection: Selection, counts: Counts) -> Counts:
     """Return the counts with verdicts as they are to be heard."""
     heard = counts if selection == selection.plain else comparisons.count(cursor, selection)
     return heard.of(counts.models)
@@ -244,7 +248,7 @@ class LiveEstimates:
 
 
 def _prompts(
-    cursor: comparisons.Cursor, selection: Selection, method: Method, models: tuple[str, ...]
+    cursor: Cursor, selection: Selection, method: Method, models: tuple[str, ...]
 ) -> dict[BoardSource, PairPrompts]:
     """Return on how many prompts the comparisons of each board are."""
     by_order = method.weighting is Weighting.POSITION

@@ -20,7 +20,7 @@ from coupled_arena.core.vote_columns import (
     outcome_of,
 )
 from coupled_arena.store.database import Store
-from coupled_arena.store.transfer import import_notes
+from coupled_arena.store.transfer import importing
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
 from coupled_arena.store.transfer.importing import import_files
 
@@ -51,7 +51,9 @@ def store_of_votes(votes: pd.DataFrame) -> tuple[Store, tuple[str, ...]]:
         A column is missing, or a row says nothing that can be counted.
     """
     given, pasted = _checked(votes)
-    return store_of_rows(given[~pasted], VERDICT), tuple(import_notes.of_pasted(int(pasted.sum())))
+    return store_of_rows(given[~pasted], VERDICT), tuple(
+        importing.notes_of_repeated(int(pasted.sum()))
+    )
 
 
 def store_of_files(paths: Sequence[Path]) -> tuple[Store, tuple[str, ...]]:

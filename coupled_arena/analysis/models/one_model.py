@@ -13,10 +13,10 @@ from coupled_arena.core.language import _
 from coupled_arena.core.records import Sampling
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, intervals
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import model_votes, replies
+from coupled_arena.store.queries import model_pages, replies
+from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.model_votes import Day
-from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.queries.model_pages import Day
 
 ALPHA = 0.05
 MOST = 12
@@ -61,7 +61,7 @@ class ModelSummary:
     more_categories : int
         The others.
     facts : mapping of str to tuple of str
-        See `coupled_arena.store.queries.model_votes.facts`.
+        See `coupled_arena.store.queries.model_pages.facts`.
     """
 
     model: str
@@ -109,10 +109,10 @@ def read_model(store: Store, model: str, hidden: Hidden, alpha: float = ALPHA) -
         # One that only plays in rounds which are still blind must not be named.
         if model not in replies.models(cursor, revealed_only=True):
             raise BattleError(_("No battle here is of a model of this name."))
-        categories = list(model_votes.categories(cursor, model))
-        days = model_votes.days(cursor, model)
-        facts = model_votes.facts(cursor, model, hidden)
-        samplings = model_votes.samplings(cursor, model, hidden)
+        categories = list(model_pages.categories(cursor, model))
+        days = model_pages.days(cursor, model)
+        facts = model_pages.facts(cursor, model, hidden)
+        samplings = model_pages.samplings(cursor, model, hidden)
         cursor.execute("commit")
     board = _estimates(store, Selection())
     compared = categories[:MOST]

@@ -17,13 +17,14 @@ from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.judges.verdict_scores import verdict_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
-from coupled_arena.store.queries.comparisons import Cursor, Selection
-from coupled_arena.store.queries.judged_together import judge_number
-from coupled_arena.store.queries.rewordings import reworded
+from coupled_arena.store.queries.benchmark_scores import reworded
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.verdict_source import judge_number
 from coupled_arena.store.tables import scores
 
 _GRAM = 4

@@ -31,7 +31,7 @@ from coupled_arena.stats.style.logistic import (
 from coupled_arena.stats.style.scores import Measured, combinations, values
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.styled_rows import styled_rows
+from coupled_arena.store.queries.single_comparisons import styled_rows
 
 
 @dataclass(frozen=True, eq=False)

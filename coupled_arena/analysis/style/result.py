@@ -24,7 +24,7 @@ from coupled_arena.stats.style.logistic import fit
 from coupled_arena.stats.style.scores import Measured, PairScores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.styled_rows import styled_rows
+from coupled_arena.store.queries.single_comparisons import styled_rows
 
 # Scores with style held fixed, beside those without, from the comparisons of a store.
 

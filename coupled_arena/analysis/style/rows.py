@@ -19,7 +19,7 @@ from coupled_arena.stats.style.logistic import (
     entangled,
     fit,
 )
-from coupled_arena.store.queries.styled_rows import StyledRows
+from coupled_arena.store.queries.single_comparisons import StyledRows
 
 
 class Obstacle(StrEnum):

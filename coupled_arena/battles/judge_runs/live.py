@@ -12,8 +12,8 @@ from coupled_arena.battles.judge_runs.run import Run
 from coupled_arena.core.errors import JudgeError, StoreError
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
 from coupled_arena.store.tables import judges
+from coupled_arena.store.work_queues.judging import MatchupSelection, PendingMatchups
 
 if TYPE_CHECKING:
     from coupled_arena.judging.judge import Judge

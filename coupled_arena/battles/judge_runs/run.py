@@ -18,9 +18,12 @@ from coupled_arena.core.process import on_interrupt
 from coupled_arena.core.verdicts import Grade, Matchup, Question, Verdict
 from coupled_arena.judging.spec import Budget, BudgetAccount, JudgeSpec
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.matchups import MatchupSelection, PendingMatchups
-from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import judges
+from coupled_arena.store.work_queues.judging import (
+    MatchupSelection,
+    PendingMatchups,
+    PendingSolutions,
+)
 
 if TYPE_CHECKING:
     from coupled_arena.judging.judge import Judge

@@ -33,7 +33,7 @@ from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.graded import GradedAnswers
-from coupled_arena.store.queries import grades
+from coupled_arena.store.queries import benchmark_scores
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
 
@@ -272,7 +272,7 @@ def _readers(source: PaperSource) -> list[Callable[[], AuditEstimates]]:
     keys: Sequence[str] = chosen.key_from
     if not (graders or keys):
         with source.store.cursor() as cursor:
-            graders = tuple(grades.graders(cursor))
+            graders = tuple(benchmark_scores.graders(cursor))
         keys = () if graders else _answering(source, metric)
     read = [partial(read_benchmark_estimates, source.store, of(each), metric) for each in graders]
     return read + [partial(read_key_estimates, source.store, of(each), metric) for each in keys]

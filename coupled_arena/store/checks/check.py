@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from coupled_arena.core.files import reason
-
-Cursor = duckdb.DuckDBPyConnection
+from coupled_arena.core.sql import Cursor
 
 RESTORE = "Bring a whole snapshot back with `coupled-arena restore`."
 AGAIN = "`export` this database and `import` that into a new one, which makes them anew."

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Finish, Mode, Origin, Outcome, Source
-from coupled_arena.core.sql import quoted
-from coupled_arena.store.checks.check import AGAIN, RESTORE, Check, Cursor, Finding
+from coupled_arena.core.sql import Cursor, quoted
+from coupled_arena.store.checks.check import AGAIN, RESTORE, Check, Finding
 from coupled_arena.store.tables import naming, times
 
 _LEAVE_OUT = "`coupled-arena exclude` lets them count no more; a snapshot may hold them whole."

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import duckdb
 
 from coupled_arena.core.files import reason
-from coupled_arena.core.sql import quoted
-from coupled_arena.store.checks.check import RESTORE, Check, Cursor, Finding
+from coupled_arena.core.sql import Cursor, column_of, quoted, value_of
+from coupled_arena.store.checks.check import RESTORE, Check, Finding
 from coupled_arena.store.checks.contents import CONTENTS, NAMED, ORPHANS, OTHERS
 from coupled_arena.store.checks.counted import COMPARISONS, COUNTED
-from coupled_arena.store.connection import connect
-from coupled_arena.store.migrations import MIGRATIONS, SQUASHED
+from coupled_arena.store.connection import MIGRATIONS, SQUASHED, connect
 
 _NEWEST = len(MIGRATIONS)
 _FIRST = ", ".join(map(str, range(1, SQUASHED + 1)))
@@ -76,9 +75,8 @@ def parts(cursor: Cursor) -> Finding:
 
 
 def _parts(cursor: Cursor) -> set[str]:
-    name = cursor.execute("select current_database()").fetchall()[0][0]
-    rows = cursor.execute(_PARTS.format(database=quoted(name))).fetchall()
-    return {part for (part,) in rows}
+    name = value_of(cursor, "select current_database()")
+    return set(column_of(cursor, _PARTS.format(database=quoted(name))))
 
 
 CHECKS = (STEPS, *ORPHANS, *OTHERS, *CONTENTS, *COUNTED, NAMED)

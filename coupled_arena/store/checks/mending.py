@@ -10,9 +10,9 @@ from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
-from coupled_arena.store.checks.check import Cursor
+from coupled_arena.core.sql import Cursor, value_of
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import times, upkeep
+from coupled_arena.store.tables import derived_rows, times
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _mend(cursor: Cursor) -> tuple[MendedTimes, ...]:
     bounds = [_mend_bound(cursor, column) for column in _BOUNDS]
     # Which votes an exclusion covers follows from when they were cast.
     covered = any(each.put_right + each.replaced for each in bounds)
-    upkeep.refresh(cursor, "true" if covered else "battle in (select battle from mended)", {})
+    derived_rows.refresh(cursor, "true" if covered else "battle in (select battle from mended)", {})
     return tuple(each for each in (*done, *bounds) if each.put_right + each.replaced)
 
 
@@ -166,10 +166,10 @@ def _mend_bound(cursor: Cursor, column: str) -> MendedTimes:
 
 
 def _update(cursor: Cursor, table: str, column: str, value: str, where: str = "true") -> int:
-    return cursor.execute(
-        f"update {table} set {column} = {value} where {times.odd(column)} and {where}"
-    ).fetchall()[0][0]
+    return value_of(
+        cursor, f"update {table} set {column} = {value} where {times.odd(column)} and {where}"
+    )
 
 
 def _count(cursor: Cursor, table: str, where: str) -> int:
-    return cursor.execute(f"select count(*) from {table} where {where}").fetchall()[0][0]
+    return value_of(cursor, f"select count(*) from {table} where {where}")

@@ -1,6 +1,6 @@
-"""All that was said of one battle: votes, verdicts, scores.
+"""The record of one battle: votes, verdicts, scores; and a voter's last battles.
 
-All functions work on a cursor that somebody else opened; in one transaction they agree.
+All functions work on a given cursor; in one transaction they agree.
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import duckdb
-
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Outcome, Source
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.tables.times import utc
-
-Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class StoredScore:
 
 
 @dataclass(frozen=True)
-class Said:
+class BattleRecord:
     """All that was said of one battle, in the order in which it was."""
 
     votes: tuple[StoredVote, ...]
@@ -67,9 +64,9 @@ class Said:
     scores: tuple[StoredScore, ...]
 
 
-def said_of(cursor: Cursor, battle: str) -> Said:
+def record_of(cursor: Cursor, battle: str) -> BattleRecord:
     """Return what people, judges and benchmarks said of a battle."""
-    return Said(
+    return BattleRecord(
         votes=tuple(_vote(*row) for row in _rows(cursor, _VOTES, battle)),
         verdicts=tuple(
             StoredVerdict(judge, first, second, said and Outcome(said), raw, p, _utc(at))
@@ -124,3 +121,55 @@ def _vote(*row: Any) -> StoredVote:
 
 def _utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class OwnRound:
+    """A battle whose names a voter knows, with their own vote unless a judge decided it.
+
+    Attributes
+    ----------
+    ranks : tuple of int or None
+        By place; None where there is no vote, as with `source`.
+    ended_at : datetime
+        When they voted, or were told what the judge had decided.
+    """
+
+    battle: str
+    question: str
+    models: tuple[str, ...]
+    ranks: tuple[int, ...] | None
+    both_bad: bool
+    source: Source | None
+    ended_at: datetime
+
+
+def own_rounds(cursor: Cursor, voter: str, most: int) -> list[OwnRound]:
+    """Return the newest of a voter's rounds that were told to them."""
+    rows = cursor.execute(
+        f"""
+        with own as (
+            select *, coalesce(cast_at, revealed_at) as ended_at
+            from (select * from reveals where voter = $voter)
+            left join votes using (battle, voter)
+            qualify row_number() over (partition by battle order by seq desc) = 1
+            order by ended_at desc, seq desc
+            limit $most
+        )
+        select
+            battle, prompt, models, ranks, coalesce(both_bad, false), source,
+            {utc("ended_at")}
+        from own
+        join battles using (battle)
+        join (select battle, prompt from turns where turn = 0) using (battle)
+        order by ended_at desc, seq desc
+        """,
+        {"voter": voter, "most": most},
+    ).fetchall()
+    return [
+        OwnRound(
+            *(battle, asked, tuple(models), None if ranks is None else tuple(ranks), bad),
+            *(None if source is None else Source(source), at.replace(tzinfo=UTC)),
+        )
+        for battle, asked, models, ranks, bad, source, at in rows
+    ]

@@ -1,10 +1,10 @@
 """What the statistics read: counts of comparisons, from SQL.
 
-All functions work on a cursor that somebody else opened; in one transaction they agree.
+All functions work on a given cursor; in one transaction they agree.
 
 A comparison is what one voter, or nobody, said of one pair of a battle's models, and what one
 judge, or none, said of the same pair. The table `comparisons` follows from battles, votes and
-verdicts: `coupled_arena.store.tables.upkeep` sees to it.
+verdicts: `coupled_arena.store.tables.derived_rows` sees to it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, Outcome
-from coupled_arena.store.queries.judged_together import judge_number, judged, type_of_counts
+from coupled_arena.core.sql import Cursor, column_of, value_of
+from coupled_arena.store.queries.verdict_source import judge_number, type_of_counts, verdict_source
 
-Cursor = duckdb.DuckDBPyConnection
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class Selection:
     judge : str or None
         The judge whose verdicts count; None: people's votes alone.
     more_judges : tuple of str
-        Others that are taken together with it: see `judged_together`.
+        Others that are taken together with it: see `verdict_source`.
     models : tuple of str or None
         Only comparisons between these.
     voter : str or None
@@ -65,7 +65,17 @@ class Selection:
         return replace(self, judge_score=JudgeScore.VERDICT, flips=Flips.TIE)
 
     @property
-    def heard(self) -> tuple[tuple[str, ...], JudgeScore, Flips]:
+    def values(self) -> dict[str, Any]:
+        """Mode, models, category and language as values of a query; None selects all."""
+        return {
+            "mode": self.mode and self.mode.value,
+            "models": self.models and list(self.models),
+            "category": self.category,
+            "language": self.language,
+        }
+
+    @property
+    def judging(self) -> tuple[tuple[str, ...], JudgeScore, Flips]:
         """Whose verdicts count and how, as `judged` takes it."""
         return self.judges, self.judge_score, self.flips
 
@@ -134,7 +144,7 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
     StoreError
         The store knows no such judge or model.
     """
-    known, verdicts = model_numbers(cursor, selection), judged(cursor, *selection.heard)
+    known, verdicts = model_numbers(cursor, selection), verdict_source(cursor, *selection.judging)
     where, values = condition_of(cursor, selection, known)
     rows = cursor.execute(
         f"""
@@ -149,7 +159,7 @@ def count(cursor: Cursor, selection: Selection) -> Counts:
     ).fetchnumpy()
     where, values = condition_of(cursor, replace(selection, judge=None), known, counted=False)
     query = f"select count(*) from comparisons where {where}"
-    ((left_out,),) = cursor.execute(query, values).fetchall()
+    left_out = value_of(cursor, query, values)
     found = {name: np.asarray(column) for name, column in rows.items()}
     return _tabulate(found, known, left_out, verdicts.codes)
 
@@ -201,10 +211,15 @@ def condition_of(
     return " and ".join(conditions), values
 
 
+def places_of(known: dict[str, int]) -> IntArray:
+    """Return the place of each model, in the order of `known`, by its number; -1 for others."""
+    places = np.full(max(known.values(), default=0) + 1, -1, dtype=np.int64)
+    places[list(known.values())] = np.arange(len(known))
+    return places
+
+
 def _tabulate(rows: dict[str, Any], known: dict[str, int], left_out: int, codes: int) -> Counts:
-    k, outcomes = len(known), len(_OUTCOMES)
-    places = np.full(max(known.values(), default=0) + 1, -1)
-    places[list(known.values())] = np.arange(k)
+    k, outcomes, places = len(known), len(_OUTCOMES), places_of(known)
     a, b, n = places[rows["model_a"]], places[rows["model_b"]], rows["n"]
     mode, human, verdict = rows["mode"], rows["human"], rows["verdict"]
     votes = np.zeros((len(Mode), 2, k, k, outcomes), dtype=np.int64)
@@ -275,7 +290,7 @@ def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
 
 def judges(cursor: Cursor) -> list[str]:
     """Return the names of the judges of pairs that the store knows, sorted: no graders."""
-    return _column(
+    return column_of(
         cursor,
         """select judge from judges where sampling not like '%"grades": true%' order by judge""",
     )
@@ -283,17 +298,13 @@ def judges(cursor: Cursor) -> list[str]:
 
 def categories(cursor: Cursor) -> list[str]:
     """Return the categories that comparisons have, sorted."""
-    return _column(
+    return column_of(
         cursor, "select distinct category from comparisons where category <> '' order by category"
     )
 
 
 def languages(cursor: Cursor) -> list[str]:
     """Return the languages that comparisons have, sorted."""
-    return _column(
+    return column_of(
         cursor, "select distinct language from comparisons where language <> '' order by language"
     )
-
-
-def _column(cursor: Cursor, query: str) -> list[str]:
-    return [value for (value,) in cursor.execute(query).fetchall()]

@@ -1,6 +1,6 @@
 """What a store holds, counted: battles, votes, verdicts, scores, grades, and how they were made.
 
-All functions work on a cursor that somebody else opened.
+All functions work on a given cursor.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import duckdb
-
 from coupled_arena.core.records import Mode, Origin, Sampling
-from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.core.sql import Cursor
+from coupled_arena.store.queries.battle_conditions import VISIBLE, Hidden
 from coupled_arena.store.tables.times import utc
-
-Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)

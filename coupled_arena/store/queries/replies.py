@@ -3,7 +3,7 @@
 A reply is what a model said in the first turn of a battle. Later turns answer conversations that
 differ from battle to battle, so there is nothing to compare them with.
 
-All functions work on a cursor that somebody else opened; in one transaction they agree.
+All functions work on a given cursor; in one transaction they agree.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
 import numpy as np
 
+from coupled_arena.core.sql import Cursor, column_of
 from coupled_arena.store.queries.comparisons import Selection, model_numbers
-
-Cursor = duckdb.DuckDBPyConnection
 
 _BATTLES = """
 select *
@@ -53,11 +51,11 @@ order by battle_no, place
 
 def models(cursor: Cursor, *, revealed_only: bool = False) -> list[str]:
     """Return the models that have battles, sorted."""
-    rows: list[tuple[str]] = cursor.execute(
+    return column_of(
+        cursor,
         f"select distinct unnest(models) as model from ({_BATTLES}) order by model",
         {"mode": None, "revealed_only": revealed_only},
-    ).fetchall()
-    return [model for (model,) in rows]
+    )
 
 
 def table(
@@ -91,10 +89,7 @@ def table(
         The store knows no such model.
     """
     names = [f"score{at}" for at in range(len(metrics))]
-    values = {
-        "mode": selection.mode and selection.mode.value,
-        "category": selection.category,
-        "language": selection.language,
+    values = selection.values | {
         "models": list(model_numbers(cursor, selection)),
         "metrics": list(metrics),
         "revealed_only": revealed_only,

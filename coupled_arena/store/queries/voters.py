@@ -1,22 +1,20 @@
 """Who has voted when, what several of them said of one pair, and what a judge says beside one.
 
-All functions work on a cursor that somebody else opened; in one transaction they agree.
+All functions work on a given cursor; in one transaction they agree.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.errors import StoreError
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
 from coupled_arena.store.tables.times import shown
-
-Cursor = duckdb.DuckDBPyConnection
 
 # Where one model answers twice in a battle its pairs cannot be told apart: they are left out.
 _SHARED = """
@@ -118,9 +116,7 @@ order by prompt_no
 """
 
 
-def agreements_by_prompt(
-    cursor: duckdb.DuckDBPyConnection, judge: str, voter: str
-) -> list[tuple[int, int]]:
+def agreements_by_prompt(cursor: Cursor, judge: str, voter: str) -> list[tuple[int, int]]:
     """Return for each prompt how many comparisons a judge and a voter agree on, and of how many.
 
     Ties of identical answers are left out: nobody was asked about them.

@@ -1,4 +1,4 @@
-"""Writing and reading battles, on a cursor that somebody else opened."""
+"""Writing and reading battles, on a given cursor."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Any
 
-import duckdb
-
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
+from coupled_arena.core.sql import Cursor, column_of
 from coupled_arena.store.tables.times import utc
-
-_Keys = set[tuple[int, ...]]
 
 _SHORTEST_PREFIX = 8
 ANSWERED = """
@@ -55,7 +52,7 @@ select
 """
 
 
-def add(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
+def add(cursor: Cursor, battle: Battle) -> bool:
     """Write what is not there yet of a battle; return whether anything was.
 
     Raises
@@ -74,7 +71,7 @@ def add(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
     return _complete(cursor, battle)
 
 
-def insert(cursor: duckdb.DuckDBPyConnection, battles: Sequence[Battle]) -> None:
+def insert(cursor: Cursor, battles: Sequence[Battle]) -> None:
     """Write battles of which nothing is there yet; they are numbered in this order."""
     columns: dict[str, list[Any]] = {
         "battle": [battle.id for battle in battles],
@@ -102,7 +99,7 @@ _OF_A_BATTLE = ("created_at", "seed", "nonce", "commitment", "experiment", "repe
 _OF_A_SAMPLING = ("temperature", "top_k", "top_p", "max_new_tokens", "coupling")
 
 
-def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
+def load(cursor: Cursor, battle_id: str) -> Battle:
     """Return the battle with this id, or the only one whose id begins so.
 
     Raises
@@ -111,16 +108,13 @@ def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
         There is no such battle, or more than one.
     """
     found = _resolve(cursor, battle_id)
-    row = _one(
-        cursor,
-        f"""
+    query = f"""
         select models, mode, seed, nonce, temperature, top_k, top_p, max_new_tokens, coupling,
                origin, arithmetic, {utc("created_at")}, experiment, repetition, chance
         from battles
         where battle = ?
-        """,
-        found,
-    )
+    """
+    row = cursor.execute(query, [found]).fetchall()[0]
     return Battle(
         id=found,
         models=tuple(row[0]),
@@ -139,28 +133,24 @@ def load(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> Battle:
     )
 
 
-def of_experiment(cursor: duckdb.DuckDBPyConnection, experiment: str) -> set[str]:
+def of_experiment(cursor: Cursor, experiment: str) -> set[str]:
     """Return the ids of the battles a batch run has already written."""
-    rows = cursor.execute(
-        "select battle from battles where experiment = ?", [experiment]
-    ).fetchall()
-    return {battle for (battle,) in rows}
+    return set(column_of(cursor, "select battle from battles where experiment = ?", [experiment]))
 
 
-def _complete(cursor: duckdb.DuckDBPyConnection, battle: Battle) -> bool:
+def _complete(cursor: Cursor, battle: Battle) -> bool:
     """Write the turns and replies of a stored battle that are not there yet."""
-    turns = _keys(cursor, "select turn from turns where battle = ?", battle.id)
-    replies = _keys(cursor, "select turn, place from replies where battle = ?", battle.id)
-    later = [(battle.id, t, each) for t, each in enumerate(battle.prompts) if (t,) not in turns]
+    turns = column_of(cursor, "select turn from turns where battle = ?", [battle.id])
+    query = "select (turn, place) from replies where battle = ?"
+    replies = column_of(cursor, query, [battle.id])
+    later = [(battle.id, t, each) for t, each in enumerate(battle.prompts) if t not in turns]
     more = [(battle, each) for each in battle.replies if (each.turn, each.place) not in replies]
     _insert_turns(cursor, later)
     _insert_replies(cursor, more)
     return bool(later or more)
 
 
-def _insert_turns(
-    cursor: duckdb.DuckDBPyConnection, turns: Sequence[tuple[str, int, Prompt]]
-) -> None:
+def _insert_turns(cursor: Cursor, turns: Sequence[tuple[str, int, Prompt]]) -> None:
     if not turns:
         return
     columns: dict[str, list[Any]] = {
@@ -176,9 +166,7 @@ def _insert_turns(
     cursor.execute(_ADD_TURNS, columns)
 
 
-def _insert_replies(
-    cursor: duckdb.DuckDBPyConnection, replies: Sequence[tuple[Battle, Reply]]
-) -> None:
+def _insert_replies(cursor: Cursor, replies: Sequence[tuple[Battle, Reply]]) -> None:
     if not replies:
         return
     columns: dict[str, list[Any]] = {
@@ -193,11 +181,7 @@ def _insert_replies(
     cursor.execute(_ADD_REPLIES, columns)
 
 
-def _keys(cursor: duckdb.DuckDBPyConnection, query: str, battle_id: str) -> _Keys:
-    return set(cursor.execute(query, [battle_id]).fetchall())
-
-
-def _resolve(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> str:
+def _resolve(cursor: Cursor, battle_id: str) -> str:
     if cursor.execute("select 1 from battles where battle = ?", [battle_id]).fetchone():
         return battle_id
     if len(battle_id) < _SHORTEST_PREFIX:
@@ -205,17 +189,16 @@ def _resolve(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> str:
             f"There is no battle {battle_id!r}. Give its id, or at least the first "
             f"{_SHORTEST_PREFIX} characters of it."
         )
-    rows = cursor.execute(
-        "select battle from battles where starts_with(battle, ?) limit 2", [battle_id]
-    ).fetchall()
-    if len(rows) > 1:
+    query = "select battle from battles where starts_with(battle, ?) limit 2"
+    found = column_of(cursor, query, [battle_id])
+    if len(found) > 1:
         raise BattleError(f"Several battles begin with {battle_id!r}. Give more of the id.")
-    if not rows:
+    if not found:
         raise BattleError(f"There is no battle {battle_id!r}. Check the id.")
-    return rows[0][0]
+    return found[0]
 
 
-def _prompts(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> tuple[Prompt, ...]:
+def _prompts(cursor: Cursor, battle_id: str) -> tuple[Prompt, ...]:
     rows = cursor.execute(
         """
         select prompt, prompt_id, category, language, system, prefix
@@ -228,7 +211,7 @@ def _prompts(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> tuple[Prompt,
     return tuple(Prompt(*row) for row in rows)
 
 
-def _replies(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> tuple[Reply, ...]:
+def _replies(cursor: Cursor, battle_id: str) -> tuple[Reply, ...]:
     rows = cursor.execute(
         """
         select turn, place, text, tokens, finish
@@ -242,10 +225,3 @@ def _replies(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> tuple[Reply, 
         Reply(turn, place, text, tuple(tokens), Finish(finish))
         for turn, place, text, tokens, finish in rows
     )
-
-
-def _one(cursor: duckdb.DuckDBPyConnection, query: str, battle_id: str) -> tuple[Any, ...]:
-    row = cursor.execute(query, [battle_id]).fetchone()
-    if row is None:
-        raise BattleError(f"There is no battle {battle_id!r}. Check the id.")
-    return row

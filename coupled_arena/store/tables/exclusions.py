@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import duckdb
-
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
-from coupled_arena.store.tables import upkeep
+from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.tables.times import utc
-
-Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ def exclude(cursor: Cursor, rule: Exclusion) -> int:
     _check(rule.decision)
     covered = _bounds(rule)
     query = f"select count(*) from current_votes where {_COVERED}"
-    votes = cursor.execute(query, covered).fetchall()[0][0]
+    votes = value_of(cursor, query, covered)
     if not votes:
         raise StoreError(_("No vote is of this voter and time: nothing was excluded."))
     cursor.execute(
@@ -187,10 +184,10 @@ def excluded(cursor: Cursor) -> Excluded:
     rules = "select 1 from standing_exclusions union all select 1 from waiting_voters limit 1"
     if cursor.execute(rules).fetchall():
         return Excluded(*cursor.execute(_LEFT_OUT).fetchall()[0])
-    named = cursor.execute(_NAMED_ALONE).fetchall()[0][0]
+    named = value_of(cursor, _NAMED_ALONE)
     # Of the others only how many there are: a million votes are not put in order for it.
     standing = "select count(distinct hash(battle, voter)) from votes where source = 'human'"
-    return Excluded(0, cursor.execute(standing).fetchall()[0][0] if named else 0, 0, named)
+    return Excluded(0, value_of(cursor, standing) if named else 0, 0, named)
 
 
 _LEFT_OUT = """
@@ -216,7 +213,7 @@ where source = 'human'
 def count_too(cursor: Cursor, counting: Counting) -> None:
     """Let everything that this cursor reads count votes, too, that do not by default."""
     # In full, for the view has this name, too.
-    database = cursor.execute("select current_database()").fetchall()[0][0]
+    database = value_of(cursor, "select current_database()")
     stored = '"' + database.replace('"', '""') + '".main.comparisons'
     reasons = {"excluded or waiting": counting.excluded, "named": counting.named}
     back = " or ".join(said for said, too in reasons.items() if too)
@@ -263,7 +260,7 @@ def _bounds(rule: Exclusion) -> dict[str, object]:
 
 
 def _refresh(cursor: Cursor, covered: dict[str, object]) -> None:
-    upkeep.refresh(cursor, f"battle in (select battle from votes where {_COVERED})", covered)
+    derived_rows.refresh(cursor, f"battle in (select battle from votes where {_COVERED})", covered)
 
 
 def _check(decision: Decision) -> None:

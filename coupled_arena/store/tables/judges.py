@@ -1,15 +1,17 @@
-"""Who judges: a name stands for one model, prompt and sampling.
+"""Who judges, and what judges said: verdicts on pairs, grades of single answers.
 
-All functions work on a cursor that somebody else opened.
+A judge's name stands for one model, prompt and sampling. All functions work on a given cursor.
 """
 
 from __future__ import annotations
 
-import duckdb
+from collections.abc import Sequence
+from typing import Any
 
 from coupled_arena.core.errors import StoreError
-
-Cursor = duckdb.DuckDBPyConnection
+from coupled_arena.core.sql import Cursor
+from coupled_arena.core.verdicts import Grade, Verdict
+from coupled_arena.store.tables import derived_rows
 
 _SPOKEN = """
 select 1 from verdicts where judge = $judge
@@ -67,3 +69,55 @@ def _conflict(judge: str, bound: tuple[str, ...], given: tuple[str, ...]) -> str
 
 def _short(value: str) -> str:
     return value if len(value) != 64 else f"{value[:12]}…"
+
+
+def add_verdicts(cursor: Cursor, verdicts: Sequence[Verdict]) -> None:
+    """Write verdicts; those that are there already change nothing."""
+    columns: dict[str, list[Any]] = {
+        "verdict": [verdict.id for verdict in verdicts],
+        "battle": [verdict.battle for verdict in verdicts],
+        "judge": [verdict.judge for verdict in verdicts],
+        "first_place": [verdict.first_place for verdict in verdicts],
+        "second_place": [verdict.second_place for verdict in verdicts],
+        "outcome": [verdict.outcome and verdict.outcome.value for verdict in verdicts],
+        "raw": [verdict.raw for verdict in verdicts],
+        "probability": [verdict.probability for verdict in verdicts],
+        **{
+            f"p_{way}": [getattr(verdict.probabilities, way, None) for verdict in verdicts]
+            for way in ("first", "second", "tie")
+        },
+        "judged_at": [verdict.judged_at for verdict in verdicts],
+    }
+    battles = sorted({verdict.battle for verdict in verdicts})
+    cursor.execute(_ADD_VERDICTS, columns)
+    derived_rows.refresh(cursor, "list_contains($battles, battle)", {"battles": battles})
+
+
+_ADD_VERDICTS = """
+insert into verdicts (
+    verdict, battle, judge, first_place, second_place, outcome, raw, probability,
+    p_first, p_second, p_tie, judged_at
+)
+select
+    unnest($verdict), unnest($battle), unnest($judge),
+    unnest($first_place), unnest($second_place),
+    unnest($outcome::text[]), unnest($raw), unnest($probability::double[]),
+    unnest($p_first::double[]), unnest($p_second::double[]), unnest($p_tie::double[]),
+    unnest($judged_at)
+on conflict do nothing
+"""
+
+
+_ADD_GRADES = """
+insert into grades (grade, answer_key, judge, correct, raw, probability, graded_at)
+values (?, ?, ?, ?, ?, ?, ?)
+on conflict do nothing
+"""
+
+
+def add_grades(cursor: Cursor, grades: Sequence[Grade]) -> None:
+    """Write grades; those that are there already change nothing."""
+    rows = [
+        [g.id, g.answer_key, g.judge, g.correct, g.raw, g.probability, g.graded_at] for g in grades
+    ]
+    cursor.executemany(_ADD_GRADES, rows)

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import duckdb
-
 from coupled_arena.core.naming import NameList, introduction_hint, known_names
-
-Cursor = duckdb.DuckDBPyConnection
+from coupled_arena.core.sql import Cursor, column_of
 
 _PAGE = 1000
 _FEW = 50  # answers, which are read sooner than DuckDB has compiled what finds the likely ones
@@ -58,28 +55,28 @@ class NamingReply:
     votes: int
 
 
-def look(cursor: Cursor, battles: str, values: dict[str, object]) -> set[str]:
+def update(cursor: Cursor, battles: str, values: dict[str, object]) -> set[str]:
     """See which answers of some battles name a model; of all, where the list is another now.
 
-    Takes what `upkeep.enrol` takes. Returns the other battles of which something else is known now.
+    Takes the arguments of `derived_rows.derive`. Returns the other battles that changed by it.
     """
     there = _State.of(cursor, battles, values)
     if not there.kept_up:
-        return _look_again(cursor, there)
+        return _update_all(cursor, there)
     _write(cursor, battles, values, there)
     return set()
 
 
-def keep_up(cursor: Cursor) -> set[str]:
+def update_all(cursor: Cursor) -> set[str]:
     """Look through all answers if the list is another now than they were looked through by.
 
     Returns the battles of which something else is known now.
     """
     there = _State.of(cursor)
-    return set() if there.kept_up or not there.battles else _look_again(cursor, there)
+    return set() if there.kept_up or not there.battles else _update_all(cursor, there)
 
 
-def _look_again(cursor: Cursor, there: _State) -> set[str]:
+def _update_all(cursor: Cursor, there: _State) -> set[str]:
     _note(cursor, there.in_force.hash, there.names, there.words)
     return _write(cursor, "true", {}, there)
 
@@ -155,7 +152,7 @@ def _write(cursor: Cursor, battles: str, values: dict[str, object], there: _Stat
     before: set[str] = set()
     if there.known:
         deleted = f"delete from naming_replies where {battles} returning battle"
-        before = {battle for (battle,) in cursor.execute(deleted, values).fetchall()}
+        before = set(column_of(cursor, deleted, values))
     if found:
         cursor.execute(
             "insert into naming_replies select unnest($1), unnest($2), unnest($3), unnest($4)",

@@ -1,6 +1,6 @@
 """Numbers on replies: a benchmark's, or any that are brought in from elsewhere.
 
-All functions work on a cursor that somebody else opened.
+All functions work on a given cursor.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-import duckdb
-
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Sampling, Score
+from coupled_arena.core.sql import Cursor, column_of
 
-Cursor = duckdb.DuckDBPyConnection
 Source = Literal["benchmark", "import"]
 
 
@@ -67,11 +65,11 @@ def metrics(cursor: Cursor) -> dict[str, bool]:
 
 def benchmarks(cursor: Cursor) -> list[str]:
     """Return the metrics that are scores of benchmarks."""
-    rows = cursor.execute(
+    return column_of(
+        cursor,
         "select metric from metrics where source = 'benchmark' "
-        "and metric in (select metric from scores) order by metric"
-    ).fetchall()
-    return [metric for (metric,) in rows]
+        "and metric in (select metric from scores) order by metric",
+    )
 
 
 def one_metric(known: Sequence[str], wanted: str | None) -> str:
@@ -147,9 +145,11 @@ def accuracies(
 
 def unscored(cursor: Cursor, metric: str, experiment: str) -> set[str]:
     """Return the battles of a batch run that have no score by a metric."""
-    rows = cursor.execute(
-        "select battle from battles where experiment = ? "
-        "and battle not in (select battle from scores where metric = ?)",
-        [experiment, metric],
-    ).fetchall()
-    return {battle for (battle,) in rows}
+    return set(
+        column_of(
+            cursor,
+            "select battle from battles where experiment = ? "
+            "and battle not in (select battle from scores where metric = ?)",
+            [experiment, metric],
+        )
+    )

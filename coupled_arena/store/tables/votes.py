@@ -1,20 +1,23 @@
-"""Casting votes, on a cursor that somebody else opened."""
+"""Votes with their reasons: cast, or held so that they can be undone; on a given cursor.
+
+A held vote is stored at once, so that none is lost. It counts from `promote` on, with its reasons.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import duckdb
+from datetime import UTC
 
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import _
-from coupled_arena.core.records import Vote
-from coupled_arena.store.tables import origins, probation
+from coupled_arena.core.rationales import Criterion, Rationale
+from coupled_arena.core.records import Source, Vote
+from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.store.tables import derived_rows, guards
+from coupled_arena.store.tables.times import utc
 
 
-def cast(
-    cursor: duckdb.DuckDBPyConnection, vote: Vote, *, reveal: bool, origin: str | None = None
-) -> None:
+def cast(cursor: Cursor, vote: Vote, *, reveal: bool, origin: str | None = None) -> None:
     """Write a vote, where it came from, and that its battle is revealed to its voter.
 
     Raises
@@ -25,13 +28,13 @@ def cast(
     if not is_stored(cursor, vote):
         check(cursor, vote)
         insert(cursor, [vote])
-        origins.note(cursor, vote.id, origin)
-        probation.look(cursor, vote.voter)
+        guards.note_origin(cursor, vote.id, origin)
+        guards.update_waiting(cursor, vote.voter)
     if reveal:
-        tell(cursor, [(vote.battle, vote.voter)])
+        add_reveals(cursor, [(vote.battle, vote.voter)])
 
 
-def tell(cursor: duckdb.DuckDBPyConnection, told: Sequence[tuple[str, str]]) -> None:
+def add_reveals(cursor: Cursor, told: Sequence[tuple[str, str]]) -> None:
     """Write of battles and voters that these are told who is who: they vote on those no more."""
     cursor.execute(
         "insert into reveals select unnest(?), unnest(?), now() on conflict do nothing",
@@ -39,13 +42,13 @@ def tell(cursor: duckdb.DuckDBPyConnection, told: Sequence[tuple[str, str]]) -> 
     )
 
 
-def check(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+def check(cursor: Cursor, vote: Vote) -> None:
     """Raise VoteError where a new vote does not fit its battle, or would not be blind."""
     _check_ranks(vote, _count_models(cursor, vote.battle))
     _check_blind(cursor, vote)
 
 
-def is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:
+def is_stored(cursor: Cursor, vote: Vote) -> bool:
     """Return whether this vote was cast before.
 
     Raises
@@ -67,7 +70,7 @@ def is_stored(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> bool:
     return True
 
 
-def _count_models(cursor: duckdb.DuckDBPyConnection, battle_id: str) -> int:
+def _count_models(cursor: Cursor, battle_id: str) -> int:
     row = cursor.execute("select len(models) from battles where battle = ?", [battle_id]).fetchone()
     if row is None:
         text = _("There is no battle {battle_id!r} to vote on. Start a new one.")
@@ -85,7 +88,7 @@ def _check_ranks(vote: Vote, models: int) -> None:
         raise VoteError(_("A vote that finds all replies bad cannot rank one above another."))
 
 
-def _check_blind(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
+def _check_blind(cursor: Cursor, vote: Vote) -> None:
     if cursor.execute(
         "select 1 from reveals where battle = ? and voter = ?", [vote.battle, vote.voter]
     ).fetchone():
@@ -97,7 +100,7 @@ def _check_blind(cursor: duckdb.DuckDBPyConnection, vote: Vote) -> None:
         )
 
 
-def insert(cursor: duckdb.DuckDBPyConnection, votes: Sequence[Vote]) -> None:
+def insert(cursor: Cursor, votes: Sequence[Vote]) -> None:
     """Write new votes that have been checked; they are numbered in this order."""
     cursor.execute(
         """
@@ -115,4 +118,151 @@ def values_of(vote: Vote) -> list[object]:
     return [
         *(vote.id, vote.battle, vote.voter, list(vote.ranks)),
         *(vote.both_bad, vote.source.value, vote.early, vote.cast_at),
+    ]
+
+
+_STANDS = {
+    "rationales": "select criteria, comment from current_rationales where vote = ?",
+    "pending_rationales": "select criteria, comment from pending_rationales where vote = ?",
+}
+
+
+def give_reasons(cursor: Cursor, rationale: Rationale, voter: str) -> None:
+    """Write why a vote was cast; what stands already is not written again.
+
+    Raises
+    ------
+    VoteError
+        There is no such vote of this voter.
+    """
+    table = "pending_rationales" if _is_of(cursor, "pending_votes", rationale, voter) else None
+    if table is None and _is_of(cursor, "votes", rationale, voter):
+        table = "rationales"
+    if table is None:
+        # One answer for "not yours" and "not there": a guess must not learn which.
+        raise VoteError("There is no vote of yours to give reasons for here (any more).")
+    said = [each.value for each in rationale.criteria], rationale.comment
+    if (cursor.execute(_STANDS[table], [rationale.vote]).fetchone() or ([], "")) == said:
+        return
+    if table == "pending_rationales":
+        _drop_reasons(cursor, rationale.vote)
+    # Later than what stands, whatever the clock says.
+    cursor.execute(
+        f"""
+        insert into {table} (rationale, vote, criteria, comment, given_at)
+        select $rationale, $vote, $criteria, $comment, greatest(
+            $given_at,
+            (select max(given_at) + interval 1 microsecond from {table} where vote = $vote)
+        )
+        """,
+        {
+            "rationale": rationale.id,
+            "vote": rationale.vote,
+            "criteria": said[0],
+            "comment": said[1],
+            "given_at": rationale.given_at,
+        },
+    )
+
+
+def held_reasons(cursor: Cursor, vote: str) -> tuple[tuple[Criterion, ...], str] | None:
+    """Return criteria and comment of a vote that can be undone; None where nothing was said."""
+    row = cursor.execute(_STANDS["pending_rationales"], [vote]).fetchone()
+    return (tuple(map(Criterion, row[0])), row[1]) if row else None
+
+
+def _drop_reasons(cursor: Cursor, vote: str) -> None:
+    """Delete the rationale of a vote that is undone."""
+    cursor.execute("delete from pending_rationales where vote = ?", [vote])
+
+
+def _keep_reasons(cursor: Cursor, vote: str) -> None:
+    """Keep the rationale of a vote that counts now."""
+    cursor.execute(
+        """
+        insert into rationales (rationale, vote, criteria, comment, given_at)
+        select rationale, vote, criteria, comment, given_at
+        from pending_rationales
+        where vote = ? and (criteria <> [] or comment <> '')
+        """,
+        [vote],
+    )
+    _drop_reasons(cursor, vote)
+
+
+def newest_rationale(cursor: Cursor) -> int:
+    """Return the number of the last rationale of a vote that counts."""
+    query = "select coalesce(max(seq), 0) from rationales"
+    return value_of(cursor, query)
+
+
+def _is_of(cursor: Cursor, table: str, rationale: Rationale, voter: str) -> bool:
+    # Identical answers make a tie that nobody was asked about, so nobody has reasons.
+    query = f"select 1 from {table} where vote = ? and voter = ? and source = 'human'"
+    return cursor.execute(query, [rationale.vote, voter]).fetchone() is not None
+
+
+def hold(cursor: Cursor, vote: Vote, origin: str | None = None) -> None:
+    """Write a vote that can be undone, and where it came from.
+
+    Raises
+    ------
+    VoteError
+        It would be refused as a vote, or its voter has one on this battle that can be undone.
+    """
+    check(cursor, vote)
+    if cursor.execute(
+        "select 1 from pending_votes where battle = ? and voter = ?", [vote.battle, vote.voter]
+    ).fetchone():
+        raise VoteError("You have voted on this battle: undo that vote first.")
+    cursor.execute("insert into pending_votes values (?, ?, ?, ?, ?, ?, ?, ?)", values_of(vote))
+    guards.note_origin(cursor, vote.id, origin)
+
+
+def withdraw(cursor: Cursor, vote: str) -> bool:
+    """Delete a vote that can be undone, and why; return whether there was one of this id."""
+    _drop_reasons(cursor, vote)
+    guards.forget_origin(cursor, vote)
+    return _release(cursor, vote)
+
+
+def promote(cursor: Cursor, vote: Vote) -> None:
+    """Make a vote count, and its battle revealed to its voter; see `Store.cast`.
+
+    Raises
+    ------
+    VoteError
+        It was undone, or is refused as a vote.
+    """
+    _keep_reasons(cursor, vote.id)
+    if not _release(cursor, vote.id) and not is_stored(cursor, vote):
+        raise VoteError("This vote was undone.")
+    cast(cursor, vote, reveal=True)
+    derived_rows.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+
+
+def _release(cursor: Cursor, vote: str) -> bool:
+    deleted = cursor.execute("delete from pending_votes where vote = ? returning 1", [vote])
+    return deleted.fetchone() is not None
+
+
+def held(cursor: Cursor) -> list[Vote]:
+    """Return all votes that can be undone, in the order in which they were cast."""
+    rows = cursor.execute(
+        f"""
+        select vote, battle, voter, ranks, both_bad, source, early, {utc("cast_at")}
+        from pending_votes
+        order by cast_at, vote
+        """
+    ).fetchall()
+    return [
+        Vote(
+            *row[:3],
+            ranks=tuple(row[3]),
+            both_bad=row[4],
+            source=Source(row[5]),
+            early=row[6],
+            cast_at=row[7].replace(tzinfo=UTC),
+        )
+        for row in rows
     ]

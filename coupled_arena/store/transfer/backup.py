@@ -14,12 +14,13 @@ import duckdb
 
 from coupled_arena.core.errors import ArenaError, BackupError, StoreError
 from coupled_arena.core.files import reason
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import backup_chunks
-from coupled_arena.store.transfer.backup_places import Place
 from coupled_arena.store.transfer.importing import import_within
 from coupled_arena.store.transfer.snapshots import count_rows
 from coupled_arena.store.transfer.staged_rows import ImportOptions
+from coupled_arena.store.transfer.targets import BackupTarget
 
 _log = logging.getLogger(__name__)
 _AGAIN = 30.0  # seconds until a place that failed is asked again, at most
@@ -52,7 +53,7 @@ class Backup:
         The backup is broken, or another arena's.
     """
 
-    def __init__(self, store: Store, place: Place, minutes: float) -> None:
+    def __init__(self, store: Store, place: BackupTarget, minutes: float) -> None:
         self.trouble = ""
         self._store = store
         self._place = place
@@ -182,7 +183,7 @@ class Backup:
         now = count_rows(self._cursor)
         _log.info("Brought back from the backup %s: there are now %s", self._place, now)
 
-    def _merge(self, cursor: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
+    def _merge(self, cursor: Cursor, files: list[Path]) -> None:
         done = import_within(cursor, files, ImportOptions())
         for wrong in done.rejected:
             raise StoreError(

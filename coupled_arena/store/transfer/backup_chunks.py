@@ -10,17 +10,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
-from coupled_arena.core.sql import quoted
-from coupled_arena.store.migrations import rollback
+from coupled_arena.core.sql import Cursor, quoted, value_of
+from coupled_arena.store.connection import rollback
 from coupled_arena.store.tables.described import FILES
-from coupled_arena.store.transfer.backup_places import MANIFEST
 from coupled_arena.store.transfer.export import rows_of
-
-Cursor = duckdb.DuckDBPyConnection
+from coupled_arena.store.transfer.targets import MANIFEST
 
 
 @dataclass(frozen=True)
@@ -161,7 +157,7 @@ def whole_chunks(folder: Path, place: str) -> list[Path]:
 def lacking(cursor: Cursor) -> int:
     """Return how many rows of the backup the store lacks."""
     return sum(
-        _count(
+        value_of(
             cursor,
             f"""
             select count(*) from sent
@@ -179,7 +175,7 @@ def related(cursor: Cursor) -> bool:
     """Tell whether the store has a battle of the backup."""
     keys = KEYS["battles"].values
     return bool(
-        _count(
+        value_of(
             cursor,
             "select count(*) from sent where in_table = 'battles' and key in "
             f"(select key from (select {keys} from ({rows_of('battles')})))",
@@ -225,7 +221,7 @@ def _copy_all_new(cursor: Cursor, chunk: Path) -> dict[str, int]:
 def _copy_new(cursor: Cursor, table: str, file: Path) -> int:
     keys = KEYS[table]
     rows = rows_of(table, "battle in (from changed)")
-    return _count(
+    return value_of(
         cursor,
         f"""
         copy (
@@ -266,7 +262,3 @@ def _broken(place: str, what: str) -> StoreError:
 def _hash(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _count(cursor: Cursor, query: str) -> int:
-    return cursor.execute(query).fetchall()[0][0]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
-
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.database import Store
 
 # As `comparison_rows` makes them of battles: every row for no judge, and again for the judge.
@@ -43,7 +42,7 @@ def store_of_rows(rows: object, judge: str) -> Store:
         Whose verdicts they are.
     """
 
-    def fill(cursor: duckdb.DuckDBPyConnection) -> None:
+    def fill(cursor: Cursor) -> None:
         cursor.register("given", rows)
         cursor.execute("set variable judge = $judge", {"judge": judge})
         for statement in _FILL:

@@ -12,12 +12,12 @@ from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
 from coupled_arena.core.formulas import FORMULA
-from coupled_arena.core.sql import quoted
+from coupled_arena.core.sql import Cursor, quoted
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.visibility import VISIBLE, Hidden
+from coupled_arena.store.queries.battle_conditions import VISIBLE, Hidden
 from coupled_arena.store.tables.described import ARENA, BATTLES, FILES, TURNS, StoredTable
 from coupled_arena.store.tables.times import shown
-from coupled_arena.store.transfer import arena_rows, flat
+from coupled_arena.store.transfer import conversations, flat
 
 _OPTIONS = {
     ExportFormat.PARQUET: "format parquet",
@@ -80,7 +80,7 @@ def export(
     return targets
 
 
-def relation(cursor: duckdb.DuckDBPyConnection, table: str) -> duckdb.DuckDBPyRelation:
+def relation(cursor: Cursor, table: str) -> duckdb.DuckDBPyRelation:
     """Return one of the exported tables, to be read on this cursor.
 
     It is as in ``parquet``, but for times that Python cannot hold: those are the nearest it can.
@@ -120,7 +120,7 @@ def _names(format: ExportFormat) -> list[str]:
 
 def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hidden) -> None:
     with store.cursor() as cursor:
-        cursor.execute(arena_rows.CONVERSATION)
+        cursor.execute(conversations.ARENA_MACRO)
         cursor.execute("begin")  # one transaction, so that the files agree
         if format in flat.FILES:
             flat.write(cursor, folder, format, hidden=hidden)
@@ -133,7 +133,7 @@ def _copy_tables(store: Store, folder: Path, format: ExportFormat, *, hidden: Hi
         cursor.execute("commit")
 
 
-def _without_formulas(cursor: duckdb.DuckDBPyConnection, query: str) -> str:
+def _without_formulas(cursor: Cursor, query: str) -> str:
     """Return the query with an apostrophe before texts that are formulas to a spreadsheet."""
     columns = cursor.execute(f"describe {query}").fetchall()
     formula, apostrophe = quoted(FORMULA), quoted("'")
@@ -178,7 +178,7 @@ def _rows(table: StoredTable, format: ExportFormat, battles: str) -> str:
             group by battle
         )
         select * {f"replace ({', '.join(replaced)})" if replaced else ""}
-        from ({table.query if table.rows else arena_rows.ROWS})
+        from ({table.query if table.rows else conversations.ARENA_ROWS})
     """
 
 

@@ -18,10 +18,8 @@ from coupled_arena.core.bounds import STORED, check_parquet, check_text, opened
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import LONGEST_LINE, UNREADABLE, ending, is_text, reason
 from coupled_arena.core.formulas import ESCAPED
-from coupled_arena.core.sql import exact_path, quoted
+from coupled_arena.core.sql import Cursor, column_of, exact_path, quoted, value_of
 from coupled_arena.core.tables import Form, delimiter_of, first_line, form_of, header_of
-
-Cursor = duckdb.DuckDBPyConnection
 
 _HEAD = 1 << 16
 # DuckDB keeps a record's text once for each cell that is too many or no UTF-8: a line of 90,000
@@ -165,18 +163,20 @@ def load(
 
 def columns(cursor: Cursor) -> set[str]:
     """Return the fields of the first thousand rows."""
-    rows: list[tuple[str]] = cursor.execute(
-        """
+    return set(
+        column_of(
+            cursor,
+            """
         select distinct unnest(json_keys(row))
         from (select row from file_rows where reason is null limit 1000)
-        """
-    ).fetchall()
-    return {name for (name,) in rows}
+        """,
+        )
+    )
 
 
 def count(cursor: Cursor) -> int:
     """Return the number of rows."""
-    return cursor.execute("select count(*) from file_rows").fetchall()[0][0]
+    return value_of(cursor, "select count(*) from file_rows")
 
 
 def _source(
@@ -279,10 +279,10 @@ def _is_utf_8(text: str) -> bool:
 
 def _number(cursor: Cursor) -> None:
     """Turn numbers of readable records into numbers of lines."""
-    if cursor.execute("select count(*) from unread").fetchall()[0][0]:
+    if value_of(cursor, "select count(*) from unread"):
         for statement in _NUMBER:
             cursor.execute(statement)
-    if cursor.execute("select coalesce(max(breaks), 0) from file_rows").fetchall()[0][0]:
+    if value_of(cursor, "select coalesce(max(breaks), 0) from file_rows"):
         cursor.execute(_COUNT_BREAKS)
 
 

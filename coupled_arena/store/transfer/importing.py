@@ -1,25 +1,23 @@
 """Bringing comparisons in from elsewhere: people's votes, or a judge's verdicts.
 
 Rows meet on their dataset and key, so that people and judges on the same battle are compared.
-All of it is set operations of DuckDB, in one transaction.
+All of it is set operations of DuckDB, in one transaction. Notes say how rows were read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.vote_columns import VERDICT
+from coupled_arena.core.sql import Cursor, column_of, quoted, value_of
+from coupled_arena.core.vote_columns import KNOWN_WINNERS, VERDICT
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import upkeep
+from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer import (
     export_tables,
     flat,
-    import_notes,
     merge_export,
     merge_staged,
     staged_rows,
@@ -33,8 +31,9 @@ from coupled_arena.store.transfer.file_rows import (
     rejected_lines,
 )
 from coupled_arena.store.transfer.staged_rows import ImportOptions
+from coupled_arena.store.transfer.vote_formats import UNKNOWN_WORD
 
-Cursor = duckdb.DuckDBPyConnection
+_SHOWN = 10  # words of a note
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class Imported:
         Rows with texts that could not be read; their votes and verdicts count.
     rejected : tuple of Rejected
     repeated : int
-        Rows that say again what another row says: same voter, same texts, same choice.
+        Rows that repeat another row: same voter, same texts, same choice.
     notes : tuple of str
-        Sentences about how the rows were read: what was left out or not understood.
+        Sentences on what was left out or not understood.
     """
 
     rows: int
@@ -77,7 +76,7 @@ class Imported:
 
     @property
     def all_rejected(self) -> bool:
-        """Whether there were rows, and none of them could be taken."""
+        """Whether there were rows, and all of them were rejected."""
         lines = {(row.file, row.line) for row in self.rejected}
         return bool(lines) and len(lines) >= self.rows - self.filtered
 
@@ -98,9 +97,9 @@ def import_files(
     """Write the comparisons in some files, all of them or, on an error, nothing.
 
     Importing a file again adds nothing. A row's key is its ``num``, else its question and models
-    (and turn, from the second on); without either, its texts. Of rows of one file with the same key
-    and voter, each is a battle of its own, but for rows that say the same again, and for a judge's
-    verdicts on the same two answers in the other order.
+    (and turn, from the second on); without either, its texts. Rows of one file with the same key
+    and voter are battles of their own. Exceptions are repeated rows, and a judge's verdicts on the
+    same two answers in the other order.
 
     Parameters
     ----------
@@ -135,9 +134,11 @@ def import_within(
     wanted: ImportOptions,
     progress: Callable[[str], None] = _silent,
 ) -> Imported:
-    """Do what `import_files` does as part of a transaction that somebody else commits, or not."""
+    """Import files as `import_files` does, within the caller's transaction."""
     _check_judge(cursor, wanted.judge)
-    _prepare(cursor)
+    prepare_faults(cursor)
+    staged_rows.prepare(cursor)
+    export_tables.prepare(cursor)
     rows = 0
     unread: set[str] = set()
     for file, path in enumerate(paths):
@@ -145,20 +146,23 @@ def import_within(
         rows += _read(cursor, path, file, wanted, unread)
     progress("storing")
     exported = merge_export.add_missing(cursor)
-    repeated, notes = _told_apart(cursor)
-    notes += import_notes.of_unread(unread)
-    filtered, unread_texts = _sort_out(cursor), _count_unread(cursor)
-    beside = 0 if wanted.judge else _one(cursor, "select count(*) from staged where judged")
-    notes += import_notes.of_beside(beside)
+    repeated, notes = _separate(cursor)
+    notes += _notes_of_unread(unread)
+    filtered = _sort_out(cursor)
+    lines = "select count(distinct (file, line)) from staged where {}"
+    unread_texts = value_of(cursor, lines.format("unread"))
+    beside = 0 if wanted.judge else value_of(cursor, "select count(*) from staged where judged")
+    notes += _note(beside, f"with a verdict: it is kept as that of a judge called {VERDICT}.")
     judge = VERDICT if beside else wanted.judge
     _check_judge(cursor, judge)
     battles = merge_staged.add_battles(cursor)
     completed = merge_staged.complete(cursor)
-    notes += import_notes.of_verdicts(cursor) if wanted.judge else []
+    notes += _notes_of_verdicts(cursor) if wanted.judge else []
     verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
     votes = 0 if wanted.judge else merge_staged.add_votes(cursor)
     if battles or verdicts or votes or completed:
-        _keep_up(cursor)
+        derived_rows.derive(cursor, "battle in (select battle from touched)", {})
+        derived_rows.refresh(cursor, "battle in (select battle from touched)", {})
     return Imported(
         rows,
         battles + exported.battles,
@@ -177,46 +181,20 @@ def import_within(
     )
 
 
-def _prepare(cursor: Cursor) -> None:
-    prepare_faults(cursor)
-    staged_rows.prepare(cursor)
-    export_tables.prepare(cursor)
-
-
-def _keep_up(cursor: Cursor) -> None:
-    upkeep.enrol(cursor, "battle in (select battle from touched)", {})
-    upkeep.refresh(cursor, "battle in (select battle from touched)", {})
-
-
-def _told_apart(cursor: Cursor) -> tuple[int, list[str]]:
-    """Drop rows that say the same again, and part those with one key.
-
-    Returns
-    -------
-    repeated : int
-        Rows that were dropped.
-    notes : list of str
-    """
-    notes = import_notes.of_staged(cursor) + import_notes.of_names(cursor)
+def _separate(cursor: Cursor) -> tuple[int, list[str]]:
+    """Drop rows that repeat another, separate those with one key; return how many, and notes."""
+    notes = _notes_of_staged(cursor) + _notes_of_names(cursor)
     repeated = merge_staged.drop_pasted(cursor)
-    notes += import_notes.of_pasted(repeated)
-    return repeated, notes + import_notes.of_repeated(merge_staged.separate(cursor))
-
-
-def _count_unread(cursor: Cursor) -> int:
-    return _one(cursor, "select count(distinct (file, line)) from staged where unread")
-
-
-def _one(cursor: Cursor, query: str) -> int:
-    ((found,),) = cursor.execute(query).fetchall()
-    return found
+    same_key = _note(
+        merge_staged.separate(cursor),
+        "with the question, the models and the voter of an earlier row: each is a battle of its "
+        "own.",
+    )
+    return repeated, [*notes, *notes_of_repeated(repeated), *same_key]
 
 
 def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: set[str]) -> int:
-    """Add a file to the temporary tables of its kind; return the number of its rows.
-
-    What of its columns is not read is added to a set.
-    """
+    """Add a file to its temporary tables and unread columns to `unread`; return its rows."""
     load(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
     if not rows and path.stem in export_tables.TABLES:
@@ -227,8 +205,8 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: 
         unread |= staged_rows.read(cursor, path, file, wanted)
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
         raise StoreError(
-            f"{path} is part of an export, which says by itself who judged what: import it without "
-            "--judge, --single-turn and --no-toxic."
+            f"{path} is part of an export, which names its judges: import it without --judge, "
+            "--single-turn and --no-toxic."
         )
     else:
         export_tables.read(cursor, table, file)
@@ -249,6 +227,94 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
 def _sort_out(cursor: Cursor) -> int:
     """Leave in ``staged`` only what is to be stored; return how many rows were filtered."""
     staged_rows.reject(cursor, "select n, problem as reason from staged where problem is not null")
-    filtered = _one(cursor, "select count(distinct (file, line)) from staged where dropped")
+    filtered = value_of(cursor, "select count(distinct (file, line)) from staged where dropped")
     cursor.execute("delete from staged where dropped")
     return filtered
+
+
+def _notes_of_staged(cursor: Cursor) -> list[str]:
+    """Return notes on rows while all of them are in ``staged``."""
+    found: list[str] = []
+    words = "select {0} as word from staged where {0} is not null"
+    if modes := _words(cursor, words.format("other_mode")):
+        found.append(
+            f"Mode is unknown for the words {modes}: only coupled and independent are known."
+        )
+    if seeds := _words(cursor, words.format("other_seed")):
+        found.append(f"Seeds that are not numbers of 64 bits are left out: {seeds}.")
+    alone = value_of(cursor, "select count(*) from staged where alone and problem is null")
+    found += _note(
+        alone,
+        "without an id and without texts: each is a battle of its own, and meets no row of "
+        "another file.",
+    )
+    unknown = f"regexp_full_match(problem, {quoted(UNKNOWN_WORD)}, 's')"
+    if _words(cursor, f"select problem as word from staged where {unknown}"):
+        found.append(f"Known winners are {KNOWN_WINNERS}, and the names of the row's two models.")
+    return found
+
+
+def _notes_of_names(cursor: Cursor) -> list[str]:
+    """Return notes on models with names that differ in case, spaces and hyphens alone."""
+    found = column_of(
+        cursor,
+        """
+        select string_agg(model, ' and ' order by model)
+        from (
+            from (select unnest([first, second]) as model from staged where problem is null)
+            union
+            select model from models
+        )
+        where model is not null
+        group by regexp_replace(lower(model), '[\\s_-]+', '-', 'g')
+        having count(*) > 1
+            and bool_or(model in (select unnest([first, second]) from staged))
+        order by 1
+        """,
+    )
+    names = "; ".join(found[:_SHOWN])
+    return [f"These names count as different models: {names}."] if found else []
+
+
+_ALL_VERDICTS_ALONE = """
+select count(*) > 0 and bool_and(fresh) and exists (
+    from votes join battles using (battle)
+    where origin = 'import' and list_sort(models) in (select list_sort(models) from shown)
+)
+from shown
+"""
+
+
+def _notes_of_verdicts(cursor: Cursor) -> list[str]:
+    """Return notes where a judge's verdicts meet none of the votes on its models."""
+    if not value_of(cursor, _ALL_VERDICTS_ALONE):
+        return []
+    return [
+        "No verdict is on a battle that was here before, so none stands beside a vote. Rows "
+        "meet by the same num, or the same question and models, in one --dataset."
+    ]
+
+
+def notes_of_repeated(rows: int) -> list[str]:
+    """Return notes on rows that repeat another row."""
+    again = "repeats another row" if rows == 1 else "repeat other rows"
+    return _note(rows, f"{again} (same voter, same texts, same choice): counted once.")
+
+
+def _notes_of_unread(columns: Collection[str]) -> list[str]:
+    """Return notes on columns that are not read."""
+    names = sorted(columns)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."] if names else []
+
+
+def _words(cursor: Cursor, query: str) -> str:
+    rows = cursor.execute(
+        f"select word, count(*) from ({query}) group by word order by count(*) desc, word"
+    ).fetchall()
+    more = [f"and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
+    return ", ".join([*(f"{word!r} ({n:,})" for word, n in rows[:_SHOWN]), *more])
+
+
+def _note(rows: int, note: str) -> list[str]:
+    return [f"{rows:,} row{'s' if rows != 1 else ''} {note}"] if rows else []

@@ -9,9 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.sql import Cursor, column_of
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.store.transfer.export_tables import recognise
@@ -104,10 +103,10 @@ def read(cursor: Cursor, path: Path, file: int, wanted: Sequence[str]) -> int:
 
 def _metric_columns(cursor: Cursor, path: Path, wanted: Sequence[str]) -> list[str] | None:
     """Return the columns with scores of a wide table; None for a long one."""
-    rows: list[tuple[str]] = cursor.execute(
-        "select distinct unnest(json_keys(row)) from file_rows where reason is null order by all"
-    ).fetchall()
-    columns = [name for (name,) in rows]
+    columns = column_of(
+        cursor,
+        "select distinct unnest(json_keys(row)) from file_rows where reason is null order by all",
+    )
     if not columns:
         _tell_why(cursor, path)
     if "battle" not in columns or not {"model", "place"} & set(columns):
@@ -200,9 +199,6 @@ def sort_out(cursor: Cursor) -> None:
         cursor.execute(statement)
 
 
-Cursor = duckdb.DuckDBPyConnection
-
-
 @dataclass(frozen=True)
 class ImportedScores:
     """What an import of scores did.
@@ -290,10 +286,11 @@ def _import(
 
 
 def _metrics(cursor: Cursor) -> tuple[str, ...]:
-    rows = cursor.execute(
-        "select distinct metric from staged where metric is not null order by metric"
-    ).fetchall()
-    return tuple(metric for (metric,) in rows)
+    return tuple(
+        column_of(
+            cursor, "select distinct metric from staged where metric is not null order by metric"
+        )
+    )
 
 
 def _check_names(

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import duckdb
-
-from coupled_arena.store.tables import described, upkeep
+from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.store.tables import derived_rows, described
 from coupled_arena.store.tables.described import StoredTable
-from coupled_arena.store.transfer import arena_rows, export_checks
+from coupled_arena.store.transfer import conversations, export_tables
 from coupled_arena.store.transfer.export_tables import TABLES
-
-Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)
@@ -172,8 +169,8 @@ def add_missing(cursor: Cursor) -> AddedRows:
 
     Rows that are not stored are in ``faults``, each with its reason.
     """
-    _reject(cursor, export_checks.ARENA_ROW, ["arena"])
-    arena_rows.spread(cursor)
+    _reject(cursor, export_tables.ARENA_ROW_FAULTS, ["arena"])
+    conversations.spread_arena_rows(cursor)
     cursor.execute(_PARTS)
     # What a store holds is read only for the tables that come: it may be millions of texts.
     battles = _add_battles(cursor) if _any(cursor, "in_battles", "in_arena") else 0
@@ -186,8 +183,8 @@ def add_missing(cursor: Cursor) -> AddedRows:
     rationales = _add_rationales(cursor) if _any(cursor, "in_rationales") else 0
     exclusions = _add_exclusions(cursor) if _any(cursor, "in_exclusions") else 0
     if _any(cursor, "moved"):
-        upkeep.enrol(cursor, _MOVED, {})
-        upkeep.refresh(cursor, _MOVED, {})
+        derived_rows.derive(cursor, _MOVED, {})
+        derived_rows.refresh(cursor, _MOVED, {})
     return AddedRows(battles, votes, rationales, verdicts, scores, grades, exclusions)
 
 
@@ -197,7 +194,7 @@ def _any(cursor: Cursor, *tables: str) -> bool:
 
 
 def _add_battles(cursor: Cursor) -> int:
-    _reject(cursor, export_checks.BATTLE)
+    _reject(cursor, export_tables.BATTLE_FAULTS)
     _settle(cursor, described.BATTLES)
     _complete(cursor)
     _settle(cursor, described.TURNS)
@@ -212,7 +209,7 @@ def _add_battles(cursor: Cursor) -> int:
 def _complete(cursor: Cursor) -> None:
     cursor.execute(_COMPLETED)
     if _any(cursor, "fullest"):
-        upkeep.forget(cursor, "battle in (select battle from fullest)")
+        derived_rows.forget(cursor, "battle in (select battle from fullest)")
         cursor.execute(_COMPLETE.format(table="in_turns"))
         cursor.execute(_COMPLETE.format(table="turns"))
         cursor.execute(
@@ -221,14 +218,14 @@ def _complete(cursor: Cursor) -> None:
 
 
 def _add_replies(cursor: Cursor) -> None:
-    _reject(cursor, export_checks.REPLY)
+    _reject(cursor, export_tables.REPLY_FAULTS)
     _settle(cursor, described.REPLIES)
     _reject(cursor, _OF_CONTRADICTED)
     _add(cursor, described.REPLIES)
 
 
 def _add_scores(cursor: Cursor) -> int:
-    _reject(cursor, export_checks.SCORE)
+    _reject(cursor, export_tables.SCORE_FAULTS)
     for table in (described.METRICS, described.SCORES):
         _settle(cursor, table)
     _add(cursor, described.METRICS)
@@ -238,8 +235,8 @@ def _add_scores(cursor: Cursor) -> int:
 def _add_judged(cursor: Cursor) -> tuple[int, int]:
     """Write grades and verdicts with who gave them; return how many of each."""
     cursor.execute(_ANSWERS)
-    _reject(cursor, export_checks.GRADE)
-    _reject(cursor, export_checks.VERDICT)
+    _reject(cursor, export_tables.GRADE_FAULTS)
+    _reject(cursor, export_tables.VERDICT_FAULTS)
     for table in (described.GRADES, described.VERDICTS, described.JUDGES):
         _settle(cursor, table)
     _add(cursor, described.JUDGES)
@@ -247,7 +244,7 @@ def _add_judged(cursor: Cursor) -> tuple[int, int]:
 
 
 def _add_votes(cursor: Cursor) -> int:
-    _reject(cursor, export_checks.VOTE)
+    _reject(cursor, export_tables.VOTE_FAULTS)
     _settle(cursor, described.VOTES)
     votes = _add(cursor, described.VOTES)
     cursor.execute(_TOLD_AFTER_VOTES)
@@ -256,13 +253,13 @@ def _add_votes(cursor: Cursor) -> int:
 
 def _add_rationales(cursor: Cursor) -> int:
     cursor.execute("delete from refused where vote in (select vote from in_votes)")
-    _reject(cursor, export_checks.RATIONALE)
+    _reject(cursor, export_tables.RATIONALE_FAULTS)
     _settle(cursor, described.RATIONALES)
     return _add(cursor, described.RATIONALES)
 
 
 def _add_exclusions(cursor: Cursor) -> int:
-    _reject(cursor, export_checks.EXCLUSION)
+    _reject(cursor, export_tables.EXCLUSION_FAULTS)
     _settle(cursor, described.EXCLUSIONS)
     cursor.execute("create or replace temp table counted_before as select vote from counted_votes")
     added = _add(cursor, described.EXCLUSIONS)
@@ -301,15 +298,15 @@ def _add(cursor: Cursor, table: StoredTable) -> int:
     )
     if table.moves:
         cursor.execute("insert into moved select distinct battle from fresh")
-    return cursor.execute(
-        f"insert into {table.name} ({columns}) select {columns} from fresh order by nth"
-    ).fetchall()[0][0]
+    return value_of(
+        cursor, f"insert into {table.name} ({columns}) select {columns} from fresh order by nth"
+    )
 
 
 def _reject(cursor: Cursor, query: str, tables: Sequence[str] = _TABLES) -> None:
     """Move rows to ``faults``; the query returns their ``file``, ``line`` and ``reason``."""
     cursor.execute(f"create or replace temp table wrong as {query}")
-    if not cursor.execute("insert into faults select * from wrong").fetchall()[0][0]:
+    if not value_of(cursor, "insert into faults select * from wrong"):
         return
     for table in tables:
         cursor.execute(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import duckdb
-
-from coupled_arena.store.tables import upkeep
+from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer.staged_rows import reject
-
-Cursor = duckdb.DuckDBPyConnection
 
 BINDING = ("imported", "", "")
 """Model, prompt hash and sampling of a judge whose verdicts come from a file, which has none."""
@@ -231,7 +228,7 @@ _COMPLETE = (
 def drop_pasted(cursor: Cursor) -> int:
     """Leave each row once that somebody has pasted again; return how many were left out."""
     cursor.execute(_PASTED)
-    (rows,) = _row(
+    rows = value_of(
         cursor,
         "select count(distinct (file, line)) from staged where n in (select n from pasted)",
     )
@@ -253,14 +250,14 @@ def separate(cursor: Cursor) -> int:
         select count(distinct (file, line)) from staged join repeated using (n)
         where not repeated.apart
     """
-    return _row(cursor, rows)[0]
+    return value_of(cursor, rows)
 
 
 def add_battles(cursor: Cursor) -> int:
     """Write the battles that are not there yet; return their number."""
     cursor.execute(_SHOWN)
     reject(cursor, _OTHERS)
-    (added,) = _row(cursor, _BATTLES)
+    added = value_of(cursor, _BATTLES)
     for statement in (_TURNS, _ADD_TURNS, _ADD_REPLIES):
         cursor.execute(statement)
     return added
@@ -269,9 +266,9 @@ def add_battles(cursor: Cursor) -> int:
 def complete(cursor: Cursor) -> int:
     """Write the texts that known battles lack and these rows have; return of how many battles."""
     cursor.execute(_COMPLETED)
-    ((completed,),) = cursor.execute("select count(*) from completed").fetchall()
+    completed = value_of(cursor, "select count(*) from completed")
     if completed:
-        upkeep.forget(cursor, "battle in (select battle from completed)")
+        derived_rows.forget(cursor, "battle in (select battle from completed)")
         for statement in _COMPLETE:
             cursor.execute(statement)
     cursor.execute(_TOUCHED)
@@ -338,7 +335,7 @@ def add_votes(cursor: Cursor) -> int:
     cursor.execute(_OUTCOMES.format(kind="'vote'", judged="not judged"))
     cursor.execute(_NEW.format(absent="(battle, voter) not in (select (battle, voter) from votes)"))
     cursor.execute("insert into touched select battle from new")
-    (added,) = _row(cursor, _ADD_VOTES)
+    added = value_of(cursor, _ADD_VOTES)
     reject(cursor, _OTHER_VOTES)
     return added
 
@@ -348,7 +345,7 @@ def add_verdicts(cursor: Cursor, judge: str) -> int:
     cursor.execute(_OUTCOMES.format(kind="'verdict', first <> models[1]", judged="judged"))
     cursor.execute(_NEW.format(absent="id not in (select verdict from verdicts)"))
     cursor.execute("insert into touched select battle from new")
-    (added,) = _row(cursor, _ADD_VERDICTS)
+    added = value_of(cursor, _ADD_VERDICTS)
     reject(cursor, _OTHER_VERDICTS)
     if added:
         cursor.execute(
@@ -357,7 +354,3 @@ def add_verdicts(cursor: Cursor, judge: str) -> int:
             [judge, *BINDING],
         )
     return added
-
-
-def _row(cursor: Cursor, query: str) -> tuple[int, ...]:
-    return cursor.execute(query).fetchall()[0]

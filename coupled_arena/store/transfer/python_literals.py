@@ -11,11 +11,7 @@ import re
 import warnings
 from typing import Any
 
-import duckdb
-
-from coupled_arena.core.sql import quoted
-
-Cursor = duckdb.DuckDBPyConnection
+from coupled_arena.core.sql import Cursor, quoted, value_of
 
 _LONGEST = 4 << 20  # characters of one value
 _DEEPEST = 32  # lists within lists; conversations have three to five
@@ -147,7 +143,7 @@ def reread(cursor: Cursor, fields: tuple[str, ...]) -> None:
         """
     )
     cursor.execute("create or replace temp table read_again (line bigint, patch text)")
-    ((count,),) = cursor.execute("select count(*) from printed").fetchall()
+    count = value_of(cursor, "select count(*) from printed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # of a backslash that escapes nothing
         for first in range(0, count, _PAGE):

@@ -6,24 +6,25 @@ ever replaced by a database that lacks something of it.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
-from coupled_arena.core.errors import StoreBusyError, StoreError
+from coupled_arena.core.errors import ArenaError, StoreBusyError, StoreError, StoreLostError
 from coupled_arena.core.files import reason
-from coupled_arena.core.sql import quoted
+from coupled_arena.core.sql import Cursor, column_of, quoted, value_of
 from coupled_arena.store.connection import CONFIG
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables.upkeep import keep_up
-
-Cursor = duckdb.DuckDBPyConnection
+from coupled_arena.store.tables import votes
+from coupled_arena.store.tables.derived_rows import update_named
 
 _TABLES = (
     *("battles", "turns", "replies", "votes", "reveals", "rationales"),
@@ -59,15 +60,14 @@ class RowCounts:
 
 def count_rows(cursor: Cursor) -> RowCounts:
     """Count what a database holds; its schema may be an older one."""
-    found = cursor.execute("select table_name from duckdb_tables() where not internal").fetchall()
-    present = {name for (name,) in found}
+    present = set(column_of(cursor, "select table_name from duckdb_tables() where not internal"))
     rows = {
-        table: _one(cursor, f"select count(*) from {table}")
+        table: value_of(cursor, f"select count(*) from {table}")
         for table in _TABLES
         if table in present
     }
     sample = {
-        table: _one(cursor, f"select max({key}) from {table}")
+        table: value_of(cursor, f"select max({key}) from {table}")
         for table, key in _KEYED.items()
         if rows.get(table)
     }
@@ -83,17 +83,11 @@ def goes_on_from(cursor: Cursor, earlier: RowCounts) -> bool:
     )
 
 
-def _one(cursor: Cursor, query: str) -> Any:
-    return cursor.execute(query).fetchall()[0][0]
-
-
 _OLDER = (("hour", 3600.0), ("day", 24 * 3600.0))  # generation, seconds between two of it
 _LOG = 16 << 20  # bytes that DuckDB's write-ahead log may have before it is folded into the file
 
 
-def snapshot(
-    store: Store, path: Path, copying: Callable[[duckdb.DuckDBPyConnection], None] | None = None
-) -> None:
+def snapshot(store: Store, path: Path, copying: Callable[[Cursor], None] | None = None) -> None:
     """Copy the whole database, as of one moment, to a file that any process may open.
 
     What the file held becomes an older generation where that is due.
@@ -180,7 +174,7 @@ def open_for_writing(db: Path, *, create: bool = True) -> Store:
         store.close()
         raise StoreError(f"{db} lacks what its snapshot {lacking} holds. {way_back}")
     try:
-        store.write(keep_up)
+        store.write(update_named)
     except BaseException:
         store.close()
         raise
@@ -256,7 +250,7 @@ def _way_back(db: Path) -> str:
     return ""
 
 
-def lacks(cursor: duckdb.DuckDBPyConnection, path: Path) -> bool:
+def lacks(cursor: Cursor, path: Path) -> bool:
     """Tell whether a snapshot, if it can be read, holds what a database does not."""
     try:
         return not goes_on_from(cursor, row_counts_of(path))
@@ -264,7 +258,7 @@ def lacks(cursor: duckdb.DuckDBPyConnection, path: Path) -> bool:
         return False
 
 
-def _check_nothing_is_lost(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
+def _check_nothing_is_lost(cursor: Cursor, path: Path) -> None:
     if not path.is_file():
         return
     try:
@@ -302,8 +296,8 @@ def _link(path: Path, other: Path) -> None:
         shutil.copy2(path, other)
 
 
-def _copy_database(cursor: duckdb.DuckDBPyConnection, path: Path) -> None:
-    name = cursor.execute("select current_database()").fetchall()[0][0]
+def _copy_database(cursor: Cursor, path: Path) -> None:
+    name = value_of(cursor, "select current_database()")
     source = '"' + name.replace('"', '""') + '"'
     cursor.execute(f"attach {quoted(str(path))} as snapshot_copy")
     try:
@@ -323,3 +317,89 @@ def _generation(newest: Path, name: str) -> Path:
 
 def _written(path: Path) -> float:
     return path.stat().st_mtime
+
+
+_log = logging.getLogger(__name__)
+_SHARE = 20  # at most one part in so many of the time goes into snapshots
+
+
+class SnapshotThread:
+    """Keeps a copy of the database that other processes can read, renewed when it has changed.
+
+    Parameters
+    ----------
+    store : Store
+    path : Path
+        The newest snapshot.
+    seconds : float
+        Least time between two.
+
+    Attributes
+    ----------
+    trouble : str
+        Why the last attempt failed; empty while all is well.
+    copied : tuple of int or None
+        `Store.version` as of the newest snapshot of this thread.
+    """
+
+    def __init__(self, store: Store, path: Path, seconds: float) -> None:
+        self.trouble = ""
+        self._store = store
+        self._path = path
+        self._seconds = seconds
+        self.copied: tuple[int, ...] | None = None
+        self._copied_rationales = 0
+        self._copying: Cursor | None = None
+        self._leaving = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop; a copy that is being written is abandoned, which leaves the one before."""
+        self._leaving.set()
+        if cursor := self._copying:
+            with suppress(duckdb.Error):  # it has just been closed
+                cursor.interrupt()
+        self._thread.join()
+        try:
+            self._store.check_file()
+        except StoreLostError:
+            self._look()  # what was stored last, no file has that anybody will find
+
+    def _work(self) -> None:
+        pause = 0.0
+        while not self._leaving.wait(pause):
+            started = time.perf_counter()
+            self._look()
+            # A large store takes seconds to copy: that must stay a small part of the time.
+            pause = max(self._seconds, _SHARE * (time.perf_counter() - started))
+
+    def _look(self) -> None:
+        """Renew the snapshot if the store has changed, and the trouble."""
+        try:
+            version, reasons = self._store.version(), self._rationales()
+            if (version, reasons) != (self.copied, self._copied_rationales):
+                snapshot(self._store, self._path, self._hold)
+                self.copied, self._copied_rationales = version, reasons
+            self._store.check_file()
+        except ArenaError as error:
+            self._tell(str(error))
+        except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
+            if not self._leaving.is_set():
+                self._tell(f"No snapshot of the database was made: {reason(error)}")
+        else:
+            self.trouble = ""
+        finally:
+            self._copying = None
+
+    def _rationales(self) -> int:
+        with self._store.cursor() as cursor:
+            return votes.newest_rationale(cursor)
+
+    def _hold(self, cursor: Cursor) -> None:
+        self._copying = cursor
+
+    def _tell(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            _log.error("%s", trouble, exc_info=_log.isEnabledFor(logging.DEBUG))
+        self.trouble = trouble

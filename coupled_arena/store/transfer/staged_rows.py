@@ -6,11 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
-from coupled_arena.core.sql import quoted
+from coupled_arena.core.sql import Cursor, quoted
 from coupled_arena.core.vote_columns import VERDICT, read_names
 from coupled_arena.store.tables import times
 from coupled_arena.store.transfer import conversations
@@ -24,8 +22,6 @@ from coupled_arena.store.transfer.vote_formats import (
     Reading,
     VoteFormat,
 )
-
-Cursor = duckdb.DuckDBPyConnection
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
+from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.visibility import Hidden
 from coupled_arena.ui.parts.choices import Fields
 from coupled_arena.ui.parts.events import QUIET
 from coupled_arena.views.addresses import model_address, replies_address

@@ -12,7 +12,7 @@ from coupled_arena.battles.blind_view import RoundView
 from coupled_arena.battles.judge_feedback import JudgedRounds
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.store.pending.battles import Progress
+from coupled_arena.store.work_queues.battles import Progress
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.judge_feedback import beside
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo

@@ -20,8 +20,9 @@ from coupled_arena.api.experiments import plan
 from coupled_arena.core.choices import Truth
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import comparisons, grades
+from coupled_arena.store.queries import benchmark_scores, comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
@@ -190,9 +191,12 @@ class AuditTab:
             **self._refresh({**values, fields["judge"]: judge}),
         }
 
-    def _judges(self, cursor: comparisons.Cursor) -> dict[Truth, list[str]]:
+    def _judges(self, cursor: Cursor) -> dict[Truth, list[str]]:
         """Return who has given verdicts, and who has graded answers."""
-        return {Truth.VOTES: comparisons.judges(cursor), Truth.BENCHMARK: grades.graders(cursor)}
+        return {
+            Truth.VOTES: comparisons.judges(cursor),
+            Truth.BENCHMARK: benchmark_scores.graders(cursor),
+        }
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._fields["judge"]]:

@@ -17,7 +17,7 @@ from coupled_arena.battles.redecode import Redecoder
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
-from coupled_arena.store.queries.own_rounds import own_rounds
+from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.first_divergence import parted

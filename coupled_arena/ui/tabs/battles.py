@@ -15,8 +15,8 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
-from coupled_arena.store.queries.battle_filter import BattleFilter, Ending, Judged, Word
-from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.queries.battle_conditions import Hidden
+from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.events import FREE, sent
 from coupled_arena.ui.parts.first_divergence import parted
@@ -31,7 +31,7 @@ _LONGEST = 300  # characters of a message
 _SCRIPTS = "patch", "remembered", "reading", "tables", "parting", "model", "battles"
 _SOME = 5  # battles of a model's page
 _NO_MODELS = N_("No models are loaded here: run the command above where they are.")
-_WORDS = {Word.PEOPLE: N_("people"), Word.JUDGE: N_("the judge")}
+_WORDS = {Rater.PEOPLE: N_("people"), Rater.JUDGE: N_("the judge")}
 _ENDINGS = {
     Ending.TIE: N_("a tie"),
     Ending.BOTH_BAD: N_("both bad"),
@@ -40,10 +40,10 @@ _ENDINGS = {
     Ending.ASKED: N_("somebody was asked"),
 }
 _JUDGED = {
-    Judged.DIFFERS: N_("differs from people"),
-    Judged.AGREES: N_("agrees with people"),
-    Judged.BOTH: N_("has a vote beside it"),
-    Judged.ALONE: N_("has no vote beside it"),
+    Agreement.DIFFERS: N_("differs from people"),
+    Agreement.AGREES: N_("agrees with people"),
+    Agreement.BOTH: N_("has a vote beside it"),
+    Agreement.ALONE: N_("has no vote beside it"),
 }
 
 
@@ -142,12 +142,12 @@ class BattlesTab:
             _field("a", _("Model"), wanted.model, models),
             _field("b", _("Against"), wanted.other, models),
             _field("mode", _("Noise"), wanted.mode, modes),
-            _field("source", _("Whose word"), wanted.word, _WORDS),
+            _field("source", _("Whose word"), wanted.rater, _WORDS),
             _field("winner", _("Winner"), wanted.winner, models),
             _field("judge", _("Judge"), wanted.judge, judges),
             _written("text", _("Words in question or answers"), wanted.text),
             _field("ending", _("Or the end"), wanted.ending, _ENDINGS),
-            _field("judged", _("The judge"), wanted.judged, _JUDGED),
+            _field("judged", _("The judge"), wanted.agreement, _JUDGED),
             _field("category", _("Category"), wanted.category, categories),
             _field("language", _("Language"), wanted.language, languages),
             _field("benchmark", _("Benchmark"), wanted.benchmark, benchmarks),

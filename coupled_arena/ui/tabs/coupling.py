@@ -26,8 +26,8 @@ from coupled_arena.core.records import Drawn
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import protocol_scores
-from coupled_arena.store.queries.visibility import Hidden
+from coupled_arena.store.queries import benchmark_scores
+from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
@@ -230,14 +230,14 @@ class CouplingTab:
             known = [
                 name
                 for name in scores.metrics(cursor)
-                if protocol_scores.scored_models(cursor, name)
+                if benchmark_scores.scored_models(cursor, name)
             ]
             if not known:
                 shown = {each: gr.Dropdown(visible=True) for each in (metric, category)}
                 return {**values, metric: None}, shown
             chosen = values[metric] if values[metric] in known else known[0]
-            categories = protocol_scores.categories(cursor, chosen)
-            drawings = protocol_scores.drawings(cursor, chosen)
+            categories = benchmark_scores.scored_categories(cursor, chosen)
+            drawings = benchmark_scores.drawings(cursor, chosen)
         wanted = Drawn(**{name: values[fields[name]] for name in _DRAWN})
         way, choices = nearest_drawn(drawings, wanted)
         of_category = values[category] if values[category] in categories else ""

@@ -23,7 +23,7 @@ from coupled_arena.store.tables.exclusions import (
     include,
     moment_of,
 )
-from coupled_arena.store.tables.origins import voters_from
+from coupled_arena.store.tables.guards import voters_from
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.headline import said
 from coupled_arena.ui.parts.visitor import member_of

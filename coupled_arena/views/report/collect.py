@@ -22,8 +22,8 @@ from coupled_arena.core.choices import BoardSource, Copula
 from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
+from coupled_arena.store.connection import schema_version
 from coupled_arena.store.database import Store
-from coupled_arena.store.migrations import schema_version
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.inventory import Inventory, inventory
 from coupled_arena.store.tables import scores

@@ -12,8 +12,7 @@ from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.files import reason
 from coupled_arena.core.version import VERSION
-from coupled_arena.store.transfer.flat import FILES, judge_columns
-from coupled_arena.store.transfer.flat_rows import FlatCounts
+from coupled_arena.store.transfer.flat import FILES, FlatCounts, judge_columns
 from coupled_arena.views.tables.table import Column
 
 FLAT: tuple[Column[Any], ...] = (

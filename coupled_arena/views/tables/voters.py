@@ -9,8 +9,8 @@ from typing import Any
 from coupled_arena.analysis.voters import BurstRow, VoterReport, VoterRow
 from coupled_arena.core.language import N_
 from coupled_arena.store.tables.exclusions import Exclusion
+from coupled_arena.store.tables.guards import OriginShare
 from coupled_arena.store.tables.naming import NamingReply
-from coupled_arena.store.tables.origins import OriginShare
 from coupled_arena.views.tables.table import Column, Table, table_of
 
 _MOST = 20  # rows in a terminal

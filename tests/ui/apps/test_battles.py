@@ -10,7 +10,7 @@ from coupled_arena.analysis.battles import read_battle
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import rationales
+from coupled_arena.store.tables import votes
 from tests.batches import at_once, judge
 from tests.patience import until
 from tests.store.conftest import make_battle, make_vote
@@ -84,7 +84,7 @@ def served(tmp_path_factory):
     with Store.open(folder / "arena.duckdb") as store:
         reasoned = read_battle(store, f"{0:032}", "rounds").said.votes[0].vote
         why = Rationale("r", reasoned, (Criterion.STYLE, Criterion.SAFETY), HOSTILE)
-        store.write(lambda cursor: rationales.give(cursor, why, ANN))
+        store.write(lambda cursor: votes.give_reasons(cursor, why, ANN))
     with serving(folder, CONFIG + EQUAL_MODELS) as running:
         yield running
 

@@ -7,8 +7,8 @@ import pytest
 
 from coupled_arena.core.records import Mode, Prompt, Score
 from coupled_arena.store.database import Store
-from coupled_arena.store.pending.solutions import PendingSolutions
 from coupled_arena.store.tables import scores
+from coupled_arena.store.work_queues.judging import PendingSolutions
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from tests.analysis import test_coupling, test_grading
 from tests.batches import at_once

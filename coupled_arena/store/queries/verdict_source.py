@@ -13,20 +13,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome
+from coupled_arena.core.sql import Cursor
 from coupled_arena.core.verdicts import ABSTAINED_CODE, MIXED_CODES, MOST_JUDGES, TIE_CODE
 
 _OUTCOMES = list(Outcome)
 
 
 @dataclass(frozen=True)
-class Judged:
+class VerdictSource:
     """Where statistics read comparisons and verdicts.
 
     Attributes
@@ -151,12 +151,12 @@ class Judged:
         return MIXED_CODES if self.mixed else len(_OUTCOMES) ** max(len(self.numbers), 1)
 
 
-def judged(
-    cursor: duckdb.DuckDBPyConnection,
+def verdict_source(
+    cursor: Cursor,
     judges: tuple[str, ...],
     score: JudgeScore = JudgeScore.VERDICT,
     flips: Flips = Flips.TIE,
-) -> Judged:
+) -> VerdictSource:
     """Return where the verdicts of some judges are.
 
     Raises
@@ -169,7 +169,7 @@ def judged(
             f"At most {MOST_JUDGES} judges can be taken together, not {len(judges)}: "
             f"{', '.join(judges)}."
         )
-    found = Judged(tuple(judge_number(cursor, judge) for judge in judges), score, flips)
+    found = VerdictSource(tuple(judge_number(cursor, judge) for judge in judges), score, flips)
     if found.mixed and len(judges) != 1:
         raise StoreError(
             "Probabilities and flips are those of one judge: name one, or take verdicts, with a "
@@ -183,7 +183,7 @@ def type_of_counts(codes: int) -> Any:
     return np.float64 if codes == MIXED_CODES else np.int64
 
 
-def judge_number(cursor: duckdb.DuckDBPyConnection, judge: str) -> int:
+def judge_number(cursor: Cursor, judge: str) -> int:
     """Return the number of a judge.
 
     Raises

@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.annotators import annotators_path, read_annotators
-from coupled_arena.store.checks.check import Cursor, Finding
+from coupled_arena.store.checks.check import Finding
 from coupled_arena.store.transfer import backup_chunks
-from coupled_arena.store.transfer.backup_places import Place
 from coupled_arena.store.transfer.snapshots import generations, lacks, row_counts_of
+from coupled_arena.store.transfer.targets import BackupTarget
 
 _LEFT = ("*.partial", "*.restoring", "*.restoring.wal")
 
 
-def beside(cursor: Cursor, db: Path) -> Iterator[Finding]:
+def check_sidecars(cursor: Cursor, db: Path) -> Iterator[Finding]:
     """Look at the files beside a database."""
     left = [path for pattern in _LEFT for path in db.parent.glob(f"{db.stem}{pattern}")]
-    yield _told(
+    yield _finding(
         "files",
         "nothing half-written lies beside it",
         left,
@@ -34,13 +35,13 @@ def beside(cursor: Cursor, db: Path) -> Iterator[Finding]:
             torn.append(str(error))
         else:
             fuller += [path] if lacks(cursor, path) else []
-    yield _told(
+    yield _finding(
         "snapshots",
         "each snapshot can be opened",
         torn,
         "Move it away; `coupled-arena serve` writes new ones.",
     )
-    yield _told(
+    yield _finding(
         "rows of snapshots",
         "it has all that its snapshots have",
         fuller,
@@ -49,7 +50,7 @@ def beside(cursor: Cursor, db: Path) -> Iterator[Finding]:
     yield _annotators(annotators_path(db))
 
 
-def backup(cursor: Cursor, place: Place) -> Iterator[Finding]:
+def check_backup(cursor: Cursor, place: BackupTarget) -> Iterator[Finding]:
     """Look at a backup, and at what the database lacks of it; nothing is made there."""
     torn: list[str] = []
     lacking = 0
@@ -62,7 +63,7 @@ def backup(cursor: Cursor, place: Place) -> Iterator[Finding]:
             lacking = backup_chunks.lacking(cursor)
         except ArenaError as error:
             torn.append(str(error))
-    yield _told("backup", "each of its chunks is as it was written", torn, "See there.")
+    yield _finding("backup", "each of its chunks is as it was written", torn, "See there.")
     yield Finding(
         "rows of the backup",
         "the database has all that its backup has",
@@ -82,7 +83,7 @@ def _annotators(path: Path) -> Finding:
         for what in ("name", "voter"):
             values = [getattr(row, what) for row in known]
             wrong += sorted({value for value in values if values.count(value) > 1})
-    return _told(
+    return _finding(
         "annotators",
         "those who have links have a name and a pseudonym each",
         wrong,
@@ -90,6 +91,6 @@ def _annotators(path: Path) -> Finding:
     )
 
 
-def _told(check: str, holds: str, wrong: Iterable[object], advice: str) -> Finding:
+def _finding(check: str, holds: str, wrong: Iterable[object], advice: str) -> Finding:
     items = sorted(map(str, wrong))
     return Finding(check, holds, len(items), items[0] if items else None, advice)

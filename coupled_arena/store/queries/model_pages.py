@@ -1,23 +1,23 @@
-"""How many battles lie behind numbers that follow from replies: a count for each list of them.
+"""Numbers for the pages of models and pairs: battles, votes by day, how answers were made.
 
-All functions work on a cursor that somebody else opened; in one transaction they agree.
+All functions work on a given cursor; in one transaction they agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 
-import duckdb
+from coupled_arena.core.records import ANYHOW, Drawn, Mode, Sampling
+from coupled_arena.core.sql import Cursor
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.battle_conditions import DRAWN, VISIBLE, Hidden, drawn_values
+from coupled_arena.store.queries.battle_search import BattleFilter, Rater, selection_of
+from coupled_arena.store.tables.times import utc
 
-from coupled_arena.core.records import ANYHOW, Drawn, Mode
-from coupled_arena.store.queries.visibility import VISIBLE, Hidden
-from coupled_arena.store.tables.drawn import WANTED, drawn_values
 
-Cursor = duckdb.DuckDBPyConnection
-
-
-def of_pairs(
+def battles_of_pairs(
     cursor: Cursor,
     metric: str,
     models: Sequence[str],
@@ -37,7 +37,7 @@ def of_pairs(
             from battles
             where ({VISIBLE[hidden]})
                 and battle in (select battle from scores where metric = $metric)
-                and {WANTED}
+                and {DRAWN}
                 and ($category is null or battle in (
                     select battle from turns where turn = 0 and category = $category
                 ))
@@ -59,7 +59,7 @@ def of_pairs(
     return {(one, other, Mode(mode)): n for one, other, mode, n in rows}
 
 
-def of_models(
+def battles_of_models(
     cursor: Cursor, models: Sequence[str], hidden: Hidden, mode: Mode | None = None
 ) -> dict[str, int]:
     """Return how many battles each model has, in one mode or all; see `of_pairs`."""
@@ -126,3 +126,79 @@ def pair_votes(cursor: Cursor, models: Sequence[str]) -> dict[frozenset[str], Pa
     ).fetchall()
     found = (PairVotes(names[first], names[second], *told) for first, second, *told in rows)
     return {frozenset((each.first, each.second)): each for each in found}
+
+
+@dataclass(frozen=True)
+class Day:
+    """Comparisons of a model by people, on battles made on one day (UTC), and those it won."""
+
+    day: date
+    comparisons: int
+    wins: int
+
+
+def days(cursor: Cursor, model: str) -> tuple[Day, ...]:
+    """Return the days with comparisons that a board counts, the oldest first."""
+    wanted = BattleFilter(model=model, rater=Rater.PEOPLE)
+    counted = _by_day(cursor, wanted)
+    won = _by_day(cursor, replace(wanted, winner=model))
+    return tuple(Day(day, n, won.get(day, 0)) for day, n in sorted(counted.items()))
+
+
+def categories(cursor: Cursor, model: str) -> dict[str, int]:
+    """Return the categories in which a board counts comparisons of a model, the most first."""
+    counts = {
+        category: sum(_by_day(cursor, wanted).values())
+        for category in comparisons.categories(cursor)
+        for wanted in [BattleFilter(model=model, rater=Rater.PEOPLE, category=category)]
+    }
+    most = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return {category: n for category, n in most if n}
+
+
+def facts(cursor: Cursor, model: str, hidden: Hidden) -> dict[str, tuple[str, ...]]:
+    """Return what a model's answers were computed with, of battles that may be shown."""
+    rows = cursor.execute(
+        f"""
+        select fact.key[len($model) + 2:], list(distinct fact.value order by fact.value)
+        from (
+            select unnest(map_entries(arithmetic)) as fact
+            from battles
+            where ({VISIBLE[hidden]}) and list_contains(models, $model)
+        )
+        where starts_with(fact.key, $model || '/')
+            and not contains(fact.key[len($model) + 2:], '/')  -- else it is of another model
+        group by all
+        order by all
+        """,
+        {"model": model},
+    ).fetchall()
+    return {fact: tuple(values) for fact, values in rows}
+
+
+def samplings(cursor: Cursor, model: str, hidden: Hidden) -> tuple[tuple[Sampling, int], ...]:
+    """Return how a model's answers were drawn, each with how many battles, the most first."""
+    rows = cursor.execute(
+        f"""
+        select temperature, top_k, top_p, max_new_tokens, coupling, count(*) as n
+        from battles
+        where origin <> 'import' and ({VISIBLE[hidden]}) and list_contains(models, $model)
+        group by all
+        order by n desc, temperature, top_k, top_p, max_new_tokens, coupling
+        """,
+        {"model": model},
+    ).fetchall()
+    return tuple((Sampling(*row[:-1]), row[-1]) for row in rows)
+
+
+def _by_day(cursor: Cursor, wanted: BattleFilter) -> dict[date, int]:
+    selected, _, values = selection_of(cursor, wanted)
+    rows = cursor.execute(
+        f"""
+        select {utc("created_at")}::date, sum(n)::bigint
+        from ({selected})
+        group by all
+        """,
+        values,
+    ).fetchall()
+    return dict(rows)

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import duckdb
-
+from coupled_arena.core.sql import Cursor
 from coupled_arena.store.tables import naming
 
-Cursor = duckdb.DuckDBPyConnection
 
-
-def enrol(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
+def derive(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
     """Note of battles with new replies what follows: style, numbers, which are equal, or name one.
 
     `refresh` needs it, and takes the same; the numbers of models and prompts are given once.
     """
-    for statement in _ENROL:
+    for statement in _DERIVE:
         cursor.execute(statement.format(battles=battles), values)
-    _count_named(cursor, naming.look(cursor, battles, values))
+    _count_named(cursor, naming.update(cursor, battles, values))
 
 
-def keep_up(cursor: Cursor) -> None:
+def update_named(cursor: Cursor) -> None:
     """Bring what follows from the list of names in line with the one that is in force now."""
-    _count_named(cursor, naming.keep_up(cursor))
+    _count_named(cursor, naming.update_all(cursor))
 
 
 def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
@@ -46,16 +43,16 @@ def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
 def forget(cursor: Cursor, battles: str) -> None:
     """Take the comparisons of battles from their prompts, before their questions change.
 
-    `enrol` and `refresh` bring them to the new ones.
+    `derive` and `refresh` bring them to the new ones.
     """
     for statement in _FORGET:
         cursor.execute(statement.format(battles=battles))
 
 
-def look_for(cursor: Cursor, names: Sequence[str], words: Sequence[str]) -> None:
+def set_own_names(cursor: Cursor, names: Sequence[str], words: Sequence[str]) -> None:
     """Let these be looked for, beside the program's own names: see `core.naming.NameList`."""
     naming.add_own(cursor, names, words)
-    keep_up(cursor)
+    update_named(cursor)
 
 
 def _count_named(cursor: Cursor, battles: Collection[str]) -> None:
@@ -67,7 +64,7 @@ def _count_named(cursor: Cursor, battles: Collection[str]) -> None:
 
 # Not by the table's sequence: a row that meets a conflict takes one of its numbers, too, and small
 # integers would be used up after some ten thousand battles.
-_ENROL = (
+_DERIVE = (
     """
     insert into models
     select model, row_number() over (order by model)

@@ -56,7 +56,7 @@ def read_agreement(
     return AnnotatorAgreement(
         selection=selection,
         error_level=error_level,
-        found=agreement(shared.said, shared.prompts, error_level),
+        found=agreement(shared.counts, shared.prompts, error_level),
         battles=shared.battles,
         annotators=shared.annotators,
         voted=shared.voted,

@@ -1,8 +1,7 @@
 """People with links of their own: a file beside the database that knows their names.
 
-The database knows voters by pseudonyms. Names, and what a link is recognised by, are in none of its
-tables, so that no export, snapshot or backup has them. Any process may change the file while the
-app runs.
+The database knows voters by pseudonyms. Its tables have neither names nor tokens of links, so that
+no export, snapshot or backup has them. Any process may change the file while the app runs.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Annotators:
         self._by_token = _by_token(read_annotators(path))
 
     def find(self, token: str) -> Annotator | None:
-        """Return whose link has this token; None if it is nobody's, or revoked."""
+        """Return the annotator with this token; None if it is unknown or revoked."""
         with self._reading:
             if (now := _state(self._path)) != self._seen:
                 self._seen = now
@@ -113,7 +112,7 @@ def read_annotators(path: Path) -> tuple[Annotator, ...]:
 
 
 def voter_called(path: Path, name: str) -> str:
-    """Return the pseudonym of somebody in a file; any other text is a pseudonym already."""
+    """Return the pseudonym of a name in a file; any other text is a pseudonym already."""
     name = _plain(name)
     return next((row.voter for row in read_annotators(path) if row.name == name), name)
 

@@ -31,8 +31,8 @@ _FILE_ERRORS = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalExcep
 class Store:
     """One process's hold on the database; any thread may use it.
 
-    Reads run side by side. Writes take turns, so that the sequence numbers of votes appear in
-    the order of their commits and `version` never skips one.
+    Reads run side by side. Writes take turns: the sequence numbers of votes are in the order of
+    their commits, and `version` never skips one.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Store:
         return Store(self._connection, self.path, read_only=True, counting=counted)
 
     def check_file(self) -> None:
-        """Make sure that what is written lands where it will be looked for.
+        """Make sure that the file is still at its path.
 
         Raises
         ------
@@ -113,10 +113,10 @@ class Store:
                 f"`coupled-arena restore --db {self.path}`."
             )
 
-    def ails(self) -> str:
-        """Return why nothing can be stored, without a path; empty while something can.
+    def trouble(self) -> str:
+        """Return the reason why nothing can be stored, or an empty string.
 
-        The log says it with the path.
+        It has no path; the log has.
         """
         try:
             self.check_file()
@@ -272,7 +272,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _is_of_the_file(error: duckdb.Error) -> bool:
-    """Tell whether an error is of what is on disk, and not of a query."""
+    """Return whether an error is one of the disk, not of a query."""
     # That a block's sum is wrong has no type of its own.
     return isinstance(error, _FILE_ERRORS) or type(error) is duckdb.Error
 

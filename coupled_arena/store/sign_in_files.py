@@ -41,8 +41,8 @@ def secret_key(path: Path) -> str:
         raise StoreError(f"{path} cannot be used: {why}.") from error
     if not _KEY.fullmatch(key):
         raise StoreError(
-            f"{path} is no key of the arena: put the right one back. With another one all who "
-            "sign in are new voters."
+            f"{path} is no key of the arena: put the right one back. With another key everybody "
+            "becomes a new voter."
         )
     return key
 

@@ -82,7 +82,7 @@ class Health:
 
     def _look_at_files(self) -> dict[str, str]:
         path = self._store.path
-        return {"database": self._store.ails(), "disk": disk_trouble(path) if path else ""}
+        return {"database": self._store.trouble(), "disk": disk_trouble(path) if path else ""}
 
 
 def stops_votes(parts: dict[str, str]) -> bool:

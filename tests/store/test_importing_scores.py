@@ -207,12 +207,12 @@ def untouched():
         (
             "battle,model,metric,score,higher_is_better\none,alpha,x,1,true\none,beta,x,1,false\n",
             (),
-            "Higher x is said to be better and to be worse",
+            "Higher x cannot be both better and worse",
         ),
         (
             "battle,model,metric,score,higher_is_better\none,alpha,x,1,true\n",
             (None, ["x"]),
-            "Higher x is said to be better and to be worse",
+            "Higher x cannot be both better and worse",
         ),
     ],
 )

@@ -223,14 +223,14 @@ def test_a_database_that_does_not_agree_with_itself_is_not_whole(voted, damage):
 @pytest.mark.parametrize("how", ["deleted", "moved", "exchanged"])
 def test_nothing_is_acknowledged_once_the_file_is_gone(voted, tmp_path, how, new_battle):
     with Store.open(voted) as store:
-        assert store.ails() == ""
+        assert store.trouble() == ""
         if how == "deleted":
             voted.unlink()
         else:
             voted.rename(tmp_path / "aside.duckdb")
         if how == "exchanged":
             voted.write_bytes((tmp_path / "aside.duckdb").read_bytes())
-        assert store.ails() == "its file was moved, deleted or exchanged"
+        assert store.trouble() == "its file was moved, deleted or exchanged"
         with pytest.raises(StoreLostError, match="moved, deleted or exchanged"):
             store.add_battle(new_battle())
         assert store.version()[1] == 3

@@ -167,7 +167,7 @@ _UNIQUE = " union all ".join(
 )
 
 CONTENTS: tuple[Check, ...] = (
-    Check("battle values", "each battle has models and values that can be", _BATTLES, RESTORE),
+    Check("battle values", "each battle has models and possible values", _BATTLES, RESTORE),
     Check(
         "commitments",
         "each battle's commitment is the hash of its nonce and seed",
@@ -182,7 +182,7 @@ CONTENTS: tuple[Check, ...] = (
     Check(
         "pending ranks", "so does each vote that can be undone", _ranks("pending_votes"), RESTORE
     ),
-    Check("blind", "nobody voted after being told who is who", _BLIND, _LEAVE_OUT),
+    Check("blind", "nobody voted after the models were revealed to them", _BLIND, _LEAVE_OUT),
     Check("verdict places", "each verdict is about two places of its battle", _VERDICTS, RESTORE),
     Check(
         "score values",
@@ -190,10 +190,10 @@ CONTENTS: tuple[Check, ...] = (
         "select concat_ws(' ', battle, turn, place, metric) from scores where not isfinite(score)",
         RESTORE,
     ),
-    Check("criteria", "each rationale has criteria that there are", _RATIONALES, RESTORE),
+    Check("criteria", "each rationale has known criteria", _RATIONALES, RESTORE),
     Check(
         "rules",
-        "each exclusion says whose or when, why, and by whom",
+        "each exclusion has a voter or a time, a reason and an author",
         _EXCLUSIONS,
         "`coupled-arena include` takes one back, `exclude` makes it anew.",
     ),
@@ -294,7 +294,7 @@ class _NamedCheck(Check):
 
 NAMED = _NamedCheck(
     "names",
-    "answers that name a model are known to, by the list in force",
+    "answers that name a model are marked, by the list in force",
     "select battle, turn, place, found from naming_replies",
     "Start the app, or `import` anything: whatever writes looks through all answers again.",
 )

@@ -1,13 +1,13 @@
 """What follows from other tables, worked out again in another way than the store's own views.
 
-A fault of one of these views, or of a change to it, would be in `comparisons` and in the view.
+A fault of a view would be in `comparisons` and in the view: comparing them would not show it.
 """
 
 from __future__ import annotations
 
 from coupled_arena.store.checks.check import AGAIN, Check
 
-_START = "Start the app, which looks again who waits."
+_START = "Start the app: it finds the waiting voters anew."
 _ROWS = """
 with last_votes as (
     select
@@ -191,14 +191,14 @@ from ((from meant except from waiting_voters) union (from waiting_voters except 
 
 COMPARISONS = Check(
     "counts",
-    "comparisons are those of the votes and verdicts",
+    "comparisons match the votes and verdicts",
     _unlike(_ROWS, _KEPT),
     AGAIN,
 )
 COUNTED: tuple[Check, ...] = (
     COMPARISONS,
-    Check("equal replies", "replies that are equal are known to be", _SAME_WORDS, AGAIN),
-    Check("lengths", "each model's length of reply is that of its texts", _STYLES, AGAIN),
-    Check("waiting voters", "those wait who have not cast enough votes", _WAITING, _START),
+    Check("equal replies", "equal replies are marked as equal", _SAME_WORDS, AGAIN),
+    Check("lengths", "each model's length of reply matches its texts", _STYLES, AGAIN),
+    Check("waiting voters", "exactly the voters with too few votes wait", _WAITING, _START),
     Check("prompt counts", "each prompt has its number of comparisons", _PROMPTS, AGAIN),
 )

@@ -19,10 +19,9 @@ VISIBLE: dict[Hidden, str] = {
 
 
 def visible_models(cursor: Cursor, models: Sequence[str]) -> tuple[str, ...]:
-    """Return those models that a battle has which may be shown.
+    """Return those of some models that are in a battle which may be shown.
 
-    Another one has joined with a round that somebody has not voted on: to name it would tell who
-    answers there.
+    Any other model has joined with an open round: its name would tell who answers there.
     """
     if not models:
         return ()

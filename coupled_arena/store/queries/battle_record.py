@@ -33,7 +33,7 @@ class StoredVote:
 
 @dataclass(frozen=True)
 class StoredVerdict:
-    """What a judge said of the answers at two places, in the order in which it was shown them."""
+    """A verdict on the answers at two places, in the order in which the judge saw them."""
 
     judge: str
     first_place: int
@@ -57,7 +57,7 @@ class StoredScore:
 
 @dataclass(frozen=True)
 class BattleRecord:
-    """All that was said of one battle, in the order in which it was."""
+    """All votes, verdicts and scores of one battle, in the order in which they came."""
 
     votes: tuple[StoredVote, ...]
     verdicts: tuple[StoredVerdict, ...]
@@ -65,7 +65,7 @@ class BattleRecord:
 
 
 def record_of(cursor: Cursor, battle: str) -> BattleRecord:
-    """Return what people, judges and benchmarks said of a battle."""
+    """Return all votes, verdicts and scores of a battle."""
     return BattleRecord(
         votes=tuple(_vote(*row) for row in _rows(cursor, _VOTES, battle)),
         verdicts=tuple(
@@ -125,7 +125,7 @@ def _utc(moment: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class OwnRound:
-    """A battle whose names a voter knows, with their own vote unless a judge decided it.
+    """A battle revealed to a voter, with their own vote unless a judge decided it.
 
     Attributes
     ----------

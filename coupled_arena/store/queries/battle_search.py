@@ -172,7 +172,7 @@ def _battle_conditions(
 def _comparison_condition(cursor: Cursor, wanted: BattleFilter, values: dict[str, object]) -> str:
     """Return the condition on comparisons; what the statistics leave out is in none of them."""
     if wanted.judge is None and (wanted.rated_by is Rater.JUDGE or wanted.agreement is not None):
-        raise StoreError(_("Name the judge whose verdicts are meant."))
+        raise StoreError(_("Name the judge of these verdicts."))
     selection = Selection(
         judge=wanted.judge,
         mode=wanted.mode,

@@ -1,10 +1,10 @@
-"""What the statistics read: counts of comparisons, from SQL.
+"""Counts of comparisons from SQL, which the statistics read.
 
 All functions work on a given cursor; in one transaction they agree.
 
-A comparison is what one voter, or nobody, said of one pair of a battle's models, and what one
-judge, or none, said of the same pair. The table `comparisons` follows from battles, votes and
-verdicts: `coupled_arena.store.tables.derived_rows` sees to it.
+A comparison is the vote of one voter, or of none, on one pair of a battle's models, with the
+verdict of one judge, or of none, on the same pair. The table `comparisons` follows from battles,
+votes and verdicts: `coupled_arena.store.tables.derived_rows` keeps it in line.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class Selection:
     Attributes
     ----------
     judge : str or None
-        The judge whose verdicts count; None: people's votes alone.
+        The judge of the verdicts; None: people's votes alone.
     more_judges : tuple of str
-        Others that are taken together with it: see `verdict_source`.
+        Others that act with it as one judge: see `verdict_source`.
     models : tuple of str or None
         Only comparisons between these.
     voter : str or None
         Only this person's votes.
     judge_score, flips
-        How one judge is heard: by its verdicts or probabilities, and where it says different
-        things in both orders.
+        How one judge counts: by verdicts or probabilities, and with different verdicts in both
+        orders.
     """
 
     judge: str | None = None
@@ -61,7 +61,7 @@ class Selection:
 
     @property
     def plain(self) -> Selection:
-        """The same by verdicts, with flips as ties: what was said, rather than how it scores."""
+        """The same selection with plain verdicts, and flips as ties."""
         return replace(self, judge_score=JudgeScore.VERDICT, flips=Flips.TIE)
 
     @property
@@ -76,12 +76,12 @@ class Selection:
 
     @property
     def judging(self) -> tuple[tuple[str, ...], JudgeScore, Flips]:
-        """Whose verdicts count and how, as `judged` takes it."""
+        """Judges and how they count: the arguments of `verdict_source`."""
         return self.judges, self.judge_score, self.flips
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """All judges whose verdicts count."""
+        """All judges of the verdicts."""
         return () if self.judge is None else (self.judge, *self.more_judges)
 
 

@@ -58,7 +58,7 @@ class Orders:
 
     @property
     def flipped(self) -> int:
-        """Pairs whose winner changes with the order."""
+        """Pairs with another winner in the other order."""
         return self.first_twice + self.second_twice
 
     @property
@@ -74,7 +74,7 @@ class Lengths:
     Attributes
     ----------
     judge_longer, judge_all : int
-        Pairs whose verdict is for the longer answer, and for either.
+        Pairs with a verdict for the longer answer, and for either answer.
     human_longer, human_all : int
         Votes on the same pairs, likewise.
     """
@@ -204,9 +204,9 @@ _BOTH = "judge_no > 0 and human is not null and model_a <> model_b"
 def own_models(cursor: Cursor, selection: Selection) -> tuple[str, ...]:
     """Return the models that the selected judge is, by its name or its model's.
 
-    Names are compared in small letters, without what stands before a slash and with one sign for
-    all that is no letter or digit. One may go on where the other ends: ``gpt-4-0613`` is a
-    ``gpt-4``, and ``gpt-4o`` is none.
+    Names are compared in lower case, without the part before a slash, and with one sign for
+    anything but letters and digits. One name may continue the other: ``gpt-4-0613`` is a ``gpt-4``,
+    and ``gpt-4o`` is not.
     """
     query = "select judge, model from judges where judge = $judge"
     names = cursor.execute(query, {"judge": selection.judge}).fetchall()
@@ -300,7 +300,7 @@ class JudgeUse:
     abstained_voted : int
         Of these, those with a vote, which counts by itself.
     without_probability : int
-        Of all others, those whose verdict counts as 0 or 1 for want of its probability.
+        Of all others, those with a verdict of 0 or 1, because its probability is not known.
     """
 
     comparisons: int = 0

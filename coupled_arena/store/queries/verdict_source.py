@@ -1,11 +1,10 @@
-"""What judges said of comparisons, where it is more than the verdict of one.
+"""SQL of verdicts: of one judge, of several together, or with probabilities and abstentions.
 
-What several judges said of the same comparisons is as if it were one judge's verdict. A comparison
-counts as judged only where all of them have judged it: the battles of the comparisons with a vote
-and of those without are then alike, whoever judged what.
+Several judges together act as one judge. A comparison counts as judged only where all of them have
+judged it. So comparisons with and without a vote come from the same kind of battles.
 
-What one judge said may be more than a verdict: with which probability, or that it abstains. It is
-then a mixture of the codes of `coupled_arena.core.verdicts.MIXED_CODES`, a row for each.
+A verdict with probabilities, or an abstention, is a mixture of the codes of
+`coupled_arena.core.verdicts.MIXED_CODES`: a row for each code, with its weight.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _OUTCOMES = list(Outcome)
 
 @dataclass(frozen=True)
 class VerdictSource:
-    """Where statistics read comparisons and verdicts.
+    """The source of comparisons and verdicts for statistics.
 
     Attributes
     ----------
@@ -55,9 +54,9 @@ class VerdictSource:
     def table(self) -> str:
         """SQL of the rows: the table, or where judges are several, what follows from it.
 
-        It has the columns of the table. All judges together go by the first one's number, and
-        their verdicts are one code, to the base of the number of outcomes. Where verdicts are
-        mixtures, their weights are one more column.
+        It has the columns of the table. Several judges have the number of the first. Their
+        verdicts are digits of one code, to the base of the number of outcomes. Mixtures have one
+        more column, the weight.
         """
         if self.mixed:
             return self._mixtures
@@ -126,10 +125,10 @@ class VerdictSource:
 
     @property
     def once(self) -> str:
-        """SQL of whether rows are put down before they are joined with others.
+        """SQL: whether rows are materialized before they are joined with others.
 
-        Several judges' are the outcome of a join, which must not be mixed with another one, and one
-        judge's mixtures are made once.
+        Rows of several judges come from a join, which must not be mixed with another one. Mixtures
+        are to be made once.
         """
         return "materialized" if len(self.numbers) > 1 or self.mixed else "not materialized"
 
@@ -162,7 +161,7 @@ def verdict_source(
     Raises
     ------
     StoreError
-        The store does not know one of them, they are too many, or several cannot be heard so.
+        The store does not know one of them, or they cannot be combined in this way.
     """
     if len(judges) > MOST_JUDGES:
         raise StoreError(
@@ -172,8 +171,7 @@ def verdict_source(
     found = VerdictSource(tuple(judge_number(cursor, judge) for judge in judges), score, flips)
     if found.mixed and len(judges) != 1:
         raise StoreError(
-            "Probabilities and flips are those of one judge: name one, or take verdicts, with a "
-            "flip as a tie."
+            "Probabilities and flips need one judge: name one, or use verdicts with flips as ties."
         )
     return found
 
@@ -211,10 +209,10 @@ _MIXTURE = {
 
 
 def _said(number: int, place: int) -> str:
-    """Return SQL of what a judge says of two models of a battle.
+    """Return SQL of a judge's verdict on two models of a battle.
 
-    Where one of them gave several answers, and the judge does not say the same of all: a tie, as
-    where it does not say the same in both orders.
+    Different verdicts on several answers of one model are a tie, as are different verdicts in both
+    orders.
     """
     least, most = (
         f"{which}(enum_code(verdict)) filter (judge_no = {number})" for which in ("min", "max")

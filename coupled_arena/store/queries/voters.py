@@ -1,4 +1,4 @@
-"""Who has voted when, what several of them said of one pair, and what a judge says beside one.
+"""Votes by voter: their order in time, several on one pair, and agreement with a judge.
 
 All functions work on a given cursor; in one transaction they agree.
 """
@@ -37,11 +37,11 @@ shared as (
 
 @dataclass(frozen=True, eq=False)
 class SharedVotes:
-    """What people said of pairs of answers that two or more of them voted on.
+    """Votes on pairs of answers that have two or more of them.
 
     Attributes
     ----------
-    said : ndarray of int64, shape (units, 3)
+    counts : ndarray of int64, shape (units, 3)
         How many preferred the answer shown first, the second, and neither.
     prompts : ndarray of int64, shape (units,)
         A number of the prompt that each pair answers.
@@ -51,7 +51,7 @@ class SharedVotes:
         Battles that anybody was asked about and voted on.
     """
 
-    said: NDArray[np.int64]
+    counts: NDArray[np.int64]
     prompts: NDArray[np.int64]
     battles: int
     annotators: int
@@ -87,7 +87,7 @@ def shared_votes(cursor: Cursor, selection: Selection) -> SharedVotes:
 
 
 def check_voter(store: Store, voter: str, called: str) -> None:
-    """Refuse somebody who has not voted; `called` is what they were called.
+    """Refuse a voter without votes; `called` is the name in the message.
 
     Raises
     ------

@@ -12,9 +12,9 @@ from coupled_arena.store.tables import naming
 
 
 def derive(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
-    """Note of battles with new replies what follows: style, numbers, which are equal, or name one.
+    """Write the rows that follow from new replies: numbers, styles, equal replies, named models.
 
-    `refresh` needs it, and takes the same; the numbers of models and prompts are given once.
+    `refresh` needs them, and takes the same arguments. Models and prompts keep their numbers.
     """
     for statement in _DERIVE:
         cursor.execute(statement.format(battles=battles), values)
@@ -22,7 +22,7 @@ def derive(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
 
 
 def update_named(cursor: Cursor) -> None:
-    """Bring what follows from the list of names in line with the one that is in force now."""
+    """Bring the marks of answers that name a model in line with the list in force."""
     _count_named(cursor, naming.update_all(cursor))
 
 
@@ -41,22 +41,22 @@ def refresh(cursor: Cursor, battles: str, values: dict[str, object]) -> None:
 
 
 def forget(cursor: Cursor, battles: str) -> None:
-    """Take the comparisons of battles from their prompts, before their questions change.
+    """Delete the comparisons of battles before their questions change.
 
-    `derive` and `refresh` bring them to the new ones.
+    `derive` and `refresh` write them for the new questions.
     """
     for statement in _FORGET:
         cursor.execute(statement.format(battles=battles))
 
 
 def set_own_names(cursor: Cursor, names: Sequence[str], words: Sequence[str]) -> None:
-    """Let these be looked for, beside the program's own names: see `core.naming.NameList`."""
+    """Search for these names, too, beside the program's own: see `core.naming.NameList`."""
     naming.add_own(cursor, names, words)
     update_named(cursor)
 
 
 def _count_named(cursor: Cursor, battles: Collection[str]) -> None:
-    """Let votes count no more, or again, whose battles are found to name a model, or no more."""
+    """Refresh battles in which a mark of a named model has come or gone."""
     if battles:
         named: dict[str, object] = {"named": list(battles)}
         refresh(cursor, "battle in (select unnest($named))", named)

@@ -1,10 +1,9 @@
 """What each column of a stored table means, and how it goes into an export and comes back.
 
-A column stands in two places, in its migration and here. From here come the files of an export,
-what is checked when they come back, what is compared with the store then, and the pages about
-both. A line of a table has the column's name, its kind, perhaps where it is stored, and its
-meaning. A kind of `kinds.KINDS` may end with a question mark, where there may be nothing, and with
-an exclamation mark, where the column tells this table's files from others. Other kinds:
+A column stands in two places, in its migration and here. The files of an export, the checks of an
+import and the pages about both are made from here. A line has the column's name, its kind, perhaps
+its place in the store, and its meaning. A kind of `kinds.KINDS` may end with ``?``: the value may
+be missing. It may end with ``!``: the column tells this table's files from others. Other kinds:
 
 - ``-`` stands in no file: the store numbers its rows itself, or makes it of what else a file has.
 - ``+`` stands in no file, but is found, and compared, when a file comes back.

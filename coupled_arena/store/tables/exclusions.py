@@ -1,8 +1,7 @@
 """Votes that are not to count: by which rule, why, and that it was taken back; on a given cursor.
 
-No vote is deleted or changed. What is excluded is left out of `comparisons`, from which all boards
-are counted, and so are votes on answers that name a model; `count_too` makes a cursor on which they
-are not.
+No vote is deleted or changed. `comparisons`, from which all boards are counted, leaves out excluded
+votes and votes on answers that name a model. `count_too` makes a cursor with them.
 """
 
 from __future__ import annotations

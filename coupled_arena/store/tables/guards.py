@@ -22,7 +22,7 @@ class OriginShare:
         What tells it from others until the server stops; no address can be found from it.
     votes, voters : int
     share : float
-        Of all votes whose origin was kept.
+        Of all votes with a known origin.
     """
 
     origin: str
@@ -89,7 +89,7 @@ def set_probation(cursor: Cursor, votes: int) -> None:
 
 
 def update_waiting(cursor: Cursor, voter: str) -> None:
-    """See, after somebody has cast a vote, whether theirs wait, or count from now on."""
+    """Update, after a new vote, whether this voter's votes wait or count."""
     least = cursor.execute("select votes from probation").fetchone()
     if least is None:
         return

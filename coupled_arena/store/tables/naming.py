@@ -1,7 +1,7 @@
 """Which answers name a model or its maker, by the list in force; on a given cursor.
 
-It follows from the texts, so it is looked for wherever battles are written, and in all of them
-again when the list changes: with a model, a setting or a version of the program.
+It follows from the texts, so each writer of battles searches them. A new list searches all battles
+again: the list changes with a model, a setting or a version of the program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ group by all
 
 @dataclass(frozen=True)
 class NamingReply:
-    """An answer that tells which model wrote it, or whose model that is.
+    """An answer that names its model or the maker.
 
     Attributes
     ----------

@@ -34,11 +34,11 @@ def cast(cursor: Cursor, vote: Vote, *, reveal: bool, origin: str | None = None)
         add_reveals(cursor, [(vote.battle, vote.voter)])
 
 
-def add_reveals(cursor: Cursor, told: Sequence[tuple[str, str]]) -> None:
-    """Write of battles and voters that these are told who is who: they vote on those no more."""
+def add_reveals(cursor: Cursor, reveals: Sequence[tuple[str, str]]) -> None:
+    """Write that battles are revealed to voters, who can vote on them no more."""
     cursor.execute(
         "insert into reveals select unnest(?), unnest(?), now() on conflict do nothing",
-        [list(each) for each in zip(*told, strict=True)],
+        [list(each) for each in zip(*reveals, strict=True)],
     )
 
 
@@ -140,7 +140,7 @@ def give_reasons(cursor: Cursor, rationale: Rationale, voter: str) -> None:
         table = "rationales"
     if table is None:
         # One answer for "not yours" and "not there": a guess must not learn which.
-        raise VoteError("There is no vote of yours to give reasons for here (any more).")
+        raise VoteError("You have no vote here to give reasons for.")
     said = [each.value for each in rationale.criteria], rationale.comment
     if (cursor.execute(_STANDS[table], [rationale.vote]).fetchone() or ([], "")) == said:
         return
@@ -208,7 +208,7 @@ def hold(cursor: Cursor, vote: Vote, origin: str | None = None) -> None:
     Raises
     ------
     VoteError
-        It would be refused as a vote, or its voter has one on this battle that can be undone.
+        It would be refused as a vote, or its voter already holds one on this battle.
     """
     check(cursor, vote)
     if cursor.execute(

@@ -81,7 +81,7 @@ class Backup:
 
     @property
     def is_late(self) -> bool:
-        """Whether it has lacked what is new for more than three times as long as it should."""
+        """Whether it is incomplete for more than three times the usual time."""
         since = self._begun if self._complete is None else self._complete
         return time.time() - since > _LATE * self._seconds
 
@@ -122,7 +122,7 @@ class Backup:
             self._look()
 
     def _look(self) -> None:
-        """Send what is new, and renew the trouble."""
+        """Send new rows, and update `trouble`."""
         try:
             if not self._next:
                 self._compare()
@@ -159,7 +159,7 @@ class Backup:
         self._complete, self._sent = moment, rows
 
     def _compare(self) -> None:
-        """Learn what was sent, and bring back what the store lacks of it."""
+        """Read the chunks that were sent, and bring back the rows that the store lacks."""
         with tempfile.TemporaryDirectory(prefix="coupled-arena-") as folder:
             place = str(self._place)
             chunks = backup_chunks.whole_chunks(self._place.fetch(Path(folder)), place)

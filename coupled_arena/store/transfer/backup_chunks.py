@@ -1,6 +1,6 @@
 """A backup's chunks: exports of the rows that no chunk before has, and how they become a store.
 
-Of each row that was sent only a hash of its key is kept, in a temporary table of one cursor.
+A temporary table of one cursor keeps a hash of the key of each row that was sent.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def prepare(cursor: Cursor) -> None:
 
 
 def freeze(cursor: Cursor, folder: Path, number: int) -> Path | None:
-    """Write what has not been sent, as of one moment, as a chunk; None if there is nothing."""
+    """Write the rows that were not sent, as of one moment, as a chunk; None without any."""
     chunk = folder / f"{number:06}"
     chunk.mkdir()
     rows = _copy_all_new(cursor, chunk)

@@ -1,8 +1,8 @@
 """People's votes as one flat table: a row for each pair of models that a vote compares.
 
 It is made in pages of votes, so that memory does not grow with the store. Strings of few values are
-dictionaries of one order in all pages, whence pandas has its categories. Functions on a cursor come
-after `note_standing` in the same transaction.
+dictionaries of one order in all pages, from which pandas makes categories. Functions on a cursor
+come after `note_standing` in the same transaction.
 """
 
 from __future__ import annotations
@@ -291,16 +291,16 @@ def refuse(path: Path, columns: Collection[str]) -> None:
     """
     if is_flat(columns):
         raise StoreError(
-            f"{path} is a flat table of votes, which holds no answers and does not come back. "
-            "Import what export --format parquet, jsonl, csv or arena writes."
+            f"{path} is a flat table of votes, which has no answers and cannot be imported. "
+            "Import a file that export --format parquet, jsonl, csv or arena writes."
         )
 
 
 def write(cursor: Cursor, folder: Path, format: ExportFormat, *, hidden: Hidden) -> None:
     """Write the flat table to its file in a folder, page by page.
 
-    In CSV times are ISO 8601 text, and a text that begins like a formula has an apostrophe before
-    it, so that no spreadsheet runs what a visitor wrote.
+    In CSV times are ISO 8601 text. A text that begins like a formula gets an apostrophe before it,
+    so that no spreadsheet runs a visitor's text.
     """
     csv, parquet = _untyped("pyarrow.csv"), _untyped("pyarrow.parquet")
     schema, pages = tables(cursor, hidden=hidden)

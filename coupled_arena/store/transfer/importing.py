@@ -219,7 +219,7 @@ def _check_judge(cursor: Cursor, judge: str | None) -> None:
     ).fetchone()
     if row not in (None, merge_staged.BINDING):
         raise StoreError(
-            f"The judge {judge!r} is {row[0]} here, asked by this program. Give the imported "
+            f"The judge {judge!r} is {row[0]} here, which this program asks. Give the imported "
             "verdicts another name."
         )
 

@@ -326,6 +326,6 @@ def _meanings(cursor: Cursor, lower_is_better: Collection[str]) -> dict[str, boo
     for metric, low, high in rows:
         known = {low, high} - {None}
         if len(known) > 1 or (True in known and metric in lower_is_better):
-            raise ScoreError(f"Higher {metric} is said to be better and to be worse: choose one.")
+            raise ScoreError(f"Higher {metric} cannot be both better and worse: choose one.")
         meanings[metric] = metric not in lower_is_better and False not in known
     return meanings

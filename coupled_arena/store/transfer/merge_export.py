@@ -1,7 +1,7 @@
-"""Rows of an export into the store: what is not there yet; what contradicts it is rejected.
+"""Rows of an export into the store: new rows are added, contradictory ones rejected.
 
-An id stands for one content for ever. What two copies of a store have in common is met, and what
-either has besides, such as the votes of its own annotators, is added.
+An id stands for one content for ever. Rows that two copies of a store have in common meet. Rows of
+one copy alone, such as the votes of its own annotators, are added.
 """
 
 from __future__ import annotations

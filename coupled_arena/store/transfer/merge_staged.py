@@ -1,4 +1,4 @@
-"""Staged rows into battles, votes and verdicts: what is not in the store yet."""
+"""Staged rows into battles, votes and verdicts that the store lacks."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ _COMPLETE = (
 
 
 def drop_pasted(cursor: Cursor) -> int:
-    """Leave each row once that somebody has pasted again; return how many were left out."""
+    """Drop rows that repeat another one; return how many."""
     cursor.execute(_PASTED)
     rows = value_of(
         cursor,

@@ -1,4 +1,4 @@
-"""What lies beside a database: files that somebody left, snapshots, annotators; its backup."""
+"""Checks of the files beside a database: half-written ones, snapshots, annotators; its backup."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def check_sidecars(cursor: Cursor, db: Path) -> Iterator[Finding]:
     left = [path for pattern in _LEFT for path in db.parent.glob(f"{db.stem}{pattern}")]
     yield _finding(
         "files",
-        "nothing half-written lies beside it",
+        "no half-written file lies beside it",
         left,
-        "Something was killed while it wrote them; delete them while nothing runs.",
+        "A process was killed while it wrote them. Delete them while nothing runs.",
     )
     torn: list[str] = []
     fuller: list[Path] = []
@@ -63,7 +63,7 @@ def check_backup(cursor: Cursor, place: BackupTarget) -> Iterator[Finding]:
             lacking = backup_chunks.lacking(cursor)
         except ArenaError as error:
             torn.append(str(error))
-    yield _finding("backup", "each of its chunks is as it was written", torn, "See there.")
+    yield _finding("backup", "each of its chunks is unchanged", torn, "See there.")
     yield Finding(
         "rows of the backup",
         "the database has all that its backup has",
@@ -85,7 +85,7 @@ def _annotators(path: Path) -> Finding:
             wrong += sorted({value for value in values if values.count(value) > 1})
     return _finding(
         "annotators",
-        "those who have links have a name and a pseudonym each",
+        "each person with a link has a name and a pseudonym of their own",
         wrong,
         f"Put a copy of {path} back.",
     )

@@ -208,7 +208,7 @@ def open_for_reading(db: Path) -> tuple[Store, float | None]:
 
 
 def remove(db: Path) -> None:
-    """Remove a database that nobody needs, with its write-ahead log."""
+    """Remove a database with its write-ahead log."""
     db.unlink(missing_ok=True)
     write_ahead_log(db).unlink(missing_ok=True)
 
@@ -269,8 +269,8 @@ def _check_nothing_is_lost(cursor: Cursor, path: Path) -> None:
         return
     if not goes_on_from(cursor, held):
         raise StoreError(
-            f"The snapshot {path} holds {held}, more than the database or other ones: it is kept, "
-            "and no snapshot is made until it is moved elsewhere."
+            f"The snapshot {path} holds {held}, which the database lacks in part: it is kept. "
+            "Move it elsewhere to get new snapshots."
         )
 
 

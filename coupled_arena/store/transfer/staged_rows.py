@@ -1,4 +1,4 @@
-"""Files into one table of staged rows: whose outcome, of which two models, on which battle."""
+"""Files into one table of staged rows: voter or judge, two models, battle, outcome."""
 
 from __future__ import annotations
 

@@ -162,10 +162,10 @@ class Backlog:
     ) -> Drawn | None:
         """Return a battle of the pair of models that has the fewest votes, None if none is left.
 
-        Battles on which this voter has voted are left out, and those in which an answer would tell
-        who gave it: the noise of a plan is the same for all pairs of models, so that the voter may
-        have seen its very text with a name. Of one pair, those with the fewest
-        votes come first; what is level is ordered at random.
+        Battles with a vote of this voter are left out, and battles with an answer that would tell
+        its model. The noise of a plan is the same for all pairs of models, so the voter may have
+        seen that text with a name. Of one pair, battles with the fewest votes come first; ties are
+        broken at random.
 
         Parameters
         ----------

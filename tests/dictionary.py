@@ -29,6 +29,7 @@ from coupled_arena.store.tables.described import (
     StoredColumn,
     StoredTable,
 )
+from coupled_arena.views.figures.registry import FIGURES
 from coupled_arena.views.tables import flat, stored
 from coupled_arena.views.tables.declared import TABLES, in_answer
 from coupled_arena.views.tables.table import Column
@@ -98,10 +99,22 @@ def page() -> str:
             flags=re.MULTILINE | re.DOTALL,
         )
     told = before + answers + after
+    before, _figures, after = _chapter(told, "Figures of results")
+    told = before + figures() + after
     stored = {each.name: stored_columns(each) for each in (*FILES.values(), TURNS, JUDGES, METRICS)}
     told = _with_tables(told, "Tables of a store", stored)
     files = {f"{each.name} file": file_columns(each) for each in (*FILES.values(), ARENA)}
     return _with_tables(told, "Export files", files)
+
+
+def figures() -> str:
+    """Return the chapter of all figures: names, results, how to read them."""
+    rows = (
+        f"| `{each.name}` | `{each.result}` | {each.title} | {each.reading} |" for each in FIGURES
+    )
+    head = "", "Each has one name in `ca.plot`, tabs, reports and saved files.", ""
+    titles = "| figure | of | title | how to read it |", "|---|---|---|---|"
+    return "\n".join((*head, *titles, *rows, ""))
 
 
 def answer(command: str, section: str) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from coupled_arena.api.results import Result
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.views.figures.registry import FIGURES, figures_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from coupled_arena.analysis.coupling.savings import Coupling
-    from coupled_arena.analysis.leaderboard.result import Leaderboard
-    from coupled_arena.analysis.risk.result import RiskReport
+    from coupled_arena.views.figures.drawing import Drawings
 
 
 def plot(
@@ -29,9 +27,10 @@ def plot(
     Parameters
     ----------
     result : Result
-        Of `leaderboard`, `rank`, `audit`, `coupling` or `risk`.
+        Of {results}.
     figure : str, optional
-        Its name; by default the result's first one. A wrong name is answered with all of them.
+        Its name; by default the result's first one:
+        {names}.
     pair : tuple of str, optional
         Of `coupling`: the two models, for figures of one pair; by default the first pair.
     metric : str, optional
@@ -46,102 +45,69 @@ def plot(
     """
     if not isinstance(result, Result):
         raise ArenaError(
-            f"plot draws what leaderboard, rank, audit, coupling or risk returned, not "
-            f"{type(result).__name__}."
+            f"plot draws what {_results(word='or')} returned, not {type(result).__name__}."
         )
-    drawers = _drawers(result, pair, metric)
-    name = figure or next(iter(drawers), "")
-    if name not in drawers:
-        known = ", ".join(drawers) or "none"
-        raise ArenaError(f"{result.title} has no figure {name!r}; it has: {known}.")
-    return drawers[name](dark=dark)
+    drawings = drawings_of(result, pair, metric)
+    named = {each.name: each for each in drawings}
+    former = {each.former: each for each in drawings if each.former}
+    found = (former | named).get(figure) if figure else next(iter(drawings), None)
+    if found is None:
+        known = ", ".join(named) or "none"
+        raise ArenaError(f"{result.title} has no figure {figure or ''!r}; it has: {known}.")
+    return drawings[found](dark=dark)
 
 
-def _drawers(
-    result: Result[Any], pair: tuple[str, str] | None, metric: str | None
-) -> dict[str, Callable[..., go.Figure]]:
-    kind = type(result.analysis).__name__
+def drawings_of(
+    result: Result[Any], pair: tuple[str, str] | None = None, metric: str | None = None
+) -> Drawings:
+    """Return the figures that a result has data for; see `plot`."""
+    from coupled_arena.views.figures import drawing
+
+    found, kind = result.analysis, type(result.analysis).__name__
     if pair and kind != "Coupling":
         raise ArenaError("pair is for a result of coupling: leave it out.")
     if metric and kind != "RiskReport":
         raise ArenaError("metric is for a result of risk: leave it out.")
-    if kind == "Leaderboard":
-        return _of_board(result.analysis)
-    if kind == "Audit":
-        return _of_audit(result.analysis)
     if kind == "Coupling":
-        return _of_coupling(result.analysis, pair)
+        return drawing.coupling_drawings(found, _pair(found, pair))
     if kind == "RiskReport":
-        return _of_risk(result.analysis, metric)
-    return {}
-
-
-def _of_board(board: Leaderboard) -> dict[str, Callable[..., go.Figure]]:
-    from coupled_arena.core.choices import BoardSource
-    from coupled_arena.views.figures import leaderboard as figures
-
-    if board.estimate is None:
-        return {}
-    drawers: dict[str, Callable[..., go.Figure]] = {
-        "rank_sets": lambda dark: figures.rank_figure(board, dark=dark),
-        "win_rates": lambda dark: figures.win_rate_figure(board, dark=dark),
-        "head_to_head": lambda dark: figures.pair_heatmap(board, dark=dark),
+        return drawing.risk_drawings(found, _view(found, metric))
+    of_kind = {
+        "Leaderboard": drawing.board_drawings,
+        "Audit": drawing.audit_drawings,
+        "Resampling": drawing.resampling_drawings,
     }
-    if {BoardSource.HUMAN, BoardSource.PPR} <= set(board.estimates.by_source):
-        drawers["rank_set_sizes"] = lambda dark: figures.size_figure(board, dark=dark)
-    if board.estimates.modes:
-        drawers["modes"] = lambda dark: figures.mode_figure(board, dark=dark)
-        drawers["mode_pairs"] = lambda dark: figures.mode_pairs_figure(board, dark=dark)
-    if (held := board.style) and held.effects:
-        drawers["style"] = lambda dark: figures.style_figure(held, dark=dark)
-    return drawers
+    return of_kind[kind](found) if kind in of_kind else {}
 
 
-def _of_audit(audit: Any) -> dict[str, Callable[..., go.Figure]]:
-    from coupled_arena.views.figures import audit as figures
-
-    return {
-        "bias": lambda dark: figures.bias_figure(audit, dark=dark),
-        "efficiency": lambda dark: figures.efficiency_figure(audit, dark=dark),
-        "agreement": lambda dark: figures.agreement_figure(audit, dark=dark),
-        "win_rates": lambda dark: figures.powered_figure(audit, dark=dark),
-    }
-
-
-def _of_coupling(
-    found: Coupling, pair: tuple[str, str] | None
-) -> dict[str, Callable[..., go.Figure]]:
-    from coupled_arena.analysis.coupling.savings import curves_of
-    from coupled_arena.views.figures import coupling as figures
-
+def _pair(found: Any, pair: tuple[str, str] | None) -> Any:
     known = {frozenset((each.model_a, each.model_b)): each for each in found.pairs}
     if pair and frozenset(pair) not in known:
         raise ArenaError(f"There is no pair {pair!r} here; the models: {', '.join(found.models)}.")
-    one = known[frozenset(pair)] if pair else found.pairs[0]
-    table = found.scores.table
-    two = table.of([table.models.index(name) for name in (one.model_a, one.model_b)])
-    return {
-        "savings": lambda dark: figures.savings_figure(found, dark=dark),
-        "variance": lambda dark: figures.variance_figure(one, dark=dark),
-        "covariance": lambda dark: figures.covariance_figure(one, dark=dark),
-        "error": lambda dark: figures.curve_figure(curves_of(two), 0, dark=dark),
-    }
+    return known[frozenset(pair)] if pair else found.pairs[0]
 
 
-def _of_risk(report: RiskReport, metric: str | None) -> dict[str, Callable[..., go.Figure]]:
-    from coupled_arena.stats.risk.dominance import Order
-    from coupled_arena.views.figures import risk as figures
-
+def _view(report: Any, metric: str | None) -> Any:
     known = {view.name: view for view in report.views}
     if metric and metric not in known:
         raise ArenaError(f"There is no metric {metric!r} here, only {', '.join(known)}.")
-    view = known[metric] if metric else report.views[0]
-    return {
-        "quantiles": lambda dark: figures.quantile_figure(report, view, dark=dark),
-        "tails": lambda dark: figures.tail_figure(report, view, dark=dark),
-        "first_order": lambda dark: figures.violation_figure(report, view, Order.FIRST, dark=dark),
-        "second_order": lambda dark: figures.violation_figure(
-            report, view, Order.SECOND, dark=dark
-        ),
-        "mean_risk": lambda dark: figures.radar_figure(report, view, dark=dark),
-    }
+    return known[metric] if metric else report.views[0]
+
+
+def _results(word: str, quote: str = "") -> str:
+    """Return the functions whose results have figures."""
+    kinds = [f"{quote}{kind}{quote}" for kind in dict.fromkeys(each.result for each in FIGURES)]
+    kinds.insert(1, f"{quote}rank{quote}")
+    return f"{', '.join(kinds[:-1])} {word} {kinds[-1]}"
+
+
+def _names() -> str:
+    """Return the names of all figures, a line for each kind of result."""
+    return ";\n        ".join(
+        f"of `{kind}` " + ", ".join(f"`{each.name}`" for each in figures_of(kind))
+        for kind in dict.fromkeys(each.result for each in FIGURES)
+    )
+
+
+if plot.__doc__:  # there is none under python -OO
+    plot.__doc__ = plot.__doc__.format(results=_results("or", "`"), names=_names())

@@ -27,7 +27,7 @@ def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> dict[str, A
 
 
 def _draw_plots(result: Result[Any], folder: Path) -> dict[str, Any]:
-    from coupled_arena.views.figures.resampling import write_figures
+    from coupled_arena.views.figures.drawing import write_figures
 
     try:
         return {"plots": [str(path) for path in write_figures(result.analysis, folder)]}

@@ -12,6 +12,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.store.database import Store
+from coupled_arena.views.figures import registry
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import World
 from tests.views import rubbish
@@ -161,19 +162,8 @@ def test_risk_of_a_store_is_what_the_command_says(database, call):
     assert found.to_dict() == expected
 
 
-FIGURES = {
-    "leaderboard": {
-        "rank_sets",
-        "win_rates",
-        "head_to_head",
-        "rank_set_sizes",
-        "modes",
-        "mode_pairs",
-    },
-    "audit": ["bias", "efficiency", "agreement", "win_rates"],
-    "coupling": ["savings", "variance", "covariance", "error"],
-    "risk": ["quantiles", "tails", "first_order", "second_order", "mean_risk"],
-}
+FIGURES = [figure for figure in registry.FIGURES if figure is not registry.STYLE_EFFECTS]
+KINDS = sorted({figure.result for figure in FIGURES})
 
 
 @pytest.fixture(scope="module")
@@ -184,18 +174,22 @@ def results(database, protocols, risks):
         "audit": ca.audit(store, judge="gpt"),
         "coupling": ca.coupling(protocols, seeds=4),
         "risk": ca.risk(risks, lower_is_better=["toxicity"], bootstraps=50),
+        "resample": ca.resample(store, judge="gpt", human=[20, 30], total=40, repeats=2),
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(k, n) for k, names in FIGURES.items() for n in sorted(names)]
-)
-def test_every_figure_is_drawn(results, kind, name):
-    figure = ca.plot(results[kind], name, dark=True)
-    assert figure.data or figure.layout.shapes
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: f"{figure.result}-{figure.name}")
+def test_every_figure_is_drawn_under_its_name_and_a_former_one(results, figure):
+    made = ca.plot(results[figure.result], figure.name, dark=True)
+    assert made.data or made.layout.shapes
+    assert made.layout.meta["file"] == figure.file
+    assert figure.title in made.layout.title.text
+    assert made.layout.meta["csv"]
+    if figure.former:
+        assert ca.plot(results[figure.result], figure.former, dark=True).to_dict() == made.to_dict()
 
 
-@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_that_is_not_there(results, kind):
     with pytest.raises(ArenaError, match="no figure 'pie'; it has: "):
         ca.plot(results[kind], "pie")
@@ -220,7 +214,7 @@ def test_figures_of_one_pair_and_of_one_metric(results):
         results["risk"].to_frame("odd")
 
 
-@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_results_print_and_show_their_tables(results, kind):
     result = results[kind]
     frame = result.to_frame()

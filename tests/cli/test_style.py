@@ -56,7 +56,7 @@ def test_python_has_the_same(db):
     assert board.to_frame("style").model[0] == "amber"
     assert board.to_frame("style_effects").trait.tolist() == ["length"]
     assert board.settings["control"] == "length"
-    assert "Length" in ca.plot(board, "style").to_json()
+    assert "Length" in ca.plot(board, "style_effects").to_json()
     found = ca.audit(store, judge="gpt", control="length")
     assert found.to_frame("style_traits").difference[0] > 0
     assert len(found.to_frame("style_models")) == 4

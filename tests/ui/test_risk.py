@@ -25,7 +25,9 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts import headline
 from coupled_arena.ui.parts.figure_panel import drawn
 from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
-from coupled_arena.ui.tabs.risk import _FIGURES, RiskTab, _computing
+from coupled_arena.ui.tabs.risk import RiskTab, _computing
+from coupled_arena.views.figures import registry
+from coupled_arena.views.figures.drawing import risk_drawings
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.risk import risk_findings
 from tests.batches import at_once
@@ -56,14 +58,14 @@ def rows_of(figure):
     return list(csv.DictReader(io.StringIO(figure.layout.meta["csv"])))
 
 
-@pytest.mark.parametrize("name", _FIGURES)
+@pytest.mark.parametrize("figure", registry.figures_of("risk"), ids=lambda each: each.name)
 @pytest.mark.parametrize("dark", [False, True])
-def test_figures_travel_as_json_and_names_are_no_markup(name, dark, report):
+def test_figures_travel_as_json_and_names_are_no_markup(figure, dark, report):
     for view in report.views:
-        figure = _FIGURES[name](report, view, dark=dark)
-        assert {row["model"] for row in rows_of(figure)} == set(MODELS)
-        figure.layout.meta = None
-        text = drawn(figure).plot
+        made = risk_drawings(report, view)[figure](dark=dark)
+        assert {row["model"] for row in rows_of(made)} == set(MODELS)
+        made.layout.meta = None
+        text = drawn(made).plot
         json.loads(text, parse_constant=pytest.fail)
         for markup in ("<8-bit>", "risky <b>", "<i>"):
             assert markup not in text
@@ -72,8 +74,9 @@ def test_figures_travel_as_json_and_names_are_no_markup(name, dark, report):
 
 def test_figures_carry_the_report_s_numbers(report):
     view = report.view
+    drawings = risk_drawings(report, view)
     best = view.dominance[Order.SECOND].ranking
-    tails = _FIGURES["tail"](report, view)
+    tails = drawings[registry.TAILS]()
     assert [list(trace.y) for trace in tails.data] == view.tail_curves[list(best)].tolist()
     assert view.tail_curves[:, -1] == pytest.approx([each.mean for each in view.mean_risks])
     assert view.tail_curves[:, 9] == pytest.approx(  # the worst twentieth
@@ -81,17 +84,17 @@ def test_figures_carry_the_report_s_numbers(report):
     )
     ratios = {
         (row["model"], row["opponent"]): float(row["violation"])
-        for row in rows_of(_FIGURES["order1"](report, view))
+        for row in rows_of(drawings[registry.FIRST_ORDER]())
     }
     violation = view.dominance[Order.FIRST].violation
     for i, one in enumerate(MODELS):
         for j, other in enumerate(MODELS):
             if i != j:
                 assert ratios[one, other] == pytest.approx(violation[i, j])
-    for row in rows_of(_FIGURES["radar"](report, view)):
+    for row in rows_of(drawings[registry.MEAN_RISK]()):
         each = view.mean_risks[MODELS.index(row["model"])]
         assert float(row["score"]) == pytest.approx(each.mean - each.risks[Risk(row["measure"])])
-    worst = [min(trace.r) for trace in _FIGURES["radar"](report, view).data]
+    worst = [min(trace.r) for trace in drawings[registry.MEAN_RISK]().data]
     assert min(worst) == 0
 
 
@@ -114,8 +117,8 @@ def test_the_risky_model_is_found_out(report):
 @pytest.mark.parametrize("k", [2, 13, 25])
 def test_few_models_and_many(k):
     made = risk_report(table(k, 40), RiskSettings(bootstraps=99), by_metric=False)
-    for draw in _FIGURES.values():
-        json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
+    for draw in risk_drawings(made, made.view).values():
+        json.loads(drawn(draw()).plot, parse_constant=pytest.fail)
 
 
 def test_constant_scores_can_be_drawn():
@@ -124,8 +127,8 @@ def test_constant_scores_can_be_drawn():
         scores.models, scores.metrics, scores.prompts, tuple(0 * x for x in scores.values)
     )
     made = risk_report(flat, SETTINGS)
-    for draw in _FIGURES.values():
-        json.loads(drawn(draw(made, made.view)).plot, parse_constant=pytest.fail)
+    for draw in risk_drawings(made, made.view).values():
+        json.loads(drawn(draw()).plot, parse_constant=pytest.fail)
     assert "neither can win" in risk_findings(made, made.view)
     assert "Cannot tell yet which model fails least badly: no two models" in risk_findings(
         made, made.view

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 import coupled_arena as ca
 from coupled_arena.analysis.style.result import read_style_board
-from coupled_arena.api.figures import _drawers
+from coupled_arena.api.figures import drawings_of
 from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.core.choices import Control
 from coupled_arena.generation.draws import Candidate
@@ -70,9 +70,9 @@ def reason(coupled):
 def figures(found, experiment):
     """Return every figure by name, as a page gets it."""
     drawn = {
-        f"{name}: {figure}": json.loads(draw(dark=False).to_json())
+        f"{name}: {figure.name}": json.loads(draw(dark=False).to_json())
         for name, result in found.items()
-        for figure, draw in _drawers(result, None, None).items()
+        for figure, draw in drawings_of(result).items()
     }
     drawn["style"] = json.loads(style_figure(style(), dark=False).to_json())
     for at, figure in enumerate(_figures(experiment, dark=False)[1::2]):

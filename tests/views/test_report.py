@@ -18,6 +18,7 @@ from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import COVERED, export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
+from coupled_arena.views.figures.registry import FIGURES
 from coupled_arena.views.markup import listed, nameless, table
 from coupled_arena.views.report.sections import _in_script, _steady, _steady_table
 from tests.patience import PATIENCE
@@ -127,7 +128,9 @@ class TestEverything:
     def test_numbers_of_figures_are_links(self, text):
         links = re.findall(r'download="([^"]+)" href="data:text/csv[^,]*,([^"]+)"', text)
         assert len(links) == text.count("<figure>")
-        assert {"win-rates.csv", "sample-savings.csv", "judge-bias.csv"} <= {n for n, _ in links}
+        names = {f"{figure.file}.csv" for figure in FIGURES}
+        assert {name for name, _ in links} <= names
+        assert {"leaderboard-win-rates.csv", "coupling-savings.csv"} <= {n for n, _ in links}
         assert all("<" not in numbers for _, numbers in links)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -12,6 +12,7 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.core.language import _
 from coupled_arena.core.settings import resource
+from coupled_arena.views.figures.registry import Figure
 
 NARROW = 340
 """Pixels; below twice this, figures stand one above the other."""
@@ -20,40 +21,29 @@ Leads = Sequence[str] | Sequence[Sequence[str | None]]
 _KINDS = ("png", "svg", "csv")
 
 
-def figure_rows(
-    prefix: str, rows: Sequence[Sequence[str]], how_to_read: Mapping[str, str]
-) -> dict[str, gr.Plot]:
-    """Lay out empty figures in rows inside the current Blocks and return them by name.
-
-    Parameters
-    ----------
-    prefix : str
-        A figure's id is this, a hyphen, and its name.
-    rows : sequence of sequences of str
-        Names of the figures, row by row.
-    how_to_read : mapping of str to str
-        See `figure_panel`.
-    """
-    plots: dict[str, gr.Plot] = {}
-    for names in rows:
+def figure_rows(prefix: str, rows: Sequence[Sequence[Figure]]) -> dict[Figure, gr.Plot]:
+    """Lay out empty figures, row by row, inside the current Blocks and return them."""
+    plots: dict[Figure, gr.Plot] = {}
+    for row in rows:
         with gr.Row():
-            for name in names:
+            for figure in row:
                 with gr.Column(min_width=NARROW):
-                    plots[name] = figure_panel(f"{prefix}-{name}", how_to_read[name])
+                    plots[figure] = figure_panel(prefix, figure)
     return plots
 
 
-def figure_panel(elem_id: str, how_to_read: str, *, opening: bool = False) -> gr.Plot:
+def figure_panel(prefix: str, figure: Figure, *, opening: bool = False) -> gr.Plot:
     """Lay out an empty figure inside the current Blocks and return it.
 
     Parameters
     ----------
-    elem_id : str
-    how_to_read : str
-        Plain text of the program's own: it becomes part of a template.
+    prefix : str
+        The figure's id is this, a hyphen, and its name.
+    figure : Figure
     opening : bool
         Whether a tab opens with it, so that its place is kept until it is drawn.
     """
+    elem_id = f"{prefix}-{figure.slug}"
     classes = ["figure", *(["opening"] if opening else [])]
     plot = gr.Plot(show_label=False, elem_id=elem_id, elem_classes=classes)
     buttons = "".join(
@@ -67,7 +57,7 @@ def figure_panel(elem_id: str, how_to_read: str, *, opening: bool = False) -> gr
     gr.HTML(
         html_template=(
             '<div class="figure-foot">'
-            f"<details><summary>{reading}</summary><p>{_(how_to_read)}</p>"
+            f"<details><summary>{reading}</summary><p>{_(figure.reading)}</p>"
             '<p class="settings"></p></details>'
             f'<div class="save" data-figure="{elem_id}">{buttons}</div></div>'
         ),

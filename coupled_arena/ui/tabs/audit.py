@@ -30,13 +30,8 @@ from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.headline import NO_VERDICTS, hidden, how, said, telling, verdict
 from coupled_arena.views.addresses import audit_addresses
-from coupled_arena.views.figures.audit import (
-    agreement_figure,
-    bias_figure,
-    efficiency_figure,
-    powered_figure,
-)
-from coupled_arena.views.figures.registry import AUDIT
+from coupled_arena.views.figures import registry
+from coupled_arena.views.figures.drawing import audit_drawings
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.style import judge_style_models, judge_style_traits
@@ -52,13 +47,7 @@ _PLANNER = N_(
     "with a given probability at their present distance, if more votes and verdicts are like those "
     "there are. The leaderboard keeps ties, whatever is chosen above."
 )
-_LAYOUT = (("bias", "agreement"), ("powered",))
-_FIGURES = {
-    "bias": bias_figure,
-    "efficiency": efficiency_figure,
-    "agreement": agreement_figure,
-    "powered": powered_figure,
-}
+_LAYOUT = ((registry.BIAS, registry.AGREEMENT), (registry.JUDGE_WIN_RATES,))
 
 
 @dataclass(frozen=True)
@@ -86,11 +75,11 @@ class AuditTab:
         self._dark = gr.Checkbox(visible=False)
         self._said = verdict("audit-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
-            opened = figure_panel("audit-efficiency", AUDIT["efficiency"], opening=True)
+            opened = figure_panel("audit", registry.EFFICIENCY, opening=True)
         self._build_controls()
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="audit-findings", apply_default_css=False)
-            self._plots = {"efficiency": opened, **figure_rows("audit", _LAYOUT, AUDIT)}
+            self._plots = {registry.EFFICIENCY: opened, **figure_rows("audit", _LAYOUT)}
             self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
             with gr.Accordion(_("Differences between neighbours"), open=False):
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
@@ -219,8 +208,8 @@ class AuditTab:
             self._body: gr.Column(visible=True),
             self._planner: gr.Column(visible=voted),
             **{
-                plot: drawn(_FIGURES[name](found, dark=choice.dark))
-                for name, plot in self._plots.items()
+                self._plots[figure]: drawn(draw(dark=choice.dark))
+                for figure, draw in audit_drawings(found).items()
             },
             self._table: audit_models(found, known=True).html(address=audit_addresses(found)),
             self._leads: audit_differences(found, neighbours=True).html(),

@@ -13,7 +13,6 @@ from coupled_arena.analysis.coupling.savings import (
     StoredScores,
     battles_of_pairs,
     coupling,
-    curves_of,
     nearest_drawn,
     read_protocol_scores,
 )
@@ -35,13 +34,8 @@ from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.headline import hidden, how, said, verdict
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import coupling_addresses
-from coupled_arena.views.figures.coupling import (
-    covariance_figure,
-    curve_figure,
-    savings_figure,
-    variance_figure,
-)
-from coupled_arena.views.figures.registry import COUPLING
+from coupled_arena.views.figures import registry
+from coupled_arena.views.figures.drawing import coupling_drawings
 from coupled_arena.views.markup import paragraph
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
 from coupled_arena.views.words.coupling import (
@@ -52,7 +46,7 @@ from coupled_arena.views.words.coupling import (
 from coupled_arena.views.words.methods import COUPLING as COUPLING_METHOD
 
 _TITLE = N_("Coupling")
-_LAYOUT = (("savings",), ("variance", "covariance"))
+_LAYOUT = ((registry.SAVINGS,), (registry.VARIANCE, registry.COVARIANCE))
 _DRAWN = ("temperature", "top_p", "sampler")
 _ASKED = ("error", "repetitions")  # of the prompts that it would take
 _MOST_SCORES = 2_000_000  # of one page; else the command line
@@ -92,7 +86,7 @@ class CouplingTab:
         self._uploaded, self._shown = gr.State(None), gr.State(None)
         self._said = verdict("coupling-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
-            opened = figure_panel("coupling-curve", COUPLING["curve"], opening=True)
+            opened = figure_panel("coupling", registry.CURVES, opening=True)
         with gr.Row():
             build("metric", min_width=200)
             build("category")
@@ -103,7 +97,7 @@ class CouplingTab:
             self._fields.build_others("error", "repetitions", "seeds")
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="coupling-findings", apply_default_css=False)
-            self._plots = {"curve": opened, **figure_rows("coupling", _LAYOUT, COUPLING)}
+            self._plots = {registry.CURVES: opened, **figure_rows("coupling", _LAYOUT)}
             self._build_calculator()
             self._table = gr.HTML(elem_id="coupling-table", apply_default_css=False)
         with gr.Accordion(_("A table of scores from elsewhere"), open=False):
@@ -193,13 +187,7 @@ class CouplingTab:
         names = [_name(pair) for pair in found.pairs]
         at = names.index(values[self._pair]) if values[self._pair] in names else 0
         pair = found.pairs[at]
-        models = [stored.table.models.index(name) for name in (pair.model_a, pair.model_b)]
-        figures = {
-            "savings": savings_figure(found, dark=dark),
-            "curve": curve_figure(curves_of(stored.table.of(models)), 0, dark=dark),
-            "variance": variance_figure(pair, dark=dark),
-            "covariance": covariance_figure(pair, dark=dark),
-        }
+        drawings = coupling_drawings(found, pair)
         return {
             **offered,
             self._pair: gr.Dropdown(names, value=names[at]),
@@ -208,7 +196,7 @@ class CouplingTab:
             self._opening: gr.Column(visible=True),
             self._findings: coupling_details(found, pair),
             self._body: gr.Column(visible=True),
-            **{plot: drawn(figures[name]) for name, plot in self._plots.items()},
+            **{self._plots[each]: drawn(draw(dark=dark)) for each, draw in drawings.items()},
             self._needed: self._calculate({**values, self._shown: pair}),
             self._table: self._pairs(found, uploaded=values[self._uploaded] is not None),
         }

@@ -25,15 +25,18 @@ from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
 from coupled_arena.ui.parts.headline import NO_VERDICTS, how, said
-from coupled_arena.views.figures.registry import EXPERIMENTS
-from coupled_arena.views.figures.resampling import position_figure, rank_set_figure
-from coupled_arena.views.figures.theme import on_paper
-from coupled_arena.views.figures.trade_offs import trade_off_figure, votes_figure
-from coupled_arena.views.tables.experiments import rank_sets, rankings
+from coupled_arena.views.figures import registry
+from coupled_arena.views.figures.drawing import resampling_drawings
 from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.methods import EXPERIMENTS as METHOD
 
 _TITLE = N_("Experiments")
+_SHOWN = (
+    registry.SIZE_AGAINST_INTERSECTION,
+    registry.BY_NUMBER_OF_VOTES,
+    registry.POSITIONS,
+    registry.DRAWN_RANK_SETS,
+)
 _ALPHAS = (0.4, 0.3, 0.2, 0.1, 0.05, 0.025, 0.01)
 _UNASKED = N_("Would fewer votes and a judge have ranked the models as well? Run it to see.")
 _OURS = (Weighting.STRATIFIED, Covariance.CORRECTED, Cutoff.MAX_T)
@@ -74,9 +77,9 @@ class ExperimentsTab:
         self._offered = gr.State(None)  # sizes that fit the store, until they are changed
         outcome = gr.Markdown(elem_id="experiment-said")
         figures: list[Any] = []
-        for name, how_to_read in EXPERIMENTS.items():
+        for figure in _SHOWN:
             with gr.Column(visible=False) as panel:
-                figures += [panel, figure_panel(f"experiment-{name}", how_to_read)]
+                figures += [panel, figure_panel("experiment", figure)]
         gr.on(
             [run.click, self._human.submit, self._fields["total"].submit],
             self._run,
@@ -206,23 +209,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _figures(result: Resampling, *, dark: bool) -> list[Any]:
     """Return, for each figure, whether to show it and what to show."""
-    votes = result.plan.human[0]
-    qualities, sets = rankings(result).csv(), rank_sets(result).csv()
-    made = [
-        (trade_off_figure(result, votes, dark=dark), qualities),
-        (votes_figure(result, dark=dark) if len(result.plan.human) > 1 else None, qualities),
-        (position_figure(result, votes, dark=dark), sets),
-        (rank_set_figure(result, votes, dark=dark), sets),
-    ]
-    shown: list[Any] = []
-    for name, (figure, numbers) in zip(EXPERIMENTS, made, strict=True):
-        shown.append(gr.Column(visible=figure is not None))
-        if figure is None:
-            shown.append(gr.skip())
-            continue
-        saved = {"paper": on_paper(dark), "file": f"experiment-{name}", "csv": numbers}
-        figure.update_layout(meta={**figure.layout.meta, **saved})
-        shown.append(drawn(figure))
+    drawings, shown = resampling_drawings(result), list[Any]()
+    for figure in _SHOWN:
+        draw = drawings.get(figure)
+        shown.append(gr.Column(visible=draw is not None))
+        shown.append(drawn(draw(dark=dark)) if draw else gr.skip())
     return shown
 
 

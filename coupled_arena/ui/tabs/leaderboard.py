@@ -21,6 +21,7 @@ from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.headline import said, verdict
 from coupled_arena.views.addresses import BoardAddresses
+from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.leaderboard import (
     mode_figure,
     mode_pairs_figure,
@@ -30,7 +31,6 @@ from coupled_arena.views.figures.leaderboard import (
     style_figure,
     win_rate_figure,
 )
-from coupled_arena.views.figures.registry import BOARD
 from coupled_arena.views.markup import joined, listed
 from coupled_arena.views.tables.leaderboard import board_table, pair_table
 from coupled_arena.views.tables.style import style_effects, style_models
@@ -61,24 +61,24 @@ class LeaderboardTab:
         self._timer = gr.Timer(_REFRESH, active=False)
         self._said = verdict("board-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
-            self._ranks = figure_panel("board-ranks", BOARD["ranks"], opening=True)
+            self._ranks = figure_panel("board", registry.RANK_SETS, opening=True)
         self._controls.build()
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
         self._style.build()
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
                 with gr.Column(min_width=NARROW):
-                    self._rates = figure_panel("board-rates", BOARD["rates"])
+                    self._rates = figure_panel("board", registry.WIN_RATES)
                 with gr.Column(min_width=NARROW, visible=False) as self._judge:
-                    self._sizes = figure_panel("board-sizes", BOARD["sizes"])
+                    self._sizes = figure_panel("board", registry.RANK_SET_SIZES)
                     self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
-            self._pairs = figure_panel("board-pairs", BOARD["pairs"])
+            self._pairs = figure_panel("board", registry.PAIRS)
             self._pair_table = gr.HTML(elem_id="board-pair-table", apply_default_css=False)
         with gr.Column(visible=False) as self._modes:
             gr.Markdown(_("## Coupled against independent"))
             self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
-            self._mode_models = figure_panel("board-modes", BOARD["modes"])
-            self._mode_pairs = figure_panel("board-mode-pairs", BOARD["mode_pairs"])
+            self._mode_models = figure_panel("board", registry.MODES)
+            self._mode_pairs = figure_panel("board", registry.MODE_PAIRS)
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
@@ -217,7 +217,7 @@ class StylePanel:
             self._words = gr.HTML(elem_id="board-style-words", apply_default_css=False)
             self._models = gr.HTML(elem_id="board-style-models", apply_default_css=False)
             with gr.Column(visible=False) as self._known:
-                self._effects = figure_panel("board-style-effects", BOARD["style"])
+                self._effects = figure_panel("board", registry.STYLE_EFFECTS)
                 self._table = gr.HTML(elem_id="board-style-table", apply_default_css=False)
 
     @property

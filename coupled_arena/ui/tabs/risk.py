@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
 from coupled_arena.ui.parts.choices import IS_DARK, Fields, translated
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
@@ -34,13 +33,8 @@ from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.headline import hidden, how, said, telling, told, verdict
 from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
 from coupled_arena.ui.parts.uploads import read_once
-from coupled_arena.views.figures.registry import RISK
-from coupled_arena.views.figures.risk import (
-    quantile_figure,
-    radar_figure,
-    tail_figure,
-    violation_figure,
-)
+from coupled_arena.views.figures import registry
+from coupled_arena.views.figures.drawing import risk_drawings
 from coupled_arena.views.tables.risk import risk_models, with_battles
 from coupled_arena.views.words.methods import RISK as RISK_METHOD
 from coupled_arena.views.words.risk import risk_details, risk_verdict
@@ -63,14 +57,11 @@ _ONE: dict[str, Any] = {
     "concurrency_id": "risk",
     "api_visibility": "private",
 }
-_LAYOUT = (("quantiles", "radar"), ("order2",), ("order1",))
-_FIGURES: dict[str, Callable[..., Any]] = {
-    "tail": tail_figure,
-    "quantiles": quantile_figure,
-    "order2": partial(violation_figure, order=Order.SECOND),
-    "order1": partial(violation_figure, order=Order.FIRST),
-    "radar": radar_figure,
-}
+_LAYOUT = (
+    (registry.QUANTILES, registry.MEAN_RISK),
+    (registry.SECOND_ORDER,),
+    (registry.FIRST_ORDER,),
+)
 
 
 class RiskTab:
@@ -93,12 +84,12 @@ class RiskTab:
         self._dark = gr.Checkbox(visible=False)
         self._said = verdict("risk-said")
         with gr.Column(elem_classes=["opening"]) as self._opening:
-            tail = figure_panel("risk-tail", RISK["tail"], opening=True)
+            tails = figure_panel("risk", registry.TAILS, opening=True)
         with gr.Column(visible=False) as self._body:
             self._build_controls()
             self._findings = gr.HTML(elem_id="risk-findings", apply_default_css=False)
             self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
-            self._plots = {"tail": tail, **figure_rows("risk", _LAYOUT, RISK)}
+            self._plots = {registry.TAILS: tails, **figure_rows("risk", _LAYOUT)}
         self._build_sources()
         opened: dict[str, Any] = {"outputs": self._opened_outputs}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
@@ -251,8 +242,8 @@ class RiskTab:
             self._findings: risk_details(report, view),
             self._table: _models(report, view, values[self._behind]),
             **{
-                plot: drawn(_FIGURES[name](report, view, dark=dark))
-                for name, plot in self._plots.items()
+                self._plots[figure]: drawn(draw(dark=dark))
+                for figure, draw in risk_drawings(report, view).items()
             },
         }
 

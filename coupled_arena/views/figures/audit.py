@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.choices import Truth
 from coupled_arena.core.language import _
+from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.caption import audit_caption, audit_method
 from coupled_arena.views.figures.rows import (
     FigureRow,
@@ -22,7 +23,7 @@ from coupled_arena.views.figures.rows import (
     rate_axis,
     row_figure,
 )
-from coupled_arena.views.figures.theme import Head, key, theme_for
+from coupled_arena.views.figures.theme import head_of, key, theme_for
 from coupled_arena.views.tables.audit import audit_models
 from coupled_arena.views.words.audit_texts import by_truth
 
@@ -46,9 +47,8 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         for _at, row in known
     ]
     reach = max([0.05, *(abs(_of(end)) for _at, r in known for end in (r.bias_low, r.bias_high))])
-    head = Head(
-        file="judge-bias",
-        title=_("Bias of the judge"),
+    head = head_of(
+        registry.BIAS,
         lines=(
             *audit_caption(audit),
             key((_DOT, theme.accent, _("bias")), (_BAR, theme.pale, _level(audit))),
@@ -86,8 +86,8 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     now["hovertext"] = [
         _("now {worth:.1f}").format(worth=10 * row.tau) for _at, row in known if row.tau is not None
     ]
-    head = Head(
-        file="judge-efficiency",
+    head = head_of(
+        registry.EFFICIENCY,
         title=by_truth(audit, "worth_title"),
         lines=(
             *audit_caption(audit),
@@ -130,9 +130,8 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         _balance(row, x) for (_at, x, _other), (_row, row) in zip(pairs, known, strict=True)
     ]
     agreed["hovertext"] = [_("agreement {share:.1%}").format(share=x) for *_at, x in pairs]
-    head = Head(
-        file="judge-agreement",
-        title=_("Agreement"),
+    head = head_of(
+        registry.AGREEMENT,
         lines=(
             *audit_caption(audit),
             key(
@@ -178,8 +177,8 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     voted = audit.estimates.truth is Truth.VOTES
     more = _("{n:,} more comparisons with a verdict alone").format(n=audit.judge_only)
     alone_too = [more] if voted else []
-    head = Head(
-        file="judge-win-rates",
+    head = head_of(
+        registry.JUDGE_WIN_RATES,
         title=by_truth(audit, "powered"),
         lines=(
             *audit_caption(audit),

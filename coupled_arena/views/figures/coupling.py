@@ -15,10 +15,18 @@ from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.lines import line_names
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.rows import axis_title
-from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.figures.theme import (
+    Theme,
+    finish,
+    head_of,
+    key,
+    shortened,
+    theme_for,
+)
 from coupled_arena.views.tables.coupling import coupling_pairs, curve_table, prompt_table
 
 _SQUARE, _BAR = "\N{BLACK SQUARE}", "\N{BLACK RECTANGLE}"
@@ -31,23 +39,22 @@ def savings_figure(result: Coupling, *, dark: bool = False) -> go.Figure:
 
     Bold where the interval does not reach zero.
     """
-    theme, names, pairs = theme_for(dark), list(result.models), result.pairs
+    theme, models, pairs = theme_for(dark), list(result.models), result.pairs
     found = {(pair.model_a, pair.model_b): pair for pair in pairs}
     found |= {(pair.model_b, pair.model_a): pair for pair in pairs}
-    grid = [[found.get((a, b)) for b in names] for a in names]
+    grid = [[found.get((a, b)) for b in models] for a in models]
     largest = max([0.05, *(abs(p.savings) for p in pairs if math.isfinite(p.savings))])
     cells = {
         "z": [[_number(pair and pair.savings) for pair in row] for row in grid],
-        "text": [[_share(pair, len(names)) for pair in row] for row in grid],
+        "text": [[_share(pair, len(models)) for pair in row] for row in grid],
         "hovertext": [["" if pair is None else _described(pair) for pair in row] for row in grid],
         "zmin": -largest,
         "zmid": 0,
         "zmax": largest,
-        "textfont": {"size": 13 if len(names) <= 12 else 12},
+        "textfont": {"size": 13 if len(models) <= 12 else 12},
     }
-    head = Head(
-        file="sample-savings",
-        title=_("Samples saved by coupling"),
+    head = head_of(
+        registry.SAVINGS,
         lines=(
             *_caption(result.scores),
             _("In percent; bold: the {level} interval misses 0").format(
@@ -63,7 +70,7 @@ def savings_figure(result: Coupling, *, dark: bool = False) -> go.Figure:
         ),
     )
     unmet = [(i, j) for i, row in enumerate(grid) for j, pair in enumerate(row) if _unknown(pair)]
-    return matrix_figure(names, cells, unmet, theme, head)
+    return matrix_figure(models, cells, unmet, theme, head)
 
 
 def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
@@ -74,9 +81,8 @@ def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
         (_("independent"), pair.variances_independent, theme.other),
     )
     mean = _("{protocol}, mean {value:.3f}")
-    head = Head(
-        file="score-difference-variance",
-        title=_("Variance of the difference"),
+    head = head_of(
+        registry.VARIANCE,
         lines=(
             *_names(pair),
             _("within each of {prompts:,} prompts, {answers} answers each").format(
@@ -97,9 +103,8 @@ def variance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
 def covariance_figure(pair: PairSavings, *, dark: bool = False) -> go.Figure:
     """Draw how the covariance of the two scores under coupling is spread over prompts."""
     theme = theme_for(dark)
-    head = Head(
-        file="score-covariance",
-        title=_("Covariance under coupling"),
+    head = head_of(
+        registry.COVARIANCE,
         lines=(
             *_names(pair),
             _("mean {mean:+.4f} ± {error:.4f} (standard error)").format(
@@ -138,9 +143,8 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
     protocols = ((1, _("independent"), theme.other), (0, _("coupled"), theme.accent))
     for at, name, colour in protocols:
         traces += _band(sizes, [values[at, pair_index] for values in bands], colour, name)
-    head = Head(
-        file="error-by-samples",
-        title=_("Error by number of samples"),
+    head = head_of(
+        registry.CURVES,
         lines=(*_against(a, b), _("mean error; bands: 95% of sub-samplings")),
         numbers=curve_table(curves, pair_index),
     )

@@ -15,6 +15,7 @@ from coupled_arena.analysis.style.result import StyleBoard
 from coupled_arena.core.choices import BoardSource, Scope
 from coupled_arena.core.language import _
 from coupled_arena.stats.coupling.modes import ModeComparison, stars
+from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.caption import board_method, caption, mode_caption, mode_method
 from coupled_arena.views.figures.matrices import CROWDED, FULL, matrix_figure, number
 from coupled_arena.views.figures.rows import (
@@ -28,7 +29,7 @@ from coupled_arena.views.figures.rows import (
     rate_axis,
     row_figure,
 )
-from coupled_arena.views.figures.theme import Head, Theme, key, theme_for
+from coupled_arena.views.figures.theme import Theme, head_of, key, theme_for
 from coupled_arena.views.tables.leaderboard import (
     head_to_head,
     mode_models,
@@ -57,9 +58,8 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     )
     dots["hovertext"] = [_describe(standing, place) for _, standing, place in known]
     level = f"{100 * (1 - board.alpha):.4g}%"
-    head = Head(
-        file="win-rates",
-        title=_("Win rates"),
+    head = head_of(
+        registry.WIN_RATES,
         lines=(
             *caption(board),
             *_size_words(board),
@@ -91,9 +91,8 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         **marks([place.rank for _, _, place in known], rows, theme.accent),
         "hovertext": [_describe(standing, place) for _, standing, place in known],
     }
-    head = Head(
-        file="rank-sets",
-        title=_("Ranks still possible"),
+    head = head_of(
+        registry.RANK_SETS,
         lines=(*caption(board), key((_DOT, theme.accent, _("rank")), (_BAR, theme.pale, possible))),
         numbers=_placed(board).only("model", "rank", "rank_low", "rank_high"),
         method=board_method(board),
@@ -126,9 +125,8 @@ def size_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         )
         for of, shift, colour in ((human, -0.09, theme.other), (powered, 0.13, theme.accent))
     ]
-    head = Head(
-        file="rank-set-sizes",
-        title=_("Size of rank-sets"),
+    head = head_of(
+        registry.RANK_SET_SIZES,
         lines=(
             *caption(board),
             key((_BAR, theme.other, _("people alone")), (_BAR, theme.accent, _("with the judge"))),
@@ -181,9 +179,8 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         p = of_model[models[row]]["p_value"]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""
         labels[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
-    head = Head(
-        file="modes-models",
-        title=_("Win rates by mode"),
+    head = head_of(
+        registry.MODES,
         lines=(
             *mode_caption(board),
             key(
@@ -205,14 +202,14 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     models are even, however often they tied.
     """
     theme = theme_for(dark)
-    names = [standing.model for standing in board.standings]
+    models = [standing.model for standing in board.standings]
     pairs = board.head_to_head
     cells = {
         "z": [[pair.score for pair in row] for row in pairs],
-        "text": [[_cell_text(pair, len(names)) for pair in row] for row in pairs],
+        "text": [[_cell_text(pair, len(models)) for pair in row] for row in pairs],
         "hovertext": [
-            [_describe_pair(this, that, pair) for that, pair in zip(names, row, strict=True)]
-            for this, row in zip(names, pairs, strict=True)
+            [_describe_pair(this, that, pair) for that, pair in zip(models, row, strict=True)]
+            for this, row in zip(models, pairs, strict=True)
         ],
         "zmin": 0,
         "zmid": 0.5,
@@ -224,9 +221,8 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         for j, pair in enumerate(row)
         if i != j and not pair.comparisons
     ]
-    head = Head(
-        file="pairs",
-        title=_("Who beats whom"),
+    head = head_of(
+        registry.PAIRS,
         lines=(
             *caption(board),
             key(
@@ -236,7 +232,7 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         ),
         numbers=head_to_head(board),
     )
-    return matrix_figure(names, cells, unmet, theme, head)
+    return matrix_figure(models, cells, unmet, theme, head)
 
 
 def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
@@ -244,8 +240,8 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     theme = theme_for(dark)
     modes = board.estimates.modes
     assert modes is not None, "the board does not compare the modes"
-    names = [standing.model for standing in board.standings]
-    order = [modes.models.index(name) for name in names]
+    models = [standing.model for standing in board.standings]
+    order = [modes.models.index(name) for name in models]
     change = modes.pairs.difference[np.ix_(order, order)]
     p = modes.pairs.p_value
     met = np.isfinite(change)
@@ -253,17 +249,16 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     grid = [[(i, j) for j in order] for i in order]
     cells = {
         "z": [[number(value) for value in row] for row in change],
-        "text": [[_change_text(modes, p[at], *at, len(names)) for at in row] for row in grid],
+        "text": [[_change_text(modes, p[at], *at, len(models)) for at in row] for row in grid],
         "hovertext": [[_describe_change(modes, p[at], *at) for at in row] for row in grid],
         "zmin": -largest,
         "zmid": 0,
         "zmax": largest,
     }
-    k = len(names)
+    k = len(models)
     unmet = [(i, j) for i in range(k) for j in range(k) if i != j and not met[i, j]]
-    head = Head(
-        file="modes-pairs",
-        title=_("Pairs by mode"),
+    head = head_of(
+        registry.MODE_PAIRS,
         lines=(
             *mode_caption(board),
             _("Percent won by the row: coupled | independent"),
@@ -275,7 +270,7 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         numbers=mode_pairs(modes),
         method=mode_method(board),
     )
-    return matrix_figure(names, cells, unmet, theme, head)
+    return matrix_figure(models, cells, unmet, theme, head)
 
 
 def style_figure(board: StyleBoard, *, dark: bool = False) -> go.Figure:
@@ -300,9 +295,8 @@ def style_figure(board: StyleBoard, *, dark: bool = False) -> go.Figure:
     }
     counted = verdicts_counted if board.estimates.by_judge else votes_counted
     interval = _("{level} interval").format(level=level(board.alpha))
-    head = Head(
-        file="style",
-        title=_("What style does"),
+    head = head_of(
+        registry.STYLE_EFFECTS,
         lines=(
             counted(board.comparisons),
             key((_DOT, theme.accent, _("wins")), (_BAR, theme.pale, interval)),

@@ -1,135 +1,310 @@
-"""How to read each figure."""
+"""Every figure of a result: its one name, its title, and how to read it.
+
+`ca.plot`, tabs, reports, saved files and the data dictionary have the names from here. What draws
+a figure stands in `drawing.py`; nothing here knows any result, or plotly.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from coupled_arena.core.language import N_
 
-BOARD = {
-    "ranks": N_(
-        "A dot is the model's rank by the estimates, the bar all ranks that the votes leave "
-        "possible. With probability 1 minus alpha all bars together cover the true ranks; where "
-        "they are marked so, each bar that of its model alone. Models "
-        "whose bars overlap may be in either order. More votes, or a larger alpha, make bars "
-        "shorter."
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a kind of result.
+
+    Attributes
+    ----------
+    result : str
+        The function and command that make such results.
+    name : str
+        Unique among the figures of these results.
+    title, reading : str
+        Its usual title, and how to read it; both marked for translation.
+    former : str
+        A name until 0.3, which `ca.plot` still takes.
+    """
+
+    result: str
+    name: str
+    title: str
+    reading: str
+    former: str = ""
+
+    @property
+    def slug(self) -> str:
+        """Its name in ids of the page and names of files."""
+        return self.name.replace("_", "-")
+
+    @property
+    def file(self) -> str:
+        """Name of a file that a visitor saves, without its ending."""
+        return f"{self.result}-{self.slug}"
+
+
+RANK_SETS = Figure(
+    "leaderboard",
+    "rank_sets",
+    N_("Ranks still possible"),
+    N_(
+        "A dot is the model's rank by the estimates. The bar shows all ranks that the votes leave "
+        "possible. All bars together cover the true ranks with probability 1 minus alpha. If the "
+        "figure says “each model alone”, each bar does so only for its own model. Models with "
+        "overlapping bars may be in either order. More votes, or a larger alpha, make bars shorter."
     ),
-    "rates": N_(
-        "How often the model is preferred, averaged over its opponents. A tie is a win for "
-        "neither side, unless half a win was chosen, and both bad is a tie, so two equal models "
-        "that tie often both have a low win rate. Each interval is for one model by itself: "
-        "rank-sets, not intervals, say which models differ."
+)
+WIN_RATES = Figure(
+    "leaderboard",
+    "win_rates",
+    N_("Win rates"),
+    N_(
+        "How often people prefer the model, averaged over its opponents. A tie is a win for "
+        "neither side, unless half a win was chosen. Both bad counts as a tie. Two equal models "
+        "that tie often therefore both have a low win rate. Each interval is for one model alone. "
+        "Rank-sets, not intervals, show which models differ."
     ),
-    "pairs": N_(
+)
+PAIRS = Figure(
+    "leaderboard",
+    "pairs",
+    N_("Who beats whom"),
+    N_(
         "How often the model of the row beat the model of the column. The colour counts ties "
-        "half: it is neutral where two models are even. A dash: the two never met."
+        "half: it is neutral if two models are even. A dash means that the two never met."
     ),
-    "sizes": N_(
-        "How many ranks each model may still have: by people's votes alone, and with a judge's "
-        "many verdicts corrected by those votes. A shorter bar is a sharper ranking."
+    former="head_to_head",
+)
+RANK_SET_SIZES = Figure(
+    "leaderboard",
+    "rank_set_sizes",
+    N_("Size of rank-sets"),
+    N_(
+        "How many ranks each model may still have, by people's votes alone and with a judge. The "
+        "judge's verdicts are corrected by those votes. A shorter bar is a sharper ranking."
     ),
-    "modes": N_(
-        "Coupled models read one noise stream, independent ones each their own. Where the two win "
-        "rates differ by more than chance, stars say how surely: luck of the draw was part of the "
-        "independent one. Averages are over the opponents that a model met in both."
+)
+MODES = Figure(
+    "leaderboard",
+    "modes",
+    N_("Win rates by mode"),
+    N_(
+        "Coupled models read one noise stream; independent models each read their own. Stars show "
+        "how surely the two win rates differ by more than chance. Then the independent win rate is "
+        "partly luck of the draw. Averages are over the opponents that a model met in both modes."
     ),
-    "mode_pairs": N_(
-        "How often the row beat the column in coupled and in independent battles, with the stars "
-        "of a two-sided test that respects shared prompts. Both numbers fall where coupling makes "
+)
+MODE_PAIRS = Figure(
+    "leaderboard",
+    "mode_pairs",
+    N_("Pairs by mode"),
+    N_(
+        "How often the row beat the column in coupled and in independent battles. The stars come "
+        "from a two-sided test that respects shared prompts. Both numbers fall if coupling makes "
         "more ties."
     ),
-    "style": N_(
-        "How often a reply wins that has a standard deviation more of this than the other, where "
-        "the models are equally strong and the rest is the same; a tie is half a win. At 50 % it "
-        "makes no difference. Differences are taken relative to both replies together, so that 20 "
-        "and 40 words differ as 200 and 400 do. Ranks with style held fixed hold for all models "
-        "together, at one look. Longer replies may also say more: what people like in them for "
-        "that reason is held fixed, too."
+)
+STYLE_EFFECTS = Figure(
+    "leaderboard",
+    "style_effects",
+    N_("What style does"),
+    N_(
+        "How often a reply wins if it has one standard deviation more of a trait than the other "
+        "reply. The models are equally strong, and the other traits are equal; a tie is half a "
+        "win. At 50 % the trait makes no difference. Differences are relative to both replies "
+        "together: 20 and 40 words differ as 200 and 400 do. Ranks with style held fixed hold for "
+        "all models together, at one look. Longer replies may also say more. What people like in "
+        "them for that reason is held fixed, too."
     ),
-}
-AUDIT = {
-    "bias": N_(
+    former="style",
+)
+BIAS = Figure(
+    "audit",
+    "bias",
+    N_("Bias of the judge"),
+    N_(
         "How much more often the judge prefers a model than people do, on the same comparisons. "
-        "An interval that misses zero is a bias that luck does not explain. Biases larger than "
-        "half the distance between models can turn their order around."
+        "If an interval misses zero, luck does not explain the bias. Biases larger than half the "
+        "distance between two models can reverse their order."
     ),
-    "efficiency": N_(
-        "What ten human votes with the judge's verdicts are worth, in votes without it. The ring: "
-        "with the verdicts there are now on comparisons that nobody voted on. The dot: with "
-        "unlimited verdicts. Where the judge agrees with people no more often than people "
-        "prefer the model, the dot cannot pass the dotted line, however good the method."
+)
+EFFICIENCY = Figure(
+    "audit",
+    "efficiency",
+    N_("Worth of 10 human votes"),
+    N_(
+        "What ten human votes are worth with the judge's verdicts, in votes without them. The ring "
+        "uses the verdicts that exist on comparisons without a vote. The dot assumes unlimited "
+        "verdicts. For some models the judge agrees with people no more often than people prefer "
+        "the model. Their dot cannot pass the dotted line, however good the method."
     ),
-    "agreement": N_(
-        "Agreement is how often judge and people say the same of a model. Where a model nearly "
-        "always loses, always saying so agrees, and helps nobody. Balanced agreement is the mean "
-        "over the model's wins and its other comparisons: guessing has one half, however it "
-        "guesses."
+)
+AGREEMENT = Figure(
+    "audit",
+    "agreement",
+    N_("Agreement"),
+    N_(
+        "Agreement is how often judge and people say the same of a model. If a model nearly always "
+        "loses, a judge that always says so agrees, and helps nobody. Balanced agreement is the "
+        "mean over the model's wins and its other comparisons. Any kind of guessing gives one half."
     ),
-    "powered": N_(
-        "How often people prefer the model, each comparison weighing the same, with intervals for "
-        "one model by itself: by their votes alone, and corrected by the verdicts on comparisons "
-        "that nobody voted on. A shorter bar is what the judge brings. The leaderboard weighs "
-        "opponents equally instead, so its win rates may differ."
+)
+JUDGE_WIN_RATES = Figure(
+    "audit",
+    "win_rates",
+    N_("Win rates with the judge"),
+    N_(
+        "How often people prefer the model; each comparison has the same weight. One bar uses "
+        "people's votes alone. The other is corrected by verdicts on comparisons that nobody voted "
+        "on. Each interval is for one model alone. A shorter bar is the benefit of the judge. The "
+        "leaderboard gives opponents equal weight instead, so its win rates may differ."
     ),
-}
-COUPLING = {
-    "savings": N_(
-        "The share of samples that coupling makes needless for the same error of the difference: "
-        "one less the ratio of its variances, coupled over independent. The interval goes by "
-        "prompts, for answers to one prompt are alike."
+)
+SAVINGS = Figure(
+    "coupling",
+    "savings",
+    N_("Samples saved by coupling"),
+    N_(
+        "The share of samples that coupling makes needless for the same error of the difference. "
+        "It is one minus the ratio of variances, coupled over independent. The interval is "
+        "clustered by prompt, because answers to one prompt are alike."
     ),
-    "curve": N_(
+)
+VARIANCE = Figure(
+    "coupling",
+    "variance",
+    N_("Variance of the difference"),
+    N_(
+        "Each prompt was answered several times. The figure shows how much the difference of the "
+        "two scores varies from one time to the next. The further left, the fewer samples are "
+        "needed."
+    ),
+)
+COVARIANCE = Figure(
+    "coupling",
+    "covariance",
+    N_("Covariance under coupling"),
+    N_(
+        "Above zero, the two models are right and wrong together on a prompt. The reason is that "
+        "they draw from the same noise. The mean is half of what coupling takes off the variance."
+    ),
+)
+CURVES = Figure(
+    "coupling",
+    "curves",
+    N_("Error by number of samples"),
+    N_(
         "Random parts of the answers miss the difference that all of them give. The lower line "
-        "needs fewer samples for the same error: go across from one to the other."
+        "needs fewer samples for the same error: go across from one line to the other."
     ),
-    "variance": N_(
-        "Each prompt was answered several times. How much the two models' scores differ from one "
-        "time to the next, prompt by prompt: the further left, the fewer samples are needed."
+    former="error",
+)
+QUANTILES = Figure(
+    "risk",
+    "quantiles",
+    N_("Quantiles"),
+    N_(
+        "How low the worst replies of each model go. Half of the replies score less than the curve "
+        "at 50 %. A model dominates in the first order if its curve is nowhere lower. Then "
+        "everybody prefers it. Curves that cross leave this open."
     ),
-    "covariance": N_(
-        "Above zero: on this prompt the two models are right and wrong together, since they draw "
-        "from the same noise. The mean is half of what coupling takes off the variance."
+)
+TAILS = Figure(
+    "risk",
+    "tails",
+    N_("How bad the worst replies are"),
+    N_(
+        "The mean of each model's worst replies (tail value at risk). At 5 % these are the worst "
+        "twentieth, at 100 % all replies. A model dominates in the second order if its curve is "
+        "nowhere lower. Everybody who fears bad replies prefers it, however much."
     ),
-}
-RISK = {
-    "tail": N_(
-        "The mean of each model's worst replies (tail value at risk): at 5 % that of the worst "
-        "twentieth, at 100 % of all. A model whose curve is nowhere lower dominates in the second "
-        "order: whoever fears bad replies prefers it, however much."
+)
+FIRST_ORDER = Figure(
+    "risk",
+    "first_order",
+    N_("Who dominates, first order"),
+    N_(
+        "The same in the first order, which asks for more. The row must be better at every "
+        "quantile, not only on average up to each quantile."
     ),
-    "quantiles": N_(
-        "How low the worst replies of each model go: half of them score less than the curve at 50 "
-        "%. A model whose curve is nowhere lower dominates in the first order, and everybody "
-        "prefers it. Curves that cross leave that open."
+)
+SECOND_ORDER = Figure(
+    "risk",
+    "second_order",
+    N_("Who dominates, second order"),
+    N_(
+        "How far the row is from dominating the column in the second order. At 0 the row "
+        "dominates; at 100 the column does. Bold means that the row ranks ahead of the column, "
+        "tested for all pairs together. The test is a bootstrap over prompts."
     ),
-    "order2": N_(
-        "How far the row is from dominating the column in the second order: 0 means that it does, "
-        "100 that the column does. Bold where the row ranks ahead of the column, tested for all "
-        "pairs together by a bootstrap over prompts."
+)
+MEAN_RISK = Figure(
+    "risk",
+    "mean_risk",
+    N_("Mean less risk"),
+    N_(
+        "The mean of a model's scores less its risk, for five kinds of risk. Each axis runs from "
+        "the worst model to the best. Four of the risks never contradict dominance in the second "
+        "order. The standard deviation may, because it counts good surprises as risk, too."
     ),
-    "order1": N_(
-        "The same in the first order, which asks for more: better at every quantile, not only on "
-        "average up to each of them."
+)
+SIZE_AGAINST_INTERSECTION = Figure(
+    "resample",
+    "size_against_intersection",
+    N_("Narrow and right: lower right"),
+    N_(
+        "Each dot is an error level. Dots further right agree with the rank-sets of all votes more "
+        "often; lower dots are narrower. Good methods lie to the lower right."
     ),
-    "radar": N_(
-        "The mean of a model's scores less its risk, for five risks; each axis goes from the "
-        "worst model to the best. Four of them never contradict dominance in the second order; "
-        "the standard deviation may, for it counts good surprises as risk too."
+)
+SIZE_AGAINST_COVERAGE = Figure(
+    "resample",
+    "size_against_coverage",
+    N_("Narrow and right: lower right"),
+    N_(
+        "Each dot is an error level. Dots further right contain the rank-sets of all votes more "
+        "often; lower dots are narrower. Good methods lie to the lower right."
     ),
-}
-EXPERIMENTS = {
-    "trade-off": N_(
-        "A dot is an error level. To the right the rank-sets agree with those of all votes more "
-        "often; lower, they are narrower. Good methods lie to the lower right."
+)
+BY_NUMBER_OF_VOTES = Figure(
+    "resample",
+    "by_number_of_votes",
+    N_("Narrow and right: lower right"),
+    N_(
+        "The same for few votes with the judge, with a line for each number of votes. It shows "
+        "what more votes would bring."
     ),
-    "votes": N_(
-        "The same for few votes with the judge, a line for each number of votes: what more votes "
-        "would bring."
-    ),
-    "positions": N_(
+)
+POSITIONS = Figure(
+    "resample",
+    "positions",
+    N_("Which positions are in the rank-sets"),
+    N_(
         "How often a model's rank-set has each position: the larger the dot, the more often. A "
-        "column whose dots lie elsewhere than the baseline's is wrong, however narrow."
+        "column with dots elsewhere than the baseline's is wrong, however narrow."
     ),
-    "rank-sets": N_(
-        "How often each model got which rank-set. Tall bars are stable rank-sets; bars of other "
+)
+DRAWN_RANK_SETS = Figure(
+    "resample",
+    "rank_sets",
+    N_("How often each model got which ranks"),
+    N_(
+        "How often each model got which rank-set. Tall bars are stable rank-sets. Bars of other "
         "colours in other places disagree with all votes together."
     ),
-}
+)
+FIGURES = (
+    *(RANK_SETS, WIN_RATES, PAIRS, RANK_SET_SIZES, MODES, MODE_PAIRS, STYLE_EFFECTS),
+    *(BIAS, EFFICIENCY, AGREEMENT, JUDGE_WIN_RATES),
+    *(SAVINGS, VARIANCE, COVARIANCE, CURVES),
+    *(QUANTILES, TAILS, FIRST_ORDER, SECOND_ORDER, MEAN_RISK),
+    *(SIZE_AGAINST_INTERSECTION, SIZE_AGAINST_COVERAGE, BY_NUMBER_OF_VOTES),
+    *(POSITIONS, DRAWN_RANK_SETS),
+)
+"""All there are; the first one of a result is the one that `ca.plot` draws if none is named."""
+
+
+def figures_of(result: str) -> tuple[Figure, ...]:
+    """Return the figures of a kind of result."""
+    return tuple(each for each in FIGURES if each.result == result)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -12,8 +11,6 @@ from plotly.subplots import make_subplots
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
-from coupled_arena.stats.simulation.resampling import Resampling
-from coupled_arena.views.figures.images import PAGE, write_pictures
 from coupled_arena.views.figures.rankings import (
     ALL,
     Ranked,
@@ -26,8 +23,8 @@ from coupled_arena.views.figures.rankings import (
     settings_line,
     usual_alpha,
 )
+from coupled_arena.views.figures.registry import DRAWN_RANK_SETS, POSITIONS
 from coupled_arena.views.figures.theme import shortened, theme_for
-from coupled_arena.views.figures.trade_offs import Agreement, trade_off_figure, votes_figure
 
 _BAR = "\N{BLACK RECTANGLE}"
 _ROW, _CROWDED = 30, 12  # pixels of a model, and models above which not all positions are named
@@ -76,7 +73,7 @@ def position_figure(
     )
     return finished(
         figure,
-        _("Which positions are in the rank-sets"),
+        _(POSITIONS.title),
         "; ".join([_("The larger a dot, the more often"), settings_line(result, votes, alpha)]),
         theme,
         height=_ROW * rows * k + 170,
@@ -141,7 +138,7 @@ def rank_set_figure(
     )
     return finished(
         figure,
-        _("How often each model got which ranks"),
+        _(DRAWN_RANK_SETS.title),
         settings_line(result, votes, alpha),
         theme,
         height=190 * rows + 150,
@@ -160,32 +157,3 @@ def _most_frequent(shares: Iterable[Mapping[tuple[int, int], float]]) -> list[tu
         for one, value in share.items():
             best[one] = max(best.get(one, 0.0), value)
     return sorted(sorted(best, key=lambda one: -best[one])[:_MOST_SETS])
-
-
-def write_figures(result: Resampling, folder: Path) -> list[Path]:
-    """Write all figures that the experiment has data for, and return their files.
-
-    Each becomes a page that needs nothing else; and an SVG where a browser is there to draw it.
-
-    Raises
-    ------
-    ArenaError
-        The browser failed.
-    OSError
-        The folder cannot be written to.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    votes = result.plan.human[0]
-    figures = {
-        "size-against-intersection": trade_off_figure(result, votes),
-        "size-against-coverage": trade_off_figure(result, votes, Agreement.COVERAGE),
-        "positions": position_figure(result, votes),
-        "rank-sets": rank_set_figure(result, votes),
-    }
-    if len(result.plan.human) > 1:
-        figures["by-number-of-votes"] = votes_figure(result)
-    for figure in figures.values():
-        figure.update_layout(paper_bgcolor="white")
-    return write_pictures(
-        {folder / name: figure for name, figure in figures.items()}, (PAGE, "svg")
-    )

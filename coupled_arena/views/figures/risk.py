@@ -14,21 +14,26 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
+from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.caption import dominance_method, risk_caption, risk_method
 from coupled_arena.views.figures.lines import COLOURS, line_names, line_style, mark
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
+from coupled_arena.views.figures.registry import Figure
 from coupled_arena.views.figures.rows import axis_title
-from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
+from coupled_arena.views.figures.theme import (
+    Theme,
+    finish,
+    head_of,
+    key,
+    shortened,
+    theme_for,
+)
 from coupled_arena.views.tables.risk import curve_table, mean_risks, risk_pairs
 
 _HEIGHT = 330  # pixels
 _LONGEST = 46  # characters of a line of names
 _SQUARE = "\N{BLACK SQUARE}"
 _MOST = len(COLOURS)  # models that are drawn, so that no two lines have one colour
-_DOMINATES = {
-    Order.FIRST: N_("Who dominates, first order"),
-    Order.SECOND: N_("Who dominates, second order"),
-}
 _RISKS = {
     Risk.DEVIATION: N_("standard<br>deviation"),
     Risk.SEMIDEVIATION: N_("below<br>the mean"),
@@ -41,20 +46,14 @@ _RISKS = {
 def quantile_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
     """Draw each model's quantiles: the higher everywhere, the better."""
     curves = view.quantile_curves
-    return _curves(
-        report, view, curves, ("quantiles", _("Quantiles"), _("Score"), "quantile"), theme_for(dark)
-    )
+    axis = _("Score"), "quantile"
+    return _curves(report, view, curves, registry.QUANTILES, axis, theme_for(dark))
 
 
 def tail_figure(report: RiskReport, view: RiskView, *, dark: bool = False) -> go.Figure:
     """Draw the mean of each model's worst scores: dominance in the second order, by eye."""
-    names = (
-        "tail-value-at-risk",
-        _("How bad the worst replies are"),
-        _("Mean of the worst share"),
-        "tail_value",
-    )
-    return _curves(report, view, view.tail_curves, names, theme_for(dark))
+    axis = _("Mean of the worst share"), "tail_value"
+    return _curves(report, view, view.tail_curves, registry.TAILS, axis, theme_for(dark))
 
 
 def violation_figure(
@@ -63,7 +62,7 @@ def violation_figure(
     """Draw how far each model, in a row, is from dominating each other; bold where it wins."""
     theme, found = theme_for(dark), view.dominance[order]
     best = list(view.dominance[Order.SECOND].ranking)
-    names, k = [view.models[at] for at in best], len(best)
+    models, k = [view.models[at] for at in best], len(best)
     ratios = found.violation[np.ix_(best, best)]
     wins = found.relative.wins[np.ix_(best, best)]
     p_values = found.relative.p_values[np.ix_(best, best)]
@@ -72,7 +71,7 @@ def violation_figure(
         "z": [[None if i == j else 1 - float(ratios[i, j]) for i, j in row] for row in pairs],
         "text": [[_ratio(ratios[at], bool(wins[at]), at, k) for at in row] for row in pairs],
         "hovertext": [
-            [_described(names[i], names[j], ratios[i, j], p_values[i, j]) for i, j in row]
+            [_described(models[i], models[j], ratios[i, j], p_values[i, j]) for i, j in row]
             for row in pairs
         ],
         "zmin": 0,
@@ -80,9 +79,8 @@ def violation_figure(
         "zmax": 1,
         "textfont": {"size": 13 if k <= 12 else 12},  # its own choice counts the marks of bold
     }
-    head = Head(
-        file=f"violation-ratios-{order}",
-        title=_(_DOMINATES[order]),
+    head = head_of(
+        registry.FIRST_ORDER if order is Order.FIRST else registry.SECOND_ORDER,
         lines=(
             *risk_caption(report, view),
             _("In percent; 0: the row dominates"),
@@ -95,7 +93,7 @@ def violation_figure(
         numbers=risk_pairs(view, order).only("model", "opponent", "violation", "p_value", "ahead"),
         method=dominance_method(report, view),
     )
-    return matrix_figure(names, cells, [(i, i) for i in range(k)], theme, head)
+    return matrix_figure(models, cells, [(i, i) for i in range(k)], theme, head)
 
 
 def _described(model: str, other: str, ratio: float, p: float) -> str:
@@ -116,9 +114,8 @@ def radar_figure(
         Models that are drawn, the best by the second order.
     """
     theme, shown = theme_for(dark), _shown(view, most)
-    head = Head(
-        file="mean-risk",
-        title=_("Mean less risk"),
+    head = head_of(
+        registry.MEAN_RISK,
         lines=(
             *risk_caption(report, view),
             _("tails: the worst {share:.3g} %; outer is better").format(
@@ -190,19 +187,19 @@ def _curves(
     report: RiskReport,
     view: RiskView,
     curves: FloatArray,
-    names: tuple[str, str, str, str],
+    figure: Figure,
+    axis: tuple[str, str],
     theme: Theme,
 ) -> go.Figure:
-    file, title, axis, value = names
+    title, value = axis
     shown = _shown(view, _MOST)
-    shape = "vh" if file == "quantiles" else "linear"
+    shape = "vh" if figure is registry.QUANTILES else "linear"
     traces = [
         _curve(view, curves[at], at, line_style(place) | {"shape": shape})
         for place, at in enumerate(shown)
     ]
-    head = Head(
-        file=file,
-        title=title,
+    head = head_of(
+        figure,
         lines=(*risk_caption(report, view), *_others(view, shown)),
         numbers=curve_table(view).only("model", "share", value),
         method=risk_method(report, view),
@@ -223,7 +220,7 @@ def _curves(
             "tickformat": ".0%",
             "title": axis_title(_("Share of the worst replies"), theme),
         },
-        "yaxis": {**common, "range": named["range"], "title": axis_title(axis, theme)},
+        "yaxis": {**common, "range": named["range"], "title": axis_title(title, theme)},
     }
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
 

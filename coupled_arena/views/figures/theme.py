@@ -11,6 +11,8 @@ from typing import Any
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from coupled_arena.core.language import _
+from coupled_arena.views.figures.registry import Figure
 from coupled_arena.views.markup import straight
 from coupled_arena.views.tables.table import Table
 
@@ -92,6 +94,17 @@ class Head:
     lines: tuple[str, ...]
     numbers: Table[Any]
     method: tuple[str, ...] = ()
+
+
+def head_of(
+    figure: Figure,
+    lines: tuple[str, ...],
+    numbers: Table[Any],
+    method: tuple[str, ...] = (),
+    title: str = "",
+) -> Head:
+    """Return what stands above a figure of a result; its usual title unless another is given."""
+    return Head(figure.file, title or _(figure.title), lines, numbers, method)
 
 
 def finish(

@@ -23,6 +23,7 @@ from coupled_arena.views.figures.rankings import (
     ranked,
     share_bars,
 )
+from coupled_arena.views.figures.registry import SIZE_AGAINST_INTERSECTION
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Theme, key, shortened, theme_for
 
@@ -159,7 +160,7 @@ def _trade_off(
     # Dots at 0% would otherwise lie on the numbers.
     figure.update_yaxes(ticks="outside", ticklen=_ASIDE, tickcolor="rgba(0,0,0,0)", **axis)
     figure.update_layout(yaxis={"title": axis_title(_("Ranks left possible, mean"), theme)})
-    title = _("Narrow and right: lower right")
+    title = _(SIZE_AGAINST_INTERSECTION.title)
     return finished(figure, title, subtitle, theme, height=_HEIGHT, marks=marks)
 
 

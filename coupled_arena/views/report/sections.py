@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import plotly.graph_objects as go
@@ -20,34 +20,17 @@ from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.formulas import csv_writer
 from coupled_arena.stats.coupling.score_tables import PairSavings
-from coupled_arena.stats.risk.dominance import Order
-from coupled_arena.views.figures.audit import (
-    agreement_figure,
-    bias_figure,
-    efficiency_figure,
-    powered_figure,
+from coupled_arena.views.figures import registry
+from coupled_arena.views.figures.coupling import curve_figure
+from coupled_arena.views.figures.drawing import (
+    Draw,
+    Drawings,
+    audit_drawings,
+    board_drawings,
+    coupling_drawings,
+    risk_drawings,
 )
-from coupled_arena.views.figures.coupling import (
-    covariance_figure,
-    curve_figure,
-    savings_figure,
-    variance_figure,
-)
-from coupled_arena.views.figures.leaderboard import (
-    mode_figure,
-    mode_pairs_figure,
-    pair_heatmap,
-    rank_figure,
-    size_figure,
-    win_rate_figure,
-)
-from coupled_arena.views.figures.registry import AUDIT, BOARD, COUPLING, RISK
-from coupled_arena.views.figures.risk import (
-    quantile_figure,
-    radar_figure,
-    tail_figure,
-    violation_figure,
-)
+from coupled_arena.views.figures.registry import Figure
 from coupled_arena.views.markup import heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.tables.audit import audit_differences, audit_models
@@ -60,19 +43,6 @@ from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.risk import risk_findings
 from coupled_arena.views.words.verdict import board_verdict
 
-_AUDIT_FIGURES = {
-    "efficiency": efficiency_figure,
-    "bias": bias_figure,
-    "agreement": agreement_figure,
-    "powered": powered_figure,
-}
-_RISK_FIGURES = {
-    "tail": tail_figure,
-    "quantiles": quantile_figure,
-    "order2": partial(violation_figure, order=Order.SECOND),
-    "order1": partial(violation_figure, order=Order.FIRST),
-    "radar": radar_figure,
-}
 _CURVES = 3  # pairs of a metric that have curves; the table has all
 
 
@@ -97,10 +67,7 @@ def modes(report: Report) -> Markup:
     return joined(
         [
             mode_words(board),
-            figures(
-                figure(partial(mode_figure, board), BOARD["modes"]),
-                figure(partial(mode_pairs_figure, board), BOARD["mode_pairs"]),
-            ),
+            figures(board_drawings(board), registry.MODES, registry.MODE_PAIRS),
         ]
     )
 
@@ -173,16 +140,11 @@ def _board(board: Leaderboard) -> Iterator[Markup]:
     )
     yield paragraph(board_verdict(board), "headline")
     yield board_table(board)
-    drawn = [
-        figure(partial(rank_figure, board), BOARD["ranks"]),
-        figure(partial(win_rate_figure, board), BOARD["rates"]),
-    ]
+    last = registry.PAIRS
     if board.source is BoardSource.PPR:
         yield judge_words(board)
-        drawn.append(figure(partial(size_figure, board), BOARD["sizes"]))
-    else:
-        drawn.append(figure(partial(pair_heatmap, board), BOARD["pairs"]))
-    yield figures(*drawn)
+        last = registry.RANK_SET_SIZES
+    yield figures(board_drawings(board), registry.RANK_SETS, registry.WIN_RATES, last)
 
 
 def _metric(found: MetricReport) -> Iterator[Markup]:
@@ -206,15 +168,16 @@ def _metric(found: MetricReport) -> Iterator[Markup]:
     )
     yield coupling_pairs(saved).html()
     yield listed(coupling_warnings(saved), "hint")
-    yield figures(figure(partial(savings_figure, saved), COUPLING["savings"]))
+    yield figures(coupling_drawings(saved, saved.pairs[0]), registry.SAVINGS)
     for at in _largest(saved.pairs):
         pair = saved.pairs[at]
         yield heading(f"{pair.model_a} against {pair.model_b}", 4)
-        yield figures(
-            figure(partial(curve_figure, curves, at), COUPLING["curve"]),
-            figure(partial(variance_figure, pair), COUPLING["variance"]),
-            figure(partial(covariance_figure, pair), COUPLING["covariance"]),
-        )
+        # One sub-sampling for all pairs of the report.
+        drawings = {
+            **coupling_drawings(saved, pair),
+            registry.CURVES: partial(curve_figure, curves, at),
+        }
+        yield figures(drawings, registry.CURVES, registry.VARIANCE, registry.COVARIANCE)
 
 
 def _largest(pairs: Sequence[PairSavings]) -> list[int]:
@@ -231,9 +194,8 @@ def _risk(found: MetricReport) -> Iterator[Markup]:
     report, view = found.risk, found.risk.view
     yield risk_findings(report, view)
     yield risk_models(report, view).html()
-    yield figures(
-        *(figure(partial(draw, report, view), RISK[name]) for name, draw in _RISK_FIGURES.items())
-    )
+    order = (registry.TAILS, registry.QUANTILES, registry.SECOND_ORDER, registry.FIRST_ORDER)
+    yield figures(risk_drawings(report, view), *order, registry.MEAN_RISK)
 
 
 def _prompts(n: int) -> str:
@@ -245,9 +207,8 @@ def _audit(audit: Audit, title: str) -> Iterator[Markup]:
     yield audit_findings(audit)
     if not audit.comparisons:
         return
-    yield figures(
-        *(figure(partial(draw, audit), AUDIT[name]) for name, draw in _AUDIT_FIGURES.items())
-    )
+    order = (registry.EFFICIENCY, registry.BIAS, registry.AGREEMENT, registry.JUDGE_WIN_RATES)
+    yield figures(audit_drawings(audit), *order)
     yield audit_models(audit).html()
     yield heading("Differences between neighbours", 4)
     yield audit_differences(audit, neighbours=True).html()
@@ -255,14 +216,6 @@ def _audit(audit: Audit, title: str) -> Iterator[Markup]:
 
 _FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
 _NOISE = 1e-14  # what is left of numbers near one that cancel out
-
-
-class Draw(Protocol):
-    """Draws a figure for a light or a dark page."""
-
-    def __call__(self, *, dark: bool) -> go.Figure:
-        """Return the figure."""
-        ...
 
 
 def figure(draw: Draw, reading: str) -> Markup:
@@ -301,8 +254,9 @@ def _settings(meta: dict[str, Any]) -> list[str]:
     return [f"Settings: {method}."] if method else []
 
 
-def figures(*drawn: Markup) -> Markup:
-    """Return figures side by side where there is room."""
+def figures(drawings: Drawings, *order: Figure) -> Markup:
+    """Return some of a result's figures, side by side where there is room."""
+    drawn = (figure(drawings[each], each.reading) for each in order if each in drawings)
     return Markup('<div class="figures">{}</div>').format(Markup("").join(drawn))
 
 

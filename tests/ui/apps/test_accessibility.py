@@ -63,7 +63,7 @@ def test_it_sees_what_is_wrong(page):
 
 def test_every_figure_says_what_it_shows(page):
     open_tab(page, "Leaderboard")
-    page.wait_for_selector("#board-ranks .js-plotly-plot[role=img]")
+    page.wait_for_selector("#board-rank-sets .js-plotly-plot[role=img]")
     names = page.eval_on_selector_all(
         ".js-plotly-plot",  # a tab that was left may still have its own
         "drawn => drawn.filter((one) => one.checkVisibility())"

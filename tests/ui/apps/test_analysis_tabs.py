@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coupled_arena.store.database import Store
-from coupled_arena.ui.tabs.risk import _FIGURES
+from coupled_arena.views.figures.registry import figures_of
 from tests.batches import at_once
 from tests.store.conftest import make_battle
 from tests.ui.fields import enter
@@ -44,7 +44,7 @@ def test_the_tab_audit(site, visit):
     page = visit(site.url)
     open_tab(page, "Audit")
     page.wait_for_selector("#audit-said .headline >> text=10 human votes with gpt are worth")
-    for name in ("bias", "efficiency", "agreement", "powered"):
+    for name in (figure.slug for figure in figures_of("audit")):
         page.wait_for_selector(f"#audit-{name} .js-plotly-plot .main-svg")
     assert page.locator("#audit-table tbody tr").count() == 2
     of_the_board = "between the same two models the verdicts explain"
@@ -120,7 +120,7 @@ def risk_of_the_replies_here(page):
     page.get_by_role("option", name="quiz").click()
     page.keyboard.press("Escape")
     page.click("#risk-stored")
-    page.wait_for_function("document.querySelector('#risk-tail').textContent.includes('uiz')")
+    page.wait_for_function("document.querySelector('#risk-tails').textContent.includes('uiz')")
     tail_says(page, "40 prompts")
     battles = page.locator("#risk-table tbody tr", has_text="left").locator("td a")
     counted = battles.inner_text()
@@ -131,7 +131,7 @@ def risk_of_the_replies_here(page):
 
 
 def tail_says(page, text):
-    page.locator("#risk-tail .gtitle-subtitle").get_by_text(text).wait_for()
+    page.locator("#risk-tails .gtitle-subtitle").get_by_text(text).wait_for()
 
 
 def risk_of_a_file(page, path):
@@ -145,23 +145,23 @@ def risk_of_a_file(page, path):
     page.set_input_files("#risk-file input[type=file]", str(path))
     tail_says(page, "60 prompts")
     assert page.locator("#risk-table a").count() == 0  # what comes from a file has no battles
-    for name in _FIGURES:
-        page.wait_for_selector(f"#risk-{name} .js-plotly-plot .main-svg")
+    for figure in figures_of("risk"):
+        page.wait_for_selector(f"#risk-{figure.slug} .js-plotly-plot .main-svg")
     assert page.locator("#risk-table tbody tr").count() == 2
-    assert "Portfolio of 2 metrics" in page.inner_text("#risk-tail")
-    page.locator("#risk-tail-foot summary").click()
-    page.locator("#risk-tail-foot .settings").get_by_text("Independent copula").wait_for()
+    assert "Portfolio of 2 metrics" in page.inner_text("#risk-tails")
+    page.locator("#risk-tails-foot summary").click()
+    page.locator("#risk-tails-foot .settings").get_by_text("Independent copula").wait_for()
     enter(page.locator("#weight-1 input[type=number]"), "0")
     page.locator("#weight-1 input[type=number]").press("Tab")
     page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
     page.locator("#risk-view input").click()
     page.get_by_role("option", name="truth").click()
     page.wait_for_function(
-        "document.querySelector('#risk-tail').textContent.includes('Truth')"
-        " || document.querySelector('#risk-tail').textContent.includes('truth')"
+        "document.querySelector('#risk-tails').textContent.includes('Truth')"
+        " || document.querySelector('#risk-tails').textContent.includes('truth')"
     )
     with page.expect_download() as download:
-        page.click("#risk-radar-foot [data-kind=csv]")
+        page.click("#risk-mean-risk-foot [data-kind=csv]")
     assert {row["model"] for row in rows_of(download)} == {"left", "right"}
     page.locator("#risk-file").get_by_label("Clear").click()
     path.write_text("model,prompt\n")
@@ -211,9 +211,11 @@ def what_cannot_be_drawn_is_told(page):
 def an_experiment_shows_its_figures(page):
     run_experiment(page, "10, 20", "40", "20")
     page.locator("#experiment-said").get_by_text(re.compile(r"^20 repeats\.")).wait_for()
-    for name in ("trade-off", "votes", "positions", "rank-sets"):
+    for name in ("size-against-intersection", "by-number-of-votes", "positions", "rank-sets"):
         page.wait_for_selector(f"#experiment-{name} .main-svg")
-    page.locator("#experiment-trade-off").get_by_text("10 of 40 votes").first.wait_for()
+    page.locator("#experiment-size-against-intersection").get_by_text(
+        "10 of 40 votes"
+    ).first.wait_for()
     page.locator("#experiment-verdict").get_by_text("by 10 of 40 votes").wait_for()
     with page.expect_download() as download:
         page.click("#experiment-rank-sets-foot [data-kind=csv]")

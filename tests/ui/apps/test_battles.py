@@ -148,7 +148,7 @@ def test_a_number_on_the_board_opens_its_battles_and_back_returns(served, page):
     ("figure", "at", "query"),
     [
         ("board-pairs", (0.75, 0.25), "?tab=battles&a=left&b=right&source=people"),
-        ("board-ranks", None, "?tab=battles&a=left&source=people"),
+        ("board-rank-sets", None, "?tab=battles&a=left&source=people"),
     ],
 )
 def test_a_mark_of_a_figure_opens_its_battles(page, figure, at, query):

@@ -87,13 +87,15 @@ def test_the_error_level_changes_rank_sets(board):
     set_alpha(board, 0.01)
     board.wait_for_function("document.querySelector('#board th:nth-child(4)').textContent[1] == 9")
     assert ranks(board) == ["1–2", "1–2"]
-    board.wait_for_function("document.querySelector('#board-ranks').textContent.includes('99%')")
+    board.wait_for_function(
+        "document.querySelector('#board-rank-sets').textContent.includes('99%')"
+    )
     board.locator("#board-said").get_by_text(" may each be first, at 99%").wait_for()
     choose_mode(board, "Coupled")
     set_alpha(board, 0.4)
     for said in ("60%", "coupled battles"):
         board.wait_for_function(
-            f"document.querySelector('#board-ranks').textContent.includes('{said}')"
+            f"document.querySelector('#board-rank-sets').textContent.includes('{said}')"
         )
 
 
@@ -105,7 +107,7 @@ def test_sets_for_each_model_alone_and_ties_as_half_a_win_are_said(board):
     table.get_by_text("Each rank-set holds at 95% for its model alone").wait_for()
     table.get_by_text("A tie counts as half a win for both").wait_for()
     board.wait_for_function(
-        "document.querySelector('#board-ranks').textContent.includes('95%, each model alone')"
+        "document.querySelector('#board-rank-sets').textContent.includes('95%, each model alone')"
     )
     choose(board, "Rank-sets hold", "For all models together")
     choose(board, "A tie is", "A win for neither")
@@ -123,7 +125,7 @@ def test_modes_are_shown_apart(board):
     choose_mode(board, "Independent")
     board.wait_for_function(f"{VOTES} < 20")
     board.wait_for_function(
-        "document.querySelector('#board-rates').textContent.includes('independent battles')"
+        "document.querySelector('#board-win-rates').textContent.includes('independent battles')"
     )
     board.wait_for_selector("#board-modes", state="detached")
 
@@ -137,11 +139,14 @@ def test_a_personal_board_is_of_the_cookie_s_votes(served, board, visit):
         page.get_by_label("My votes only").check()
     mine.wait_for_function(f"{VOTES} === 5")
     board.wait_for_selector("#board-said >> text=You have not voted")
-    board.wait_for_selector("#board-rates", state="detached")
+    board.wait_for_selector("#board-win-rates", state="detached")
 
 
-@pytest.mark.parametrize("figure", ["board-ranks", "board-rates", "board-pairs", "board-modes"])
-def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
+@pytest.mark.parametrize(
+    "figure", ["board-rank-sets", "board-win-rates", "board-pairs", "board-modes"]
+)
+def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, name):
+    figure = f"board-{name}"
     board.wait_for_selector(f"#{figure} .js-plotly-plot .main-svg")
     saved = {}
     for kind in ("png", "svg", "csv"):
@@ -166,21 +171,21 @@ def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, figure):
 
 
 def test_a_vote_cast_elsewhere_moves_the_board_and_nothing_else_does(served, board):
-    board.wait_for_selector("#board-rates .js-plotly-plot .main-svg")
+    board.wait_for_selector("#board-win-rates .js-plotly-plot .main-svg")
     board.evaluate("document.querySelector('#board .board').drawn = 'once'")
-    board.evaluate("document.querySelector('#board-rates .main-svg g').drawn = 'once'")
+    board.evaluate("document.querySelector('#board-win-rates .main-svg g').drawn = 'once'")
     for _ in range(3):
         with board.expect_request(lambda request: "queue/join" in request.url):
             pass  # the board looks whether there is a new vote
     assert board.evaluate("document.querySelector('#board .board').drawn") == "once"
-    assert board.evaluate("document.querySelector('#board-rates .main-svg g').drawn") == "once"
+    assert board.evaluate("document.querySelector('#board-win-rates .main-svg g').drawn") == "once"
     elsewhere = Visitor(served.url)
     elsewhere.ask(stop=speak)
     votes = board.evaluate(VOTES) + 1
     assert elsewhere.vote([1, 1])  # of one model twice: the words may be the same
     board.wait_for_function(f"{VOTES} === {votes}")
     # Figures take longer to draw than the table.
-    board.locator("#board-rates .gtitle-subtitle").get_by_text(f"{votes} votes").wait_for()
+    board.locator("#board-win-rates .gtitle-subtitle").get_by_text(f"{votes} votes").wait_for()
     assert board.evaluate(VOTES) == votes
 
 

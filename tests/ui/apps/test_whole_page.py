@@ -74,7 +74,7 @@ UNFOLD = """() => {
 DRAWN = {  # by tab: what it shows once its numbers are there
     1: "#board tbody tr",
     2: "#audit-table tbody tr",
-    3: "#coupling-curve .js-plotly-plot",
+    3: "#coupling-curves .js-plotly-plot",
     4: "#risk-table tbody tr",
     5: "#run-experiment",
     6: "#compare",
@@ -207,7 +207,7 @@ class Tour:
         kept.fill(sizes)
         self.page.get_by_role("spinbutton").nth(1).fill("10")
         self.page.click("#run-experiment")
-        self.page.locator("#experiment-trade-off .js-plotly-plot").wait_for()
+        self.page.locator("#experiment-size-against-intersection .js-plotly-plot").wait_for()
         self.look("experiment")
 
     def compare(self):

@@ -222,9 +222,9 @@ def test_what_is_typed_neither_runs_nor_votes(page):
 
 def test_every_tab_shows_its_numbers_and_axe_finds_nothing(page):
     shown = {
-        "Leaderboard": "#board-ranks .js-plotly-plot .main-svg",
+        "Leaderboard": "#board-rank-sets .js-plotly-plot .main-svg",
         "Audit": "#audit-table tbody tr",
-        "Coupling": "#coupling-curve .js-plotly-plot",
+        "Coupling": "#coupling-curves .js-plotly-plot",
         "Risk": "#risk-table tbody tr",
         "Experiments": "#run-experiment",
         "Compare": "#compare",
@@ -293,7 +293,7 @@ def test_on_a_phone_nothing_scrolls_sideways(arena, visit):
     revealed(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     open_tab(page, "Leaderboard")
-    page.wait_for_selector("#board-ranks .js-plotly-plot .main-svg")
+    page.wait_for_selector("#board-rank-sets .js-plotly-plot .main-svg")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 

@@ -142,9 +142,7 @@ def test_a_personal_board_is_of_the_cookie_s_votes(served, board, visit):
     board.wait_for_selector("#board-win-rates", state="detached")
 
 
-@pytest.mark.parametrize(
-    "figure", ["board-rank-sets", "board-win-rates", "board-pairs", "board-modes"]
-)
+@pytest.mark.parametrize("name", ["rank-sets", "win-rates", "pairs", "modes"])
 def test_figures_are_saved_as_pictures_and_numbers(board, tmp_path, name):
     figure = f"board-{name}"
     board.wait_for_selector(f"#{figure} .js-plotly-plot .main-svg")

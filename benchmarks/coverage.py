@@ -27,7 +27,6 @@ from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.rank_sets import intervals as rank_intervals
-from coupled_arena.stats.simulation.campaigns import Campaign
 from coupled_arena.stats.simulation.coverage import (
     Simulation,
     SimulationPlan,
@@ -35,7 +34,7 @@ from coupled_arena.stats.simulation.coverage import (
     simulate,
 )
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
-from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 from coupled_arena.stats.simulation.watching import WatchPlan, watch
 
 LEVEL = 0.95

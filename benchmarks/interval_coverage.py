@@ -22,9 +22,9 @@ from coupled_arena.analysis.audit.result import audit
 from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
-from coupled_arena.stats.judges.graded import GradedAnswers
+from coupled_arena.stats.judges.judge_probabilities import probability_means
 from coupled_arena.stats.judges.quality import calibration, self_preference
-from coupled_arena.stats.judges.soft import soft_means
+from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -157,7 +157,7 @@ def true_worth(*, soft: bool) -> float:
 def worth(rng: np.random.Generator, prompts: int, answers: int, *, soft: bool) -> Interval:
     drawn = graded(rng, prompts, answers)
     if soft:
-        (row,) = soft_means(drawn, 0.1)
+        (row,) = probability_means(drawn, 0.1)
         return row.tau_max_low, row.tau_max_high, true_worth(soft=True)
     (row,) = audit(graded_estimates(drawn, Selection(judge="judge"), "quiz"), 0.1).models
     low, high = (np.nan if end is None else end for end in (row.tau_max_low, row.tau_max_high))
@@ -165,7 +165,7 @@ def worth(rng: np.random.Generator, prompts: int, answers: int, *, soft: bool) -
 
 
 def powered(rng: np.random.Generator, prompts: int, answers: int) -> Interval:
-    (row,) = soft_means(graded(rng, prompts, answers, hidden=4 * prompts), 0.05)
+    (row,) = probability_means(graded(rng, prompts, answers, hidden=4 * prompts), 0.05)
     return row.powered_low, row.powered_high, 0.6  # the mean of `easy`
 
 

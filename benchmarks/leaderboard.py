@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts

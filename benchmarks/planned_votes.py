@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, read_estimates
 from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
@@ -146,7 +146,7 @@ def _separates(
         before = end
         counts = JudgedCounts(models, seen, verdicts)
         made = estimate(counts) if alone else estimate_from_votes(counts.votes)
-        filled_in = made.thin is not None
+        filled_in = made.sparse is not None
         if _apart(made, goal):
             return True, filled_in
     return False, filled_in

@@ -22,8 +22,7 @@ from scipy.special import expit, ndtr
 from benchmarks.leaderboard import MODELS, fill, seconds
 from coupled_arena.analysis.style.result import read_style, style_board
 from coupled_arena.core.choices import Control
-from coupled_arena.stats.style.logistic import PairRows, UnboundedError, fit
-from coupled_arena.stats.style.scores import ELO, PairScores, win_rates
+from coupled_arena.stats.style import ELO, PairRows, PairScores, UnboundedError, fit, win_rates
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 

@@ -35,7 +35,7 @@ from coupled_arena.store.transfer.targets import backup_target
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.verdicts import LiveAudits
-    from coupled_arena.analysis.leaderboard.read import LiveEstimates
+    from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
     from coupled_arena.analysis.style.result import LiveStyle
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
@@ -87,7 +87,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
         battle needs.
     """
     from coupled_arena.analysis.audit.verdicts import LiveAudits
-    from coupled_arena.analysis.leaderboard.read import LiveEstimates
+    from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
     from coupled_arena.analysis.style.result import LiveStyle
 
     annotators, members = Annotators(annotators_path(settings.db)), _members(settings)

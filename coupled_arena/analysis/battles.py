@@ -1,18 +1,23 @@
-"""The battles behind a number, as far as they may be shown."""
+"""The battles behind a number, as far as they may be shown, and how their pairs of models stand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
 
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode
+from coupled_arena.stats.intervals import critical_value, paired_difference
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import battle_search, model_pages
 from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.battle_record import BattleRecord, record_of
 from coupled_arena.store.queries.battle_search import PAGE, BattleFilter, FoundBattle, Tally
+from coupled_arena.store.queries.model_pages import PairVotes, pair_votes
 from coupled_arena.store.tables import battles
 
 
@@ -112,3 +117,58 @@ def battles_of_models(
     """Return how many battles of each model may be shown, of one mode or all."""
     with store.cursor() as cursor:
         return model_pages.battles_of_models(cursor, models, hidden, mode)
+
+
+@dataclass(frozen=True)
+class PairStanding:
+    """A pair's votes, and what they say of how much more often its first model is preferred.
+
+    Attributes
+    ----------
+    low, high : float
+        Bounds of the share of votes for the first less that for the second, -1 to 1.
+    """
+
+    votes: PairVotes
+    alpha: float
+    low: float
+    high: float
+
+
+def pair_standings(
+    store: Store, models: Sequence[str], alpha: float = 0.05
+) -> tuple[PairStanding, ...]:
+    """Return how each pair of a battle's models stands now, as far as people have voted on it.
+
+    Parameters
+    ----------
+    models : sequence of str
+        In order of presentation; a pair has the one before the other.
+    alpha : float
+        Error level of each interval.
+    """
+    with store.cursor() as cursor:
+        found = pair_votes(cursor, models)
+    names = dict.fromkeys(models)
+    there = (
+        (first, found[frozenset((first, second))])
+        for first, second in combinations(names, 2)
+        if frozenset((first, second)) in found
+    )
+    return tuple(_standing(first, votes, alpha) for first, votes in there)
+
+
+def _standing(first: str, votes: PairVotes, alpha: float) -> PairStanding:
+    if votes.first != first:
+        votes = PairVotes(
+            first, votes.first, votes.losses, votes.wins, votes.neither, votes.prompts
+        )
+    # Votes on one prompt depend on each other: at worst they all say what one of them says.
+    share = votes.prompts / votes.votes
+    low, high = paired_difference(
+        np.array([votes.wins * share]),
+        np.array([votes.losses * share]),
+        np.array([float(votes.prompts)]),
+        critical_value(alpha, np.array([votes.prompts - 1.0])),
+    )
+    return PairStanding(votes, alpha, float(low[0]), float(high[0]))

@@ -1,17 +1,28 @@
-"""Who votes how much, how fast, and too unlike the others: for whoever keeps an arena."""
+"""People who vote: how much, how fast, how unlike the others, and how far they agree.
+
+Also how often a judge agrees with one voter.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.stats.bursts import bursts
-from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, capitals
+from coupled_arena.stats.intervals import agreement_interval
+from coupled_arena.stats.krippendorff import Agreement, agreement
+from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, bursts, capitals
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.voters import VoteStream, vote_stream
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.voters import (
+    VoteStream,
+    agreements_by_prompt,
+    shared_votes,
+    vote_stream,
+)
 from coupled_arena.store.tables.guards import OriginShare, origin_shares
 
 _BURST = 60.0  # seconds
@@ -179,3 +190,91 @@ def _called(bet: int, models: list[str]) -> str:
         return "against the others"
     kind, model = divmod(bet - 1, len(models))
     return f"{'against' if kind else 'for'} {models[model]}"
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """What was found, and on what.
+
+    Attributes
+    ----------
+    selection : Selection
+    error_level : float
+        Of the interval.
+    found : Agreement
+        Its units are pairs of answers, its clusters prompts.
+    battles, annotators : int
+        Those that two or more people voted on, and these people.
+    voted : int
+        Battles that anybody voted on.
+    """
+
+    selection: Selection
+    error_level: float
+    found: Agreement
+    battles: int
+    annotators: int
+    voted: int
+
+
+def read_agreement(
+    store: Store, selection: Selection = Selection(), error_level: float = 0.05
+) -> AnnotatorAgreement:
+    """Read the votes that stand and say how far people agree.
+
+    Raises
+    ------
+    StoreError
+        The selection names a model that the store does not know.
+    """
+    with store.cursor() as cursor:
+        cursor.execute("begin")  # votes and their numbers of one moment
+        shared = shared_votes(cursor, selection)
+        cursor.execute("commit")
+    return AnnotatorAgreement(
+        selection=selection,
+        error_level=error_level,
+        found=agreement(shared.counts, shared.prompts, error_level),
+        battles=shared.battles,
+        annotators=shared.annotators,
+        voted=shared.voted,
+    )
+
+
+# How often a judge agrees with one voter.
+
+
+@dataclass(frozen=True)
+class OwnAgreement:
+    """A judge beside one voter, on comparisons of two answers that both have judged.
+
+    Attributes
+    ----------
+    agreed : int
+        Comparisons on which both say the same, "both bad" counted as a tie; of a judge whose two
+        orders disagree, that is a tie.
+    comparisons, prompts : int
+        All comparisons, and how many questions they are on.
+    low, high : float
+        Of the share, at an error level of `alpha`; comparisons on one question are taken together.
+    """
+
+    judge: str
+    agreed: int
+    comparisons: int
+    prompts: int
+    low: float
+    high: float
+    alpha: float
+
+
+def read_own_agreement(
+    cursor: duckdb.DuckDBPyConnection, judge: str, voter: str, alpha: float = 0.05
+) -> OwnAgreement | None:
+    """Return how often a judge agrees with a voter; None where they have judged nothing alike."""
+    counts = np.array(agreements_by_prompt(cursor, judge, voter), dtype=np.int64).reshape(-1, 2)
+    if not len(counts):
+        return None
+    low, high = agreement_interval(counts[:, 0], counts[:, 1], alpha)
+    agreed, comparisons = (int(total) for total in counts.sum(0))
+    return OwnAgreement(judge, agreed, comparisons, len(counts), low, high, alpha)

@@ -32,10 +32,9 @@ from coupled_arena.core.records import Drawn, Sampler
 if TYPE_CHECKING:
     import pandas as pd
 
-    from coupled_arena.analysis.agreement import AnnotatorAgreement
     from coupled_arena.analysis.audit.result import Audit
     from coupled_arena.analysis.coupling.savings import Coupling, StoredScores, Sweep
-    from coupled_arena.analysis.voters import VoterReport
+    from coupled_arena.analysis.voters import AnnotatorAgreement, VoterReport
     from coupled_arena.stats.coupling.score_tables import ScoreTable
 
     Parts = dict[str, ScoreTable | None] | None
@@ -187,7 +186,7 @@ def agreement(
     ArenaError
         The store cannot be read, does not know a name, or a setting is out of range.
     """
-    from coupled_arena.analysis.agreement import read_agreement
+    from coupled_arena.analysis.voters import read_agreement
     from coupled_arena.views.tables import agreement as tables
 
     with check_store(store).reading() as opened:
@@ -395,7 +394,7 @@ def _of_table(
 
 
 def _refuse_log(path: Path) -> None:
-    from coupled_arena.analysis.logs.read import format_of
+    from coupled_arena.analysis.logs.score_logs import format_of
 
     if path.is_file() and (log := format_of(path)):
         raise ScoreError(

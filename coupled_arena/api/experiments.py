@@ -19,7 +19,7 @@ from coupled_arena.core import choices
 from coupled_arena.core.choices import Covariance, Cutoff, Design, Pairing, Ties, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_
-from coupled_arena.stats.progress import Track
+from coupled_arena.core.process import Track
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.audit.plan import VotePlan
@@ -108,7 +108,7 @@ def plan(
     """
     from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_interval, plan_separation
     from coupled_arena.analysis.audit.verdicts import read_audit_estimates
-    from coupled_arena.analysis.leaderboard.read import read_estimates
+    from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
     from coupled_arena.views.tables.audit import plan_answer, plan_table
     from coupled_arena.views.words.plan import plan_words
 
@@ -228,7 +228,7 @@ def resample(
 
 def _judged(store: Store, selection: Selection) -> tuple[str, JudgedCounts, tuple[str, ...]]:
     """Return the judge's name, the comparisons with votes and its verdicts, and what warns."""
-    from coupled_arena.analysis.leaderboard.read import read_estimates
+    from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
     from coupled_arena.analysis.rewordings import pooled_words
 
     judge = selection.judge or only_judge(store)

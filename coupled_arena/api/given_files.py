@@ -49,7 +49,7 @@ def scores_in(files: Files, metrics: Sequence[str] | None) -> RiskScores:
     metrics : sequence of str, optional
         By default all of a table, and the first of logs.
     """
-    from coupled_arena.analysis.logs.read import read_logs
+    from coupled_arena.analysis.logs.score_logs import read_logs
     from coupled_arena.analysis.risk.scores import read_risk_scores
 
     if not hold_logs(files):
@@ -66,7 +66,7 @@ def hold_logs(files: Files) -> bool:
 
     So is what somebody has given names to, for a table names its models itself.
     """
-    from coupled_arena.analysis.logs.read import format_of
+    from coupled_arena.analysis.logs.score_logs import format_of
 
     if isinstance(files, Mapping):
         return True

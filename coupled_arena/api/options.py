@@ -11,7 +11,7 @@ from annotated_types import Ge
 from coupled_arena.api.declared import Field, Level, Tracked
 from coupled_arena.core import choices
 from coupled_arena.core.language import N_
-from coupled_arena.stats.progress import Track
+from coupled_arena.core.process import Track
 
 Judge = Annotated[str | None, Field(N_("Judge")), Doc("The judge; needed if there are several.")]
 Mode = Annotated[choices.Battles | str, Field(N_("Battles")), Doc("Battles that count.")]

@@ -39,7 +39,7 @@ from coupled_arena.core.language import N_
 if TYPE_CHECKING:
     import pandas as pd
 
-    from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
+    from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, Method
     from coupled_arena.analysis.leaderboard.result import Leaderboard
     from coupled_arena.analysis.risk.scores import RiskScores
     from coupled_arena.analysis.style.result import StyleEstimates
@@ -197,7 +197,7 @@ def _of_table(
         refuse(function, of_store, "with votes")
         found, notes = _by_votes(*read, metric, settings)
     else:
-        from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
+        from coupled_arena.analysis.leaderboard.given_tables import store_of_scores
 
         of_votes = {"source": settings.source, "voters": settings.voters}
         refuse(function, of_votes, "with scores", "votes")
@@ -235,7 +235,7 @@ def _read(
     given: pd.DataFrame | Files, metrics: Sequence[str] | None
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     """Return scores, or votes as an in-memory store with what is to be said of them."""
-    from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
+    from coupled_arena.analysis.leaderboard.given_tables import store_of_votes
     from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 
     if are_files(given):
@@ -248,7 +248,7 @@ def _read(
 def _read_files(
     given: Files, metrics: Sequence[str] | None
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
-    from coupled_arena.analysis.leaderboard.vote_frames import (
+    from coupled_arena.analysis.leaderboard.given_tables import (
         NEEDED,
         store_of_files,
         store_of_votes,
@@ -295,7 +295,7 @@ class BoardSettings:
     @property
     def method(self) -> Method:
         """How win rates are estimated."""
-        from coupled_arena.analysis.leaderboard.read import Method
+        from coupled_arena.analysis.leaderboard.board_estimates import Method
 
         return Method(self.weighting, self.covariance, self.ties, self.voters)
 
@@ -329,7 +329,7 @@ class BoardSettings:
 
     def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
         """Return the leaderboard of a selection, with its tables."""
-        from coupled_arena.analysis.leaderboard.read import read_estimates
+        from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
         from coupled_arena.analysis.style.result import read_style
         from coupled_arena.views.tables import leaderboard as tables
 

@@ -18,7 +18,7 @@ from coupled_arena.api.given_files import named_path
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.stats.progress import Track
+from coupled_arena.core.process import Track
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

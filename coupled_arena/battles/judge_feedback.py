@@ -15,7 +15,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from coupled_arena.analysis.agreement import OwnAgreement, read_own_agreement
+from coupled_arena.analysis.voters import OwnAgreement, read_own_agreement
 from coupled_arena.battles.judge_runs.live import LiveJudge
 from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
 from coupled_arena.battles.rounds import decided_reveal

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.core.choices import BoardSource, Cutoff, Pairing
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.language import _

@@ -14,8 +14,8 @@ from coupled_arena.api.stores import ArenaStore
 from coupled_arena.cli.derived import as_options, flag, read, with_flags
 from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.process import Track
 from coupled_arena.core.settings import load_settings
-from coupled_arena.stats.progress import Track
 
 _OPTIONS = options(reproducing.reproduce)
 

@@ -1,6 +1,6 @@
-"""The running process: Ctrl-C as something to act on, and how many processors it may keep busy.
+"""The running process: Ctrl-C as an event, its processors, and the progress of long computations.
 
-Ctrl-C is then no exception in the middle of whatever runs.
+Ctrl-C is then no exception in the middle of a computation.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+Track = Callable[[range], Iterable[int]]
+"""Passes the numbers of the repeats on: shows a progress bar, or stops early."""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.files import reason
+from coupled_arena.core.process import Track
 from coupled_arena.papers.coupled_generation import COUPLED_GENERATION
 from coupled_arena.papers.item import (
     PUBLISHED,
@@ -24,7 +25,6 @@ from coupled_arena.papers.judge import JUDGE
 from coupled_arena.papers.ranking import RANKING
 from coupled_arena.papers.risk import RISK
 from coupled_arena.papers.source import PaperSource
-from coupled_arena.stats.progress import Track
 from coupled_arena.views.figures.images import write_pictures
 from coupled_arena.views.tables.table import Table, table_of
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.process import Track
 from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES
-from coupled_arena.stats.progress import Track
-from coupled_arena.stats.simulation.shared import SharedComparisons
+from coupled_arena.stats.simulation.subsets import SharedComparisons
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.benchmark_scores import reworded

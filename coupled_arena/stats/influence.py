@@ -73,7 +73,7 @@ class Influence:
         tuning : ndarray of float64, shape (k, k, 2)
             λ, 0 where a cell lacks verdicts.
         scores : tuple of ndarray of float64, shapes (2, 4) and (2, 4**judges)
-            h of each outcome, see `coupled_arena.stats.tie_scores.TieScore`, and g of each verdict.
+            h of each outcome, see `TieScore`, and g of each verdict.
         spoken : ndarray of float64, shape (4**judges,)
             0 of verdicts that are none, as in `JudgedCounts.spoken`: they add nothing.
         """

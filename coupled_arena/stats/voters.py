@@ -1,17 +1,24 @@
-r"""Whether a voter votes as the others do: capital that grows while they do not, at any time.
+r"""Voters who vote unlike the others, and times with more voters than the past explains.
 
-A voter's votes on a pair of models are held against those of the others on the same pair, in
-blocks: n₁ of the voter's with n₂ of the others'. For any two laws a and b of what is said,
+A voter's votes on a pair of models are compared with the votes of others on this pair, in blocks:
+n₁ of the voter's with n₂ of the others'. For any two laws a and b of an outcome,
 
 .. math:: E = \prod_{i \le n_1} \frac{a(x_i)}{c(x_i)} \prod_{j \le n_2} \frac{b(y_j)}{c(y_j)},
           \qquad c = \frac{n_1 a + n_2 b}{n_1 + n_2},
 
-has a mean of at most 1 if all of them are drawn from one law, whichever it is [1]_: nothing about
-the models need be known. Products of such factors, each with a and b chosen before its block, are
-a capital that ever reaches 1 / alpha with a probability of at most alpha (Ville).
+has a mean of at most 1 if all votes come from one law, whichever it is [1]_. Nothing about the
+models need be known. Factors with a and b chosen before their block multiply to a capital. It ever
+reaches 1 / alpha with a probability of at most alpha (Ville).
 
 A voter may differ a little: where each outcome is at most 1 + τ times as likely as with the
 others, each factor of the voter's own votes is divided by 1 + τ, and the same holds.
+
+A burst is tested for each window of time, given the sum. Under the null, counts of different
+windows are independent and Poisson, and the rate of a window is at most ρ times the mean rate of
+the m windows before it. If N events came in it and S in those, N is no larger than a draw of
+Bin(N + S, ρ / (ρ + m)), whatever the rate [3]_. The p-values are multiplied by the number of all
+windows, also empty ones (Bonferroni). So an honest board has any named window with a probability
+of at most alpha.
 
 References
 ----------
@@ -19,6 +26,8 @@ References
    that allow for optional stopping", Journal of Statistical Planning and Inference 230 (2024).
 .. [2] R. Wang & A. Ramdas, "False discovery rate control with e-values", Journal of the Royal
    Statistical Society B 84 (2022).
+.. [3] J. Przyborowski & H. Wilenski, "Homogeneity of results in testing samples from Poisson
+   series", Biometrika 31 (1940).
 """
 
 from __future__ import annotations
@@ -27,6 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.special import logsumexp
 
 IntArray = NDArray[np.int64]
@@ -210,3 +220,55 @@ def _grown(voter: IntArray, voters: int, gained: FloatArray, weights: FloatArray
         by_kind = logsumexp(each[-1].reshape(len(_SHARES), -1), axis=0)
         bet[who] = by_kind.argmax()
     return Capitals(now, peak, bet)
+
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+RATE_TOLERANCE = 4.0
+"""How much higher than in the past the rate of a window may be, ρ: a day has its hours."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bursts:
+    """What came in each window in which anything did, n of them.
+
+    Attributes
+    ----------
+    window : ndarray of int64, shape (n,)
+        Its number, ascending; windows of these numbers lie side by side.
+    count : ndarray of int64, shape (n,)
+    usual : ndarray of float64, shape (n,)
+        The mean of the windows before it; nan of the first one, which has no past.
+    p_value : ndarray of float64, shape (n,)
+        For all windows together; 1 of the first one.
+    """
+
+    window: IntArray
+    count: IntArray
+    usual: FloatArray
+    p_value: FloatArray
+
+
+def bursts(window: IntArray, past: int, tolerance: float = RATE_TOLERANCE) -> Bursts:
+    """Test each window.
+
+    Parameters
+    ----------
+    window : ndarray of int64, shape (events,)
+        In which window each event came; at least one.
+    past : int
+        How many windows before a window are its past, or as many as there are.
+    tolerance : float
+        See ρ above.
+    """
+    at, count = np.unique(window, return_counts=True)
+    before = np.concatenate([[0], np.cumsum(count)])
+    there: IntArray = np.minimum(past, at - at[0])
+    begin: IntArray = np.asarray(np.searchsorted(at, at - there), np.int64)
+    earlier = before[:-1] - before[begin]
+    with np.errstate(invalid="ignore"):
+        usual = earlier / there
+    p = stats.binom.sf(count - 1, count + earlier, tolerance / (tolerance + there))
+    windows = at[-1] - at[0] + 1
+    return Bursts(at, count, usual, np.where(there > 0, np.minimum(1.0, p * windows), 1.0))

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.analysis.coupling.savings import StoredScores
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
+from coupled_arena.analysis.leaderboard.result import BoardRow, Leaderboard
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
@@ -157,7 +157,7 @@ class BoardAddresses:
             else replace(self._base, rater=Rater.PEOPLE)
         )
 
-    def standing(self, row: Standing, column: str) -> str | None:
+    def standing(self, row: BoardRow, column: str) -> str | None:
         """Return where a cell of the standings leads; nowhere where nothing was counted."""
         if column == "model":
             return model_address(row.model)

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from coupled_arena.analysis.battles import FoundBattles
-from coupled_arena.analysis.models.one_model import ModelSummary, Strength
+from coupled_arena.analysis.leaderboard.one_model import ModelSummary, Strength
 from coupled_arena.core.language import _, chained, ngettext
 from coupled_arena.core.records import Sampling
 from coupled_arena.store.queries.battle_search import BattleFilter, Rater

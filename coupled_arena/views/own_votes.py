@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coupled_arena.analysis.pairs import PairStanding
+from coupled_arena.analysis.battles import PairStanding
 from coupled_arena.core.language import N_, _, chained, ngettext
 from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Source

@@ -10,7 +10,7 @@ import pytest
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_separation
 from coupled_arena.analysis.audit.result import audit, read_audit
 from coupled_arena.analysis.audit.verdicts import LiveAudits, read_audit_estimates
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode, Prompt

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import BoardSource, Flips, JudgeScore
 from coupled_arena.core.errors import ArenaError

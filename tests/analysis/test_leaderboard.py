@@ -7,18 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.leaderboard import read as read_module
-from coupled_arena.analysis.leaderboard.pairs import HeadToHead, MissingVotes
-from coupled_arena.analysis.leaderboard.read import LiveEstimates, Method, read_estimates
-from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
+from coupled_arena.analysis.leaderboard import board_estimates as read_module
+from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates, Method, read_estimates
+from coupled_arena.analysis.leaderboard.result import (
+    HeadToHead,
+    MissingVotes,
+    leaderboard,
+    read_leaderboard,
+)
 from coupled_arena.core.choices import BoardSource, Cutoff, Design, Voters, Weighting
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation
-from coupled_arena.stats.simulation.campaigns import Campaign
 from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
-from coupled_arena.stats.simulation.truths import SimulatedTruth
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
@@ -259,11 +262,11 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, pai
         plain = estimate(counts, prompts=on) if kept else None
         plain = plain or estimate_from_votes(counts.votes, prompts=on)
         products = drawn.products(plain.influence)
-        gram = drawn.gram(plain.influence, plain.thin)
+        gram = drawn.gram(plain.influence, plain.sparse)
         expected = plain.clustered(gram, drawn.clusters, products)
         stored = found.by_source[source]
         assert stored.weighting is Weighting.STRATIFIED
-        assert (stored.thin.pairs if stored.thin else 0) == pairs
+        assert (stored.sparse.pairs if stored.sparse else 0) == pairs
         assert stored.clusters == expected.clusters == 3 * prompts
         assert stored.theta == pytest.approx(expected.theta, rel=1e-12)
         assert stored.covariance == pytest.approx(expected.covariance, rel=1e-12)

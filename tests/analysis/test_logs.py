@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.logs.read import read_logs
+from coupled_arena.analysis.logs.score_logs import read_logs
 from coupled_arena.core.errors import ScoreError
 
 TIME = "2026-11-20T10-11-12.131415"

@@ -12,7 +12,7 @@ import coupled_arena as ca
 from coupled_arena.analysis.coupling.score_tables import subject_scores_from_frame
 from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.stats.coupling.row_blocks import other_blocks
+from coupled_arena.stats.coupling.score_tables import other_blocks
 
 PROMPTS, SEEDS = 60, 6
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.core.records import Origin
 from coupled_arena.store.database import Store
 from tests.store.conftest import make_battle, make_vote

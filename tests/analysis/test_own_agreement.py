@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from coupled_arena.analysis.agreement import OwnAgreement, read_own_agreement
+from coupled_arena.analysis.voters import OwnAgreement, read_own_agreement
 from coupled_arena.core.records import Outcome, Prompt
 from coupled_arena.core.verdicts import Verdict
-from coupled_arena.stats.intervals import critical_value, wilson
-from coupled_arena.stats.judges.own_agreement import agreement_interval
+from coupled_arena.stats.intervals import agreement_interval, critical_value, wilson
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges
 from coupled_arena.views.words.agreement import own_agreement_words

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coupled_arena.analysis.battles import read_battles
-from coupled_arena.analysis.pairs import _standing, pair_standings
+from coupled_arena.analysis.battles import _standing, pair_standings, read_battles
 from coupled_arena.core.records import Prompt, Source
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.battle_record import own_rounds

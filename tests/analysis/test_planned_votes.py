@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.planned_votes import keep
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.read import read_estimates
-from coupled_arena.analysis.leaderboard.vote_frames import store_of_votes
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+from coupled_arena.analysis.leaderboard.given_tables import store_of_votes
 from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.core.vote_columns import VERDICT
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error

@@ -11,7 +11,7 @@ from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_sepa
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.analysis.audit.verdicts import read_audit_estimates
 from coupled_arena.analysis.coupling.savings import read_protocol_scores
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.risk.replies import read_stored_scores
 from coupled_arena.core.errors import ScoreError

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.leaderboard.score_frames import store_of_scores
+from coupled_arena.analysis.leaderboard.given_tables import store_of_scores
 from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 from coupled_arena.core.errors import ArenaError, ScoreError
 from tests.analysis.test_logs import TIME, lines, sample

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.leaderboard.read import Method, read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
 from coupled_arena.core.choices import BoardSource, Weighting
 from coupled_arena.core.errors import ArenaError

@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize
 from scipy.special import expit
 
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
 from coupled_arena.analysis.style.result import LiveStyle, read_style, read_style_board, style_board
@@ -20,8 +20,7 @@ from coupled_arena.core.choices import BoardSource, Control
 from coupled_arena.core.records import Finish, Reply
 from coupled_arena.core.style import Trait
 from coupled_arena.stats.ranking.bradley_terry import bradley_terry
-from coupled_arena.stats.style.logistic import PairRows, fit
-from coupled_arena.stats.style.scores import ELO, PairScores
+from coupled_arena.stats.style import ELO, PairRows, PairScores, fit
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.single_comparisons import styled_rows

@@ -9,7 +9,7 @@ import pytest
 
 from coupled_arena.papers.risk.violation_ratios import influences, limit_deviations
 from coupled_arena.stats.risk.dominance import compare, violation_ratios
-from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
+from coupled_arena.stats.risk.dominance_draws import bootstrap_ratios
 
 COPIES = 20_000
 

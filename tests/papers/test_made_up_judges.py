@@ -16,7 +16,7 @@ from coupled_arena.papers.judge.answers import (
     strictly_better,
 )
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
+from coupled_arena.stats.judges.samples import UNKNOWN, GradedAnswers
 
 
 def answers_of(battles=1, prompts=80, known=50, seed=1):

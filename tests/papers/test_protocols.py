@@ -22,7 +22,7 @@ from coupled_arena.papers.coupled_generation.pairs import (
 )
 from coupled_arena.papers.densities import density_of, joint_density_of
 from coupled_arena.papers.source import PaperSettings, PaperSource
-from coupled_arena.stats.coupling.published import published_curves
+from coupled_arena.stats.coupling.error_curves import published_curves
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.store.database import Store
 from tests.stats.test_score_tables import DIGITS, FOLDER, golden, needs_real_scores

@@ -18,7 +18,7 @@ from coupled_arena.papers.source import (
     read_shared,
     store_of_files,
 )
-from coupled_arena.stats.simulation.shared import SharedComparisons
+from coupled_arena.stats.simulation.subsets import SharedComparisons
 
 MODELS = ("able", "baker", "carl")
 WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")

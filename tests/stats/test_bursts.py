@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from coupled_arena.stats.bursts import TOLERANCE, bursts
+from coupled_arena.stats.voters import RATE_TOLERANCE, bursts
 
 
 def by_hand(window, past, tolerance):
@@ -57,7 +57,7 @@ def test_the_level_holds_at_the_edge_of_the_null():
     """One window whose rate is exactly the tolerance times that of the past, which is the worst."""
     rng, runs, alpha = np.random.default_rng(5), 2000, 0.02
     past = rng.poisson(5.0, (runs, 24))
-    now = rng.poisson(5.0 * TOLERANCE, runs)
+    now = rng.poisson(5.0 * RATE_TOLERANCE, runs)
     named = 0
     for before, n in zip(past, now, strict=True):
         window = np.concatenate([np.repeat(np.arange(24), before), [24] * n])

@@ -10,10 +10,10 @@ import pytest
 
 from coupled_arena.core.choices import Cutoff, Voters
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
-from coupled_arena.stats.simulation.campaigns import Campaign
 from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.rankings import Rankings
+from coupled_arena.stats.simulation.truths import Campaign
 
 K = 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coupled_arena.stats.risk import dominance_bootstrap, portfolio, swap_tests
+from coupled_arena.stats.risk import dominance_draws, portfolio
 
 SIZES = 37, 37, 29
 
@@ -16,7 +16,7 @@ def both(monkeypatch):
 
     def run(compute):
         by_loop = compute()
-        for module in (dominance_bootstrap, portfolio, swap_tests):
+        for module in (dominance_draws, portfolio):
             monkeypatch.setattr(module, "compiled", lambda _: None)
         return by_loop, compute()
 
@@ -35,7 +35,7 @@ def samples(sizes, seed=0):
 )
 def test_ratios_of_bootstrap_samples(both, sizes, paired, repetitions):
     def ratios():
-        return dominance_bootstrap.bootstrap_ratios(
+        return dominance_draws.bootstrap_ratios(
             samples(sizes), 50, paired=paired, repetitions=repetitions
         )
 
@@ -46,10 +46,10 @@ def test_ratios_of_bootstrap_samples(both, sizes, paired, repetitions):
 def test_a_model_that_is_always_better_has_ratios_of_exactly_zero_and_one(both):
     scores = samples((30,))[0]
     for ratios in both(
-        lambda: dominance_bootstrap.bootstrap_ratios([scores + 9, scores], 20, paired=True)
+        lambda: dominance_draws.bootstrap_ratios([scores + 9, scores], 20, paired=True)
     ):
         assert (ratios == 0).all()
-    same = both(lambda: dominance_bootstrap.bootstrap_ratios([scores, scores], 20, paired=True))
+    same = both(lambda: dominance_draws.bootstrap_ratios([scores, scores], 20, paired=True))
     assert all((ratios == 0.5).all() for ratios in same)
 
 
@@ -58,10 +58,10 @@ def test_a_model_that_is_always_better_has_ratios_of_exactly_zero_and_one(both):
     [((36, 36), True, 1), ((36, 36), True, 3), ((37, 29), False, 1), ((36, 24), False, 3)],
 )
 def test_p_values_by_swaps(both, monkeypatch, sizes, paired, repetitions):
-    monkeypatch.setattr(swap_tests, "_NUMBERS", 1000)  # several arrays, the last one shorter
+    monkeypatch.setattr(dominance_draws, "_NUMBERS", 1000)  # several arrays, the last one shorter
 
     def p_values():
-        return swap_tests.swap_p_values(
+        return dominance_draws.swap_p_values(
             samples(sizes), [(0, 1), (1, 0)], 200, paired=paired, repetitions=repetitions
         )
 

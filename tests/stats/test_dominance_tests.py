@@ -10,9 +10,13 @@ from scipy.stats import norm
 
 from coupled_arena.core.choices import Correction, PValues
 from coupled_arena.stats.risk.dominance import Order, one_against_all, violation_ratios
-from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
-from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps, samples_needed
-from coupled_arena.stats.risk.dominance_tests import DominancePlan, compare_models
+from coupled_arena.stats.risk.dominance_draws import bootstrap_ratios
+from coupled_arena.stats.risk.dominance_tests import (
+    DominancePlan,
+    compare_models,
+    fewest_bootstraps,
+    samples_needed,
+)
 from tests.stats.dominance_routes import by_arrays, second_order_of_laws
 
 WORD = 2**64

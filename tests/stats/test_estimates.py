@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import rank_sets
+from coupled_arena.stats.ranking.strata import PairPrompts
 from coupled_arena.stats.simulation.rankings import Rankings
 from tests.stats.real_votes import all_rows, design, golden, needs_real_votes
 from tests.stats.reference import Rows, power_tuning, powered, rank_sets_chi2, stratified
@@ -234,11 +234,11 @@ def test_pairs_short_of_prompts_are_filled_in_and_it_is_said():
     counts, prompts = on_prompts(20, 4, 12)
     found = estimate_from_votes(counts, prompts=prompts)
     assert found.weighting is Weighting.STRATIFIED
-    assert found.thin is not None
-    assert found.thin.share.tolist() == [[1, 1, 0.8], [1, 1, 1], [0.8, 1, 1]]
+    assert found.sparse is not None
+    assert found.sparse.share.tolist() == [[1, 1, 0.8], [1, 1, 1], [0.8, 1, 1]]
     assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: what is missing is")
     counts, prompts = on_prompts(20, 5, 12)
-    assert estimate_from_votes(counts, prompts=prompts).thin is None
+    assert estimate_from_votes(counts, prompts=prompts).sparse is None
 
 
 def test_orders_that_were_told_apart_fall_back_together():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.model_counts import ModelCounts
+from coupled_arena.stats.judges.samples import ModelCounts
 from tests.stats.judged_rows import counts_of, drawn_counts, pairs_of
 from tests.stats.real_votes import FOLDER, all_rows, needs_real_votes
 

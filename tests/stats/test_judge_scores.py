@@ -61,7 +61,7 @@ def test_sure_probabilities_are_verdicts(weighting, votes):
     for name in ("theta", "covariance", "degrees", "floor", "size", "certain_size", "free"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12), name
     assert one.warnings == other.warnings
-    assert (one.thin is None) == (votes == 500 or weighting is not Weighting.STRATIFIED)
+    assert (one.sparse is None) == (votes == 500 or weighting is not Weighting.STRATIFIED)
 
 
 def test_a_judge_that_always_abstains_leaves_votes_alone():

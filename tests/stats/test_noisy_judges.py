@@ -18,8 +18,7 @@ from coupled_arena.stats.simulation.noisy_judges import (
     draw_truth,
     try_noisy_judges,
 )
-from coupled_arena.stats.simulation.rank_overlap import rank_biased_overlap
-from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, rank_biased_overlap
 
 PLAN = NoisyPlan(4, ((200, 800), (50, 0)), (0.05, 0.3), 6, cutoff=Cutoff.BONFERRONI)
 

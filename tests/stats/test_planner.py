@@ -10,16 +10,16 @@ import pytest
 from scipy.stats import norm
 
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.judges.differences import contrast
 from coupled_arena.stats.judges.planner import (
+    explained_within_pairs,
     needs,
     unevenness_of,
     variance_for_power,
     variance_for_width,
 )
+from coupled_arena.stats.judges.powered_means import contrast
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, rank_sets
-from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 

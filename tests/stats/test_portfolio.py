@@ -13,13 +13,13 @@ from scipy.stats import kendalltau, pearsonr, rankdata
 from coupled_arena.core.choices import Copula, Distance
 from coupled_arena.core.records import Outcome
 from coupled_arena.stats.counts import OUTCOMES
-from coupled_arena.stats.judges.verdict_scores import verdict_scores
 from coupled_arena.stats.risk.portfolio import (
     distribution,
     empirical_copula,
     mean_win_rates,
     portfolio,
     sample_win_rates,
+    verdict_scores,
 )
 from coupled_arena.stats.risk.rank_aggregation import (
     _by_integers,

@@ -11,9 +11,14 @@ from scipy.optimize import minimize
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.differences import contrast, difference, explained, joint_tuning
-from coupled_arena.stats.judges.model_counts import ModelCounts, kept_pairs
-from coupled_arena.stats.judges.powered_means import PoweredMeans
+from coupled_arena.stats.judges.powered_means import (
+    PoweredMeans,
+    contrast,
+    difference,
+    explained,
+    joint_tuning,
+)
+from coupled_arena.stats.judges.samples import ModelCounts, kept_pairs
 from tests.stats.judged_rows import counts_of, drawn_counts, echo_law, rows_of, scores
 
 LABELS = [Ties.LOSS, Ties.DROP]

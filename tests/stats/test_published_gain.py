@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coupled_arena.stats.coupling.published import Gain, published_curves, published_sizes
+from coupled_arena.stats.coupling.error_curves import Gain, published_curves, published_sizes
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 from tests.stats.test_score_tables import DIGITS, drawn, golden, needs_real_scores, real
 

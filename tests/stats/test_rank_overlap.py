@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from coupled_arena.stats.simulation.rank_overlap import rank_biased_overlap
+from coupled_arena.stats.simulation.rank_set_runs import rank_biased_overlap
 
 
 def by_lists(first, second, p):

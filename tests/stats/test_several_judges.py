@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coupled_arena.core.choices import Cutoff, Design, TieScore, Weighting
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.judges_together import least
+from coupled_arena.stats.ranking.judge_weights import least_weights
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
@@ -75,7 +75,7 @@ def test_a_judge_given_again_says_nothing_more(weighting, times, votes):
     for name in ("theta", "covariance", "degrees", "floor", "size", "certain_size", "free"):
         assert getattr(found, name) == pytest.approx(getattr(one, name), abs=1e-10), name
     assert found.warnings == one.warnings
-    assert (found.thin is None) == (one.thin is None)
+    assert (found.sparse is None) == (one.sparse is None)
 
 
 def test_a_judge_who_says_nothing_changes_nothing():
@@ -129,7 +129,7 @@ def test_weights_are_the_least_of_all_that_are_allowed(judges, seed, alike):
     if alike:
         root[-1], gain[-1] = root[0], gain[0]
     cost = root @ root.T
-    found = least(gain, cost)
+    found = least_weights(gain, cost)
     assert (found >= 0).all()
     assert found.sum() <= 1 + 1e-9
     slope = cost @ found - gain

@@ -13,7 +13,7 @@ from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, quality_of, rank_bounds
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample, resample_judges
-from coupled_arena.stats.simulation.shared import SharedComparisons
+from coupled_arena.stats.simulation.subsets import SharedComparisons
 from tests.stats.test_resampling import judged
 
 ROWS = 900

@@ -10,10 +10,10 @@ from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.ranking.sides import Sides, SideSums
-from coupled_arena.stats.simulation.campaigns import Campaign
 from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.rankings import table_of_clusters
+from coupled_arena.stats.simulation.truths import Campaign
 
 
 def test_the_effect_is_free_of_which_model_is_better():

@@ -12,8 +12,8 @@ from coupled_arena.core.choices import Covariance, Cutoff, Design, Weighting
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import degrees_alone, degrees_of_freedom
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
+from coupled_arena.stats.ranking.strata import degrees_alone, degrees_of_freedom
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.rankings import Rankings

@@ -13,14 +13,16 @@ from scipy.stats import t as student
 from benchmarks.style import board, held
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.bradley_terry import bradley_terry
-from coupled_arena.stats.style.logistic import (
+from coupled_arena.stats.style import (
+    ELO,
     PairRows,
+    PairScores,
     UnboundedError,
     entangled,
     fit,
     sandwich,
+    win_rates,
 )
-from coupled_arena.stats.style.scores import ELO, PairScores, win_rates
 
 
 def drawn(seed=0, *, k=4, n=150, p=2, per_cluster=3):
@@ -112,7 +114,7 @@ def test_another_route_to_every_number(p, per_cluster):
 def test_blocks_do_not_matter(monkeypatch):
     found = fit(drawn(per_cluster=4))
     whole = sandwich([(found, np.eye(6))])
-    monkeypatch.setattr("coupled_arena.stats.style.logistic._BLOCK", 6 * 7)
+    monkeypatch.setattr("coupled_arena.stats.style._BLOCK", 6 * 7)
     parts = sandwich([(found, np.eye(6))])
     assert parts.covariance == pytest.approx(whole.covariance, rel=1e-12)
     assert parts.degrees == pytest.approx(whole.degrees, rel=1e-12)

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from coupled_arena.stats.risk.swap_tests import swap_p_values
+from coupled_arena.stats.risk.dominance_draws import swap_p_values
 
 DRAWS = 4000
 

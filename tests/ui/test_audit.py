@@ -13,7 +13,7 @@ import pytest
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval
 from coupled_arena.analysis.audit.result import read_audit
 from coupled_arena.analysis.audit.verdicts import LiveAudits
-from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
 from coupled_arena.core.choices import Control, Ties
 from coupled_arena.store.database import Store

@@ -7,7 +7,7 @@ import json
 import gradio as gr
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.stats.simulation.subsets import Sizes
 from coupled_arena.store.database import Store

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.analysis.leaderboard.read import Method, read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.records import Mode, Origin

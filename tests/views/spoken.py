@@ -9,9 +9,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan
-from coupled_arena.analysis.leaderboard.read import Method
+from coupled_arena.analysis.leaderboard.board_estimates import Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes, leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
@@ -24,7 +23,7 @@ from coupled_arena.analysis.style.result import (
     TraitEffect,
 )
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
-from coupled_arena.analysis.voters import VoterReport, VoterRow
+from coupled_arena.analysis.voters import AnnotatorAgreement, OwnAgreement, VoterReport, VoterRow
 from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.choices import (
@@ -49,8 +48,8 @@ from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.stats.judges.planner import Needs
 from coupled_arena.stats.krippendorff import Agreement
 from coupled_arena.stats.ranking.estimates import Tastes, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.sides import Sides
+from coupled_arena.stats.ranking.strata import PairPrompts
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection

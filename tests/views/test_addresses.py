@@ -11,7 +11,7 @@ import pytest
 from coupled_arena.analysis.audit.result import audit
 from coupled_arena.analysis.audit.verdicts import read_audit_estimates
 from coupled_arena.analysis.battles import read_battle, read_battles
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError, BattleError

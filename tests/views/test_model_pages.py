@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.analysis.battles import OpenedBattle, read_battles
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+from coupled_arena.analysis.leaderboard.one_model import ModelSummary, Strength, read_model
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.analysis.models.one_model import ModelSummary, Strength, read_model
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.store.database import Store

@@ -10,7 +10,7 @@ import pytest
 
 from coupled_arena.analysis.battles import battles_of_models, read_battles
 from coupled_arena.analysis.coupling.savings import battles_of_pairs, coupling, read_protocol_scores
-from coupled_arena.analysis.models.one_model import read_model
+from coupled_arena.analysis.leaderboard.one_model import read_model
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import (
     Drawn,

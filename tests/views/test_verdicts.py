@@ -11,7 +11,7 @@ import pytest
 
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
 from coupled_arena.analysis.coupling.savings import StoredScores, coupling
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, Method
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores

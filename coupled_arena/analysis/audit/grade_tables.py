@@ -14,7 +14,7 @@ from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.score_columns import place_of, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import called, read_frame
-from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
+from coupled_arena.stats.judges.samples import UNKNOWN, GradedAnswers
 from coupled_arena.store.queries.comparisons import Selection
 
 if TYPE_CHECKING:

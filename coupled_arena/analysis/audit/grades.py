@@ -20,8 +20,8 @@ from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.powered_means import PoweredMeans
+from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import benchmark_scores
 from coupled_arena.store.queries.benchmark_scores import reworded

@@ -10,25 +10,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coupled_arena.analysis.audit.verdicts import AuditEstimates
-from coupled_arena.analysis.leaderboard.read import BoardEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.core.choices import BoardSource, Cutoff, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
-from coupled_arena.stats.judges.differences import contrast, explained
 from coupled_arena.stats.judges.planner import (
     Needs,
     check_power,
     check_variance,
+    explained_within_pairs,
     needs,
     unevenness_of,
     variance_for_power,
     variance_for_width,
 )
+from coupled_arena.stats.judges.powered_means import contrast, explained
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.rank_sets import Separation
-from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
 from coupled_arena.store.queries.comparisons import Selection
 
 # The votes of pairs of models that a plan is about.

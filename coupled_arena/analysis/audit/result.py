@@ -15,9 +15,9 @@ from coupled_arena.analysis.style.judge import JudgeStyle, judge_style
 from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
-from coupled_arena.stats.judges.differences import Difference, difference
-from coupled_arena.stats.judges.soft import SoftMean, soft_means
-from coupled_arena.stats.ranking.within_pairs import explained_within_pairs
+from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean, probability_means
+from coupled_arena.stats.judges.planner import explained_within_pairs
+from coupled_arena.stats.judges.powered_means import Difference, difference
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -110,7 +110,7 @@ class Audit:
         and apart from it.
     first_by_people : float or None
         Share of these comparisons that the answer shown first wins.
-    soft : tuple of SoftMean
+    by_probability : tuple of ProbabilityMean
         The models in the same order with the judge's probabilities in place of its grades; nothing
         where it told none.
     style : JudgeStyle or None
@@ -131,7 +131,7 @@ class Audit:
     row_agreement_strict: float | None
     first_by_people: float | None
     board_explained: float | None
-    soft: tuple[SoftMean, ...] = ()
+    by_probability: tuple[ProbabilityMean, ...] = ()
     style: JudgeStyle | None = None
 
     @property
@@ -204,18 +204,18 @@ def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
         smallest_gap=min(gaps, default=None),
         **_shares(estimates),
         board_explained=_on_board(estimates),
-        soft=_soft(estimates, models, alpha),
+        by_probability=_by_probability(estimates, models, alpha),
         style=judge_style(estimates.style, alpha) if estimates.style else None,
     )
 
 
-def _soft(
+def _by_probability(
     estimates: AuditEstimates, models: tuple[ModelAudit, ...], alpha: float
-) -> tuple[SoftMean, ...]:
+) -> tuple[ProbabilityMean, ...]:
     answers = estimates.answers
     if answers is None or answers.probability is None:
         return ()
-    found = {mean.model: mean for mean in soft_means(answers, alpha)}
+    found = {mean.model: mean for mean in probability_means(answers, alpha)}
     return tuple(found[row.model] for row in models)
 
 

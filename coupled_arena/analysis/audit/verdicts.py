@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.influence_cells import stacked
+from coupled_arena.analysis.leaderboard.clusters import stacked
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.judge import JudgeStyleEstimates, read_judge_style
 from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth
@@ -16,8 +16,6 @@ from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.graded import GradedAnswers
-from coupled_arena.stats.judges.model_counts import Compared, ModelCounts, OwnInfluence
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.stats.judges.quality import (
     Calibration,
@@ -25,6 +23,7 @@ from coupled_arena.stats.judges.quality import (
     calibration,
     self_preference,
 )
+from coupled_arena.stats.judges.samples import Compared, GradedAnswers, ModelCounts, OwnInfluence
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_quality
 from coupled_arena.store.queries.benchmark_scores import reworded

@@ -14,12 +14,11 @@ import numpy as np
 
 from coupled_arena.core.errors import ScoreError, TooFewScoresError
 from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.process import Track
 from coupled_arena.core.records import ANYHOW, Drawn, Mode
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.coupling.error_curves import ErrorCurves, error_curves
-from coupled_arena.stats.coupling.published import published_curves
+from coupled_arena.stats.coupling.error_curves import ErrorCurves, error_curves, published_curves
 from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
-from coupled_arena.stats.progress import Track
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import benchmark_scores, model_pages
 from coupled_arena.store.queries.battle_conditions import Hidden

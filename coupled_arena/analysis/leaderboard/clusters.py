@@ -1,37 +1,34 @@
-"""Estimates whose comparisons depend on each other: those on one prompt, those of one voter."""
+"""Estimates with comparisons that depend on each other: on one prompt, or by one voter.
+
+First the board's estimates, then coupled against independent battles, then the rows by which the
+store adds up what comparisons add to an error. This module knows no error level.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from coupled_arena.analysis.leaderboard.influence_cells import (
-    cells_of_both,
-    cells_of_verdicts,
-    cells_of_votes,
-)
 from coupled_arena.core.choices import BoardSource
+from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
-from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
-from coupled_arena.stats.influence import PairProducts
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
+from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
+from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
 from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 from coupled_arena.store.queries import clusters
 from coupled_arena.store.queries.clusters import InfluenceCells, blocks, number_voters
-from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.comparisons import Counts, Selection
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
 how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
-
-_CELLS = {
-    BoardSource.HUMAN: cells_of_votes,
-    BoardSource.JUDGE: cells_of_verdicts,
-    BoardSource.PPR: cells_of_both,
-}
 
 
 def in_clusters(
@@ -75,14 +72,14 @@ def _clustered(
     people: int,
     sides: Sides | None,
 ) -> tuple[Estimate, Sides | None]:
-    cells, k = _CELLS[source](plain), len(plain.models)
+    cells, k = _cells_of_board(source, plain), len(plain.models)
     people = 0 if cells.human is None else people
     if not prompts and not people:
         return plain, sides
     gram, pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
     many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
     counted, spread = clusters.VoterCounts(cells, people), None
-    kinds, size = kinds_of(cells, counted, k), plain.sizes
+    kinds, size = _kinds_of(cells, counted, k), plain.sizes
     slot = None if sides is None else sides.influence[tuple(_keys(cells, counted))]
     on_prompts = SideSums()
     for block in blocks(cursor, selection, plain.models, cells, voters=people > 0):
@@ -127,7 +124,7 @@ def _keys(cells: InfluenceCells, counted: clusters.VoterCounts) -> list[IntArray
     return [each[counted.kinds] for each in (cells.model_a, cells.model_b, cells.human)]
 
 
-def kinds_of(cells: InfluenceCells, counted: clusters.VoterCounts, k: int) -> Kinds:
+def _kinds_of(cells: InfluenceCells, counted: clusters.VoterCounts, k: int) -> Kinds:
     """Return the kinds of comparisons with a vote."""
     at = counted.kinds
     a, b = cells.model_a[at], cells.model_b[at]
@@ -141,3 +138,124 @@ def _sides_apart(votes: PairCounts, human: Estimate | None) -> Sides | None:
         return None
     at = [votes.models.index(model) for model in human.models]
     return Sides.of(PairCounts(human.models, votes.counts[np.ix_(at, at)]))
+
+
+_MODES = list(Mode)
+
+
+def compare_board_modes(counts: Counts, *, voted: bool) -> ModeComparison | None:
+    """Compare the protocols by people's votes, or by the verdicts."""
+    tables = counts.votes.sum(1) if voted else counts.labelled.sum(3) + counts.unlabelled
+    if tables.shape[-1] > len(OUTCOMES):  # several judges, who have no verdict of their own
+        return None
+    coupled, independent = (
+        PairCounts(counts.models, tables[_MODES.index(mode)])
+        for mode in (Mode.COUPLED, Mode.INDEPENDENT)
+    )
+    if not (coupled.comparisons.any() and independent.comparisons.any()):
+        return None
+    return compare_modes(coupled, independent)
+
+
+def modes_on_prompts(
+    cursor: Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
+) -> ModeComparison:
+    """Return the same where comparisons on one prompt depend on each other."""
+    mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
+    places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
+    label = {"human": outcome} if voted else {"verdict": outcome}
+    of, k = modes.influence, len(modes.models)
+    cells = [
+        InfluenceCells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
+        for values in (of.pairs, of.models, of.ties)
+    ]
+    pairs = clusters.PairSums(cells[0], k)
+    averages, ties = (clusters.Gram(each, k) for each in cells[1:])
+    clusters.add_up(cursor, selection, modes.models, cells[0], pairs, averages, ties)
+    return modes.clustered(
+        (pairs.squares, pairs.clusters),
+        (np.diag(averages.sum), averages.clusters),
+        (float(ties.sum.sum()), ties.clusters),  # of the square of all that a prompt adds up to
+    )
+
+
+def _cells_of_board(source: BoardSource, estimated: Estimate) -> InfluenceCells:
+    """Return what the comparisons behind a board add to its errors."""
+    cells = {
+        BoardSource.HUMAN: _cells_of_votes,
+        BoardSource.JUDGE: _cells_of_verdicts,
+        BoardSource.PPR: _cells_of_both,
+    }
+    return cells[source](estimated)
+
+
+def _grid(*shape: int) -> list[IntArray]:
+    """Return the indices of an array's elements, axis by axis."""
+    return [axis.ravel() for axis in np.indices(shape)]
+
+
+def _cells_of_votes(estimated: Estimate) -> InfluenceCells:
+    """Return what comparisons with a vote add."""
+    influence = estimated.influence.labelled[:, :, :, 2]  # λ = 0: whatever the verdict
+    a, b, outcome = _grid(*influence.shape[:3])
+    values = influence.reshape(-1, 2)
+    on_all = None if estimated.sparse is None else estimated.sparse.on_all(a, b, outcome, values)
+    return InfluenceCells(a, b, values[:, 0], values[:, 1], human=outcome, on_all=on_all)
+
+
+def _cells_of_verdicts(estimated: Estimate) -> InfluenceCells:
+    """Return what comparisons with a verdict add, where the judge's word is all that counts."""
+    votes = _cells_of_votes(estimated)
+    return replace(votes, human=None, verdict=votes.human)
+
+
+def _cells_of_both(estimated: Estimate) -> InfluenceCells:
+    """Return what comparisons with a verdict add, with a vote and without."""
+    cells, sparse = _cells_of(estimated.influence), estimated.sparse
+    if sparse is None:
+        return cells
+    assert cells.human is not None
+    voted = cells.human >= 0
+    on_all = np.zeros((len(voted), len(estimated.models)))
+    rows = np.arange(len(voted))
+    on_all[rows, cells.model_a], on_all[rows, cells.model_b] = cells.first, cells.second
+    places = cells.model_a[voted], cells.model_b[voted], cells.human[voted]
+    own = np.stack([cells.first, cells.second], axis=-1)[voted]
+    on_all[voted] = sparse.on_all(*places, own)
+    return replace(cells, on_all=on_all)
+
+
+def _cells_of(influence: Influence) -> InfluenceCells:
+    """Return what comparisons with a verdict add, as rows that the store can match."""
+    a, b, human, verdict = _grid(*influence.labelled.shape[:4])
+    c, d, alone = _grid(*influence.unlabelled.shape[:3])
+    values = np.concatenate(
+        [influence.labelled.reshape(-1, 2), influence.unlabelled.reshape(-1, 2)]
+    )
+    return InfluenceCells(
+        model_a=np.concatenate([a, c]),
+        model_b=np.concatenate([b, d]),
+        first=values[:, 0],
+        second=values[:, 1],
+        human=np.concatenate([human, np.full_like(alone, -1)]),
+        verdict=np.concatenate([verdict, alone]),
+    )
+
+
+def stacked(influences: Sequence[Influence]) -> InfluenceCells:
+    """Return rows for several numbers of each model: those of the second follow all the first."""
+    k = len(influences[0].labelled)
+    rows = [_cells_of(each) for each in influences]
+
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(each, name) for each in rows])
+
+    shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
+    return InfluenceCells(
+        model_a=column("model_a") + shift,
+        model_b=column("model_b") + shift,
+        first=column("first"),
+        second=column("second"),
+        human=column("human"),
+        verdict=column("verdict"),
+    )

@@ -1,24 +1,25 @@
-"""The leaderboard: what the estimates say at one error level, as plain values."""
+"""The leaderboard at one error level, as plain values: each model's row, and each pair's record."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
-from coupled_arena.analysis.leaderboard.pairs import (
-    HeadToHead,
-    MissingVotes,
-    head_to_head,
-    missing_votes,
+from coupled_arena.analysis.leaderboard.board_estimates import (
+    BoardEstimates,
+    Method,
+    read_estimates,
 )
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, Method, read_estimates
 from coupled_arena.analysis.style.result import StyleBoard, read_style, style_board
 from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
+from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.fragility import Fragility, fragility
 from coupled_arena.stats.ranking.rank_sets import RankSets, intervals
+from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -30,7 +31,7 @@ _AS_SAID = (
 
 
 @dataclass(frozen=True)
-class Place:
+class Standing:
     """Where a model stands.
 
     Attributes
@@ -56,7 +57,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BoardRow:
     """One model's row.
 
     ``wins + losses + ties + both_bad`` are the `human_votes`: comparisons that a person decided.
@@ -65,12 +66,12 @@ class Standing:
 
     Attributes
     ----------
-    place : Place or None
+    place : Standing or None
         None while the model has no votes (on a judge's board: no verdicts).
     """
 
     model: str
-    place: Place | None
+    place: Standing | None
     wins: int
     losses: int
     ties: int
@@ -95,7 +96,7 @@ class Leaderboard:
 
     Attributes
     ----------
-    standings : tuple of Standing
+    standings : tuple of BoardRow
         Of the models with a vote (on a judge's board: a verdict), best first; those without a
         place last, by name.
     head_to_head : tuple of tuples of HeadToHead
@@ -123,7 +124,7 @@ class Leaderboard:
     alpha: float
     cutoff: Cutoff
     scope: Scope
-    standings: tuple[Standing, ...]
+    standings: tuple[BoardRow, ...]
     head_to_head: tuple[tuple[HeadToHead, ...], ...]
     identical: int
     missing: tuple[MissingVotes, ...]
@@ -257,12 +258,12 @@ def leaderboard(
 
 def _standings(
     estimates: BoardEstimates, source: BoardSource, ranks: RankSets | None
-) -> tuple[Standing, ...]:
+) -> tuple[BoardRow, ...]:
     votes, identical, asked = estimates.votes, estimates.identical, estimates.asked
     verdicts = estimates.judged.verdicts.comparisons.sum(axis=1)
     placed = {} if ranks is None else _placed(estimates.by_source[source], ranks)
     rows = [
-        Standing(
+        BoardRow(
             model=model,
             place=placed.get(model),
             wins=int(asked.wins[i].sum()),
@@ -277,10 +278,10 @@ def _standings(
     return tuple(sorted(rows, key=lambda s: (-s.place.win_rate if s.place else 1.0, s.model)))
 
 
-def _placed(estimated: Estimate, ranks: RankSets) -> dict[str, Place]:
+def _placed(estimated: Estimate, ranks: RankSets) -> dict[str, Standing]:
     low, high = intervals(estimated, ranks.alpha)
     return {
-        model: Place(
+        model: Standing(
             win_rate=float(estimated.theta[i]),
             standard_error=float(estimated.standard_error[i]),
             low=float(low[i]),
@@ -291,3 +292,56 @@ def _placed(estimated: Estimate, ranks: RankSets) -> dict[str, Place]:
         )
         for i, model in enumerate(estimated.models)
     }
+
+
+@dataclass(frozen=True)
+class HeadToHead:
+    """One model against another, whichever was shown first; ties include "both bad"."""
+
+    wins: int
+    losses: int
+    ties: int
+
+    @property
+    def comparisons(self) -> int:
+        """How often the two were compared."""
+        return self.wins + self.losses + self.ties
+
+    @property
+    def win_rate(self) -> float | None:
+        """Fraction of the comparisons that the model won, None without any."""
+        return self.wins / self.comparisons if self.comparisons else None
+
+    @property
+    def score(self) -> float | None:
+        """Wins and half the ties, as a fraction: one half where the two are even."""
+        return (self.wins + self.ties / 2) / self.comparisons if self.comparisons else None
+
+
+@dataclass(frozen=True)
+class MissingVotes:
+    """A pair that was compared too seldom, and how many comparisons it still needs."""
+
+    first: str
+    second: str
+    votes: int
+
+
+def head_to_head(order: list[int], counts: PairCounts) -> tuple[tuple[HeadToHead, ...], ...]:
+    """Return how often each model of an order beat each other; on the diagonal nothing."""
+    wins, ties = counts.wins, counts.ties + counts.both_bad
+    return tuple(
+        tuple(HeadToHead(int(wins[i, j]), int(wins[j, i]), int(ties[i, j])) for j in order)
+        for i in order
+    )
+
+
+def missing_votes(models: tuple[str, ...], votes: PairCounts) -> tuple[MissingVotes, ...]:
+    """Return the pairs that lack votes, those that lack the fewest first."""
+    n, place = votes.comparisons, votes.models.index
+    short = [
+        MissingVotes(a, b, int(MINIMUM_PER_PAIR - n[place(a), place(b)]))
+        for a, b in combinations(models, 2)
+        if n[place(a), place(b)] < MINIMUM_PER_PAIR
+    ]
+    return tuple(sorted(short, key=lambda pair: pair.votes))

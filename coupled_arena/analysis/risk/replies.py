@@ -19,7 +19,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.judges.verdict_scores import verdict_scores
+from coupled_arena.stats.risk.portfolio import verdict_scores
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, replies
 from coupled_arena.store.queries.benchmark_scores import reworded

@@ -13,8 +13,8 @@ from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.choices import Copula, Correction, Distance, PValues
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.dominance import ROUNDING, Order
 from coupled_arena.stats.risk.dominance_tests import Dominance, DominancePlan, compare_models
 from coupled_arena.stats.risk.mean_risk import MeanRisk, Risk, mean_risk, quantiles, tail_values

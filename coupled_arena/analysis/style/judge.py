@@ -19,16 +19,18 @@ from coupled_arena.analysis.style.rows import (
 from coupled_arena.core.choices import Control
 from coupled_arena.core.style import Trait, held_traits
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.style.logistic import (
+from coupled_arena.stats.style import (
+    Measured,
     PairFit,
     PairRows,
     Sandwich,
     UnboundedError,
+    combinations,
     entangled,
     fit,
     sandwich,
+    values,
 )
-from coupled_arena.stats.style.scores import Measured, combinations, values
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.single_comparisons import styled_rows

@@ -12,13 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from coupled_arena.core.style import Trait
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.style.logistic import (
-    PairFit,
-    PairRows,
-    UnboundedError,
-    entangled,
-    fit,
-)
+from coupled_arena.stats.style import PairFit, PairRows, UnboundedError, entangled, fit
 from coupled_arena.store.queries.single_comparisons import StyledRows
 
 

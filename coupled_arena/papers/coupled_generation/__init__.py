@@ -49,7 +49,7 @@ from coupled_arena.papers.coupled_generation.rates import (
 from coupled_arena.papers.coupled_generation.sampling import savings_by_sampling
 from coupled_arena.papers.item import Item, Made, Needs, Paper
 from coupled_arena.papers.source import PaperSource, judged_prompts, pooled_notes
-from coupled_arena.stats.coupling.published import TOLERANCE
+from coupled_arena.stats.coupling.error_curves import TOLERANCE
 from coupled_arena.views.tables.table import BETWEEN
 
 # Items on coupled generation: pairs of models, subjects, win-rates by votes or verdicts.

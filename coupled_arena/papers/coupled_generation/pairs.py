@@ -1,7 +1,7 @@
 """Coupled beside independent answers on a benchmark, for every pair of models and each subject.
 
 What the panels of [1]_ show: covariances and variances of scores within each question, and errors
-by the number of samples, drawn as `coupled_arena.stats.coupling.published` has them.
+by the number of samples, drawn as `coupled_arena.stats.coupling.error_curves` has them.
 
 References
 ----------
@@ -27,7 +27,7 @@ from coupled_arena.analysis.coupling.score_tables import SubjectScores, read_sub
 from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.coupling.published import REPEATS, Gain, published_curves
+from coupled_arena.stats.coupling.error_curves import REPEATS, Gain, published_curves
 from coupled_arena.stats.coupling.score_tables import PairSavings, ScoreTable, compare_scores
 from coupled_arena.views.tables.coupling import CURVES, PAIRS
 from coupled_arena.views.tables.table import BETWEEN, Column, Table, table_of

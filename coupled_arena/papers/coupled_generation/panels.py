@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.papers.coupled_generation.pairs import PairPanels, drawn_sizes, panel_table
 from coupled_arena.papers.densities import density_of, joint_density_of
-from coupled_arena.stats.coupling.published import TOLERANCE
+from coupled_arena.stats.coupling.error_curves import TOLERANCE
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import Head, Theme, finish, key, shortened, theme_for
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.leaderboard.read import Method, read_estimates
-from coupled_arena.analysis.leaderboard.result import Place, leaderboard
+from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
+from coupled_arena.analysis.leaderboard.result import Standing, leaderboard
 from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Voters, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
@@ -97,13 +97,13 @@ class ProtocolPlace:
 
     Attributes
     ----------
-    ours, published : mapping of Mode to Place or None
+    ours, published : mapping of Mode to Standing or None
         By default, and as the paper computes it.
     """
 
     model: str
-    ours: Mapping[Mode, Place | None]
-    published: Mapping[Mode, Place | None]
+    ours: Mapping[Mode, Standing | None]
+    published: Mapping[Mode, Standing | None]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _board(selection: Selection) -> BoardSource:
 
 
 def _places(source: PaperSource, selection: Selection, alpha: float) -> tuple[ProtocolPlace, ...]:
-    found: dict[tuple[Mode, bool], dict[str, Place | None]] = {}
+    found: dict[tuple[Mode, bool], dict[str, Standing | None]] = {}
     for mode in PROTOCOLS:
         for method, cutoff in ((_CORRECTED, Cutoff.MAX_T), (_PUBLISHED, Cutoff.CHI2)):
             estimates = read_estimates(
@@ -353,16 +353,16 @@ def ties_table(found: ProtocolRates) -> Table[PairTies]:
     return table_of(PROTOCOL_TIES, found.ties, alpha=found.alpha)
 
 
-def _of(place: Place | None, name: str) -> Any:
+def _of(place: Standing | None, name: str) -> Any:
     return None if place is None else getattr(place, name)
 
 
-def published_half(place: Place) -> float:
+def published_half(place: Standing) -> float:
     """Return half the interval that the paper prints."""
     return _NORMAL * place.standard_error
 
 
-def _read(place: Place | None) -> str:
+def _read(place: Standing | None) -> str:
     if place is None:
         return "\N{EN DASH}"
     return f"{place.win_rate:.4f} ± {published_half(place):.4f}"

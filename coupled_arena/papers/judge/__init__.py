@@ -31,7 +31,7 @@ from coupled_arena.papers.judge.figures import (
     worth_figure,
 )
 from coupled_arena.papers.source import PaperSource, pooled_notes
-from coupled_arena.stats.judges.graded import GradedAnswers
+from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.audit import key_words
@@ -147,7 +147,7 @@ def answers_worth(source: PaperSource) -> Made:
 
 def soft_answers_worth(source: PaperSource) -> Made:
     """Return the same with the judge's probabilities beside its verdicts (figure 4)."""
-    audits = [each for each in answer_audits(source) if each.soft]
+    audits = [each for each in answer_audits(source) if each.by_probability]
     if not audits:
         raise ArenaError(
             "No judge told probabilities: take a server that does, a table with a column "
@@ -158,7 +158,7 @@ def soft_answers_worth(source: PaperSource) -> Made:
         all(map(_on_mmlu, audits)),
     )
     made = _worth(audits, title, soft=True, stated=stated)
-    above = sum(each.soft[0].tau_max > 2 for each in audits)
+    above = sum(each.by_probability[0].tau_max > 2 for each in audits)
     values = {**made.values, BEST_ABOVE: above} if stated else {}
     return Made(made.tables, made.figures, values, made.notes)
 

@@ -32,7 +32,7 @@ from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.graded import GradedAnswers
+from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.store.queries import benchmark_scores
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores

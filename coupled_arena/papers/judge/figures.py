@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.papers.judge.answers import JudgeRanking, Ranked
-from coupled_arena.stats.judges.soft import SoftMean
+from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean
 from coupled_arena.views.figures.theme import LINE, Head, finish, key, shortened, theme_for, wrapped
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 
-Worth = tuple[str, str, ModelAudit | SoftMean]
+Worth = tuple[str, str, ModelAudit | ProbabilityMean]
 """A judge, what is taken from it, and what it is worth on one model."""
 _OF = itemgetter(2)
 
@@ -88,7 +88,7 @@ def _worths(audit: Audit, *, soft: bool) -> Iterator[Worth]:
     for row in audit.models:
         if row.n:
             yield audit.judge, "verdict", row
-    for mean in audit.soft if soft else ():
+    for mean in audit.by_probability if soft else ():
         if mean.n:
             yield audit.judge, "probability", mean
 

@@ -27,8 +27,7 @@ from coupled_arena.papers.source import PaperSource, judges_of, pooled_notes, re
 from coupled_arena.stats.simulation.noisy_judges import NoisyJudges, NoisyPlan, try_noisy_judges
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan, resample_judges
-from coupled_arena.stats.simulation.shared import SharedComparisons
-from coupled_arena.stats.simulation.subsets import fitting_sizes
+from coupled_arena.stats.simulation.subsets import SharedComparisons, fitting_sizes
 from coupled_arena.views.figures.caption import COVARIANCES, CUTOFF_NAMES
 from coupled_arena.views.figures.rankings import (
     ALL,

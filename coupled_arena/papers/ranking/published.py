@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from coupled_arena.papers.item import KnownNames
-from coupled_arena.stats.simulation.shared import SharedComparisons
+from coupled_arena.stats.simulation.subsets import SharedComparisons
 
 _MODELS = KnownNames(
     dict.fromkeys(

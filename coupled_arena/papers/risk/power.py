@@ -15,12 +15,16 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from coupled_arena.core.process import Track
 from coupled_arena.papers.risk.violation_ratios import limit_deviations
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.corrections import smallest_factor
 from coupled_arena.stats.risk.dominance import ROUNDING, Order, violation_ratios
-from coupled_arena.stats.risk.dominance_tests import DominancePlan, PairTests, compare_models
+from coupled_arena.stats.risk.dominance_tests import (
+    DominancePlan,
+    PairTests,
+    compare_models,
+    smallest_factor,
+)
 from coupled_arena.stats.risk.mean_risk import Risk, mean_risk
 
 _MOST = 6  # scores of a sample

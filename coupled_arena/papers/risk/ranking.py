@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from coupled_arena.analysis.risk.result import risk_report
 from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.process import Track
 from coupled_arena.papers.item import Made
 from coupled_arena.papers.risk import published
 from coupled_arena.papers.risk.curves import is_papers_own, published_taus
@@ -36,7 +37,6 @@ from coupled_arena.papers.risk.ways import (
 )
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.counts import IntArray
-from coupled_arena.stats.progress import Track
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.views.figures.lines import Axes, Line, line_figure
 from coupled_arena.views.figures.matrices import FULL, matrix_figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coupled_arena.analysis.logs.read import format_of, read_logs
+from coupled_arena.analysis.logs.score_logs import format_of, read_logs
 from coupled_arena.analysis.risk.replies import VERDICTS, read_stored_scores
 from coupled_arena.analysis.risk.scores import RiskScores, risk_scores_from_frame
 from coupled_arena.analysis.score_columns import SUBJECTS, text_of

@@ -12,14 +12,14 @@ from scipy.stats import kendalltau
 from coupled_arena.analysis.risk.result import RiskSettings, RiskView, ranks_of, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.choices import Copula, Correction, PValues
+from coupled_arena.core.process import Track
 from coupled_arena.papers.risk.power import Consistency, SizePower
 from coupled_arena.papers.risk.scores import JudgedScores
 from coupled_arena.papers.risk.violation_ratios import cdf_ratios
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.corrections import smallest_factor
 from coupled_arena.stats.risk.dominance import Order, one_against_all, violation_ratios
+from coupled_arena.stats.risk.dominance_tests import smallest_factor
 from coupled_arena.stats.risk.mean_risk import Risk, mean_risk
 from coupled_arena.stats.risk.portfolio import mean_win_rates, portfolio
 from coupled_arena.stats.risk.rank_aggregation import aggregate

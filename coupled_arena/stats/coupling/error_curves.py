@@ -1,14 +1,24 @@
 """How the error of a score difference falls with the number of samples, under both protocols.
 
-A sample is one prompt in one repetition: an answer of each model. All samples together give what
-is taken for the truth; a random part of them, drawn without replacement, misses it by an error,
-so the curves meet zero where all samples are drawn. The figure of [1]_ is made in this way.
+A sample is one prompt in one repetition: an answer of each model. All samples together stand for
+the truth. A random part of them, drawn without replacement, misses it by an error, so the curves
+meet zero at all samples.
+
+`published_curves` and `Gain` repeat the paper [1]_ digit for digit. Sub-samples of every size from
+20 to all samples, in steps of 20, are drawn 1,000 times. Where the mean errors of a coupled and an
+independent size agree to a tolerance, these sizes are a saving, and the largest one counts. A
+sub-sample is the beginning of an order that NumPy's ``RandomState(repeat)`` draws, first of the
+coupled and then of the independent samples. So the same 1,000 orders serve all sizes and pairs.
+
+This maximum is biased upwards: without any saving it reports about .1. All pairs of a data set
+share their orders, so the number of pairs above a bound is one draw and not a mean: another seed
+moves all of them together.
 
 References
 ----------
 .. [1] N. Corvelo Benz, S. Tsirtsis, E. Straitouri, I. Chatzi, A. Artola Velasco, S. Thejaswi &
    M. Gomez-Rodriguez, "Evaluation of large language models via coupled token generation",
-   arXiv:2502.01754, section 5.
+   AISTATS 2026, arXiv:2502.01754, sections 4 and 5.
 """
 
 from __future__ import annotations
@@ -18,9 +28,9 @@ from itertools import combinations
 
 import numpy as np
 
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.coupling.score_tables import ScoreTable
-from coupled_arena.stats.progress import Track
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,3 +142,126 @@ def beginnings(
     # Differences are linear: summing models takes a third of the time of summing pairs.
     upto = np.cumsum(scores[order], axis=0)[sizes - 1] / sizes[:, None]
     return (upto[:, first] - upto[:, second]).T
+
+
+REPEATS = 1_000
+TOLERANCE = 0.01
+_STEP = 20
+_FEWEST_POINTS = 20
+_STATES = 2**32  # seeds of a RandomState
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The largest saving at any size.
+
+    Attributes
+    ----------
+    gain : float
+        1 - coupled/independent; 0 where no sizes agree at which coupling saves something.
+    coupled, independent : int or None
+        The sizes.
+    error : float or None
+        The mean absolute error of both, which is the coupled one's.
+    """
+
+    gain: float
+    coupled: int | None = None
+    independent: int | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedCurves:
+    """Mean absolute errors of every pair of models at growing numbers of samples.
+
+    Attributes
+    ----------
+    pairs : tuple of (str, str)
+    sizes : ndarray of int64, shape (sizes,)
+    mean, mean_error : ndarray of float64, shape (2, pairs, sizes)
+        Over the sub-samplings, and its standard error; coupled first, then independent.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    sizes: IntArray
+    mean: FloatArray
+    mean_error: FloatArray
+
+    def gain(self, pair: int, tolerance: float = TOLERANCE) -> Gain:
+        """Return the largest saving of one pair.
+
+        The errors may differ by the tolerance times the smaller one. As in the paper the smallest
+        size does not count for coupled samples.
+        """
+        coupled, independent = self.mean[0, pair][:, None], self.mean[1, pair][None, :]
+        agree = np.abs(coupled - independent) <= tolerance * np.minimum(coupled, independent)
+        agree[0] = False
+        sizes = self.sizes.astype(np.float64)
+        gains = np.where(agree, 1 - sizes[:, None] / sizes[None, :], 0.0)
+        i, j = np.unravel_index(np.argmax(gains), gains.shape)
+        if not gains[i, j] > 0:
+            return Gain(0.0)
+        error = float(self.mean[0, pair, i])
+        return Gain(float(gains[i, j]), int(self.sizes[i]), int(self.sizes[j]), error)
+
+
+def published_sizes(samples: int) -> IntArray:
+    """Return the paper's numbers of samples: every 20 below all of them.
+
+    Where there are fewer than 400 samples it is every twentieth part of them.
+    """
+    step = min(_STEP, max(samples // _FEWEST_POINTS, 1))
+    return np.arange(step, samples, step, dtype=np.int64)
+
+
+def published_curves(
+    table: ScoreTable,
+    seed: int = 0,
+    repeats: int = REPEATS,
+    sizes: IntArray | None = None,
+    track: Track = iter,
+) -> PublishedCurves:
+    """Draw sub-samples as the paper does, and average their errors.
+
+    Parameters
+    ----------
+    seed : int
+        With 0 the orders are those of the paper; another one draws as many others.
+    repeats : int
+        Sub-samplings.
+    sizes : ndarray of int64, optional
+        Numbers of samples in growing order; by default `published_sizes`.
+    track : callable
+        Gets the numbers of the repeats and passes them on: shows a progress bar, or stops early.
+
+    Raises
+    ------
+    ValueError
+        A size is out of range, or there are fewer than two repeats.
+    """
+    samples, k = table.coupled.shape[0] * table.coupled.shape[1], len(table.models)
+    sizes = published_sizes(samples) if sizes is None else sizes
+    check_draws(sizes, samples, repeats)
+    places = list(combinations(range(k), 2))
+    first, second = np.array(places, dtype=np.int64).T
+    protocols = [scores.reshape(samples, k) for scores in (table.coupled, table.independent)]
+    protocols = [scores - scores.mean(axis=0) for scores in protocols]
+    sums, squares = np.zeros((2, 2, len(places), len(sizes)))
+    done = 0
+    for repeat in track(range(repeats)):
+        done += 1
+        state = np.random.RandomState((seed * repeats + repeat) % _STATES)
+        for at, scores in enumerate(protocols):
+            errors = np.abs(beginnings(scores, state.permutation(samples), sizes, first, second))
+            sums[at] += errors
+            squares[at] += errors**2
+    check_draws(sizes, samples, done)
+    mean = sums / done
+    variance = np.maximum(squares - done * mean**2, 0.0) / (done - 1)
+    return PublishedCurves(
+        pairs=tuple((table.models[i], table.models[j]) for i, j in places),
+        sizes=sizes,
+        mean=mean,
+        mean_error=np.sqrt(variance / done),
+    )

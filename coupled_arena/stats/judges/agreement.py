@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import paired_difference
-from coupled_arena.stats.judges.model_counts import WIN, ModelCounts, kept_pairs, ratio
+from coupled_arena.stats.judges.samples import WIN, ModelCounts, kept_pairs, ratio
 
 _ROUNDING = 1e-9
 

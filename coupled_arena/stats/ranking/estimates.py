@@ -7,7 +7,7 @@ that people and the judge prefer a model, and strata s that the settings choose,
           - \lambda \bar g_{n,s}],
 
 where n counts comparisons with a vote and a verdict and N those with a verdict alone. Without a
-judge, λ = 0; several have a λ each (`judges_together`). Everything here is a function of counts: a
+judge, λ = 0; several have a λ each (`judge_weights`). Everything here is a function of counts: a
 comparison adds to the error of θ̂ what its cell of the counts says (`Influence`), and the covariance
 is the Gram matrix of these sums.
 Where several votes share a prompt, prompts take the place of votes in all that says how exactly
@@ -32,26 +32,25 @@ from coupled_arena.core.choices import Covariance, TieScore, Weighting
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence, PairProducts
-from coupled_arena.stats.ranking.judges_together import heard, verdict_scores
-from coupled_arena.stats.ranking.means import weighted_mean
-from coupled_arena.stats.ranking.prompts import (
-    PairPrompts,
-    degrees_alone,
-    degrees_of_freedom,
-    few_prompts,
-)
+from coupled_arena.stats.ranking.judge_weights import verdict_scores, weigh_judges
+from coupled_arena.stats.ranking.sparse_pairs import SparsePairs, sparse_pairs, unjoined_groups
 from coupled_arena.stats.ranking.strata import (
+    PairPrompts,
     Strata,
     StratumCells,
     certain_size,
     certain_variance,
+    degrees_alone,
     degrees_by_pair,
+    degrees_of_freedom,
     effective_size,
+    few_prompts,
     residuals_by_pair,
     shortage,
+    stratum_weight,
+    tie_scores,
+    unbiased,
 )
-from coupled_arena.stats.ranking.thin_pairs import ThinPairs, apart, thin_pairs
-from coupled_arena.stats.tie_scores import tie_scores
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class Estimate:
     clusters : int or None
         Clusters of human comparisons that the covariance comes from; None where comparisons do
         not depend on each other, or nobody counted.
-    thin : ThinPairs or None
+    sparse : SparsePairs or None
         How the stratified mean fills in pairs with few comparisons; None where there are none.
     ties : TieScore
     tastes : Tastes or None
@@ -150,7 +149,7 @@ class Estimate:
     sizes: FloatArray
     warnings: tuple[str, ...] = ()
     clusters: int | None = None
-    thin: ThinPairs | None = None
+    sparse: SparsePairs | None = None
     ties: TieScore = TieScore.LOSS
     tastes: Tastes | None = None
 
@@ -180,8 +179,8 @@ class Estimate:
             The part of each pair in `gram`. Without it the degrees of freedom are those of the
             pair that is known least: no more than the true ones, and as good where all have many.
         """
-        if self.thin is not None:
-            gram = gram + self.thin.misfit
+        if self.sparse is not None:
+            gram = gram + self.sparse.misfit
         if clusters == self.human:  # no two votes share a cluster
             return replace(self, covariance=gram)
         counted = self.weighting is Weighting.COUNT and clusters > 1
@@ -221,7 +220,7 @@ def estimate(
 
     The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
     pair, and fills in what is missing, with a warning; see
-    `coupled_arena.stats.ranking.thin_pairs`. The position-weighted one needs as many in every
+    `coupled_arena.stats.ranking.sparse_pairs`. The position-weighted one needs as many in every
     order of every pair; where they are short, with two models alone, and for the published
     covariance, which is defined for no other, the count-weighted mean takes their place.
 
@@ -259,16 +258,16 @@ def _estimated(
 ) -> Estimate:
     """Return the estimate by the weighting in force."""
     strata = Strata.of(cells, known, weighting)
-    thin = thin_pairs(cells, strata, ties) if weighting is Weighting.STRATIFIED else None
-    share = None if thin is None else thin.share
-    said = heard(counts, cells, known, weighting, share, ties)
+    sparse = sparse_pairs(cells, strata, ties) if weighting is Weighting.STRATIFIED else None
+    share = None if sparse is None else sparse.share
+    said = weigh_judges(counts, cells, known, weighting, share, ties)
     tuning, cells, strata = said.tuning, said.cells, said.strata
     published, plain = kind is Covariance.PUBLISHED, np.ones(cells.n.shape[:2])
-    how = weighting, tuning, thin, (tie_scores(ties), said.scores), counts.spoken
-    theta, influence = weighted_mean(cells, strata, *how, published=published)
-    if thin is not None:
-        covariance, size = thin.gram(influence, counts), thin.size(strata.votes[..., 0])
-        degrees = thin.degrees_alone(strata.votes[..., 0])
+    how = weighting, tuning, sparse, (tie_scores(ties), said.scores), counts.spoken
+    theta, influence = _weighted_mean(cells, strata, *how, published=published)
+    if sparse is not None:
+        covariance, size = sparse.gram(influence, counts), sparse.size(strata.votes[..., 0])
+        degrees = sparse.degrees_alone(strata.votes[..., 0])
     else:
         covariance, size = influence.gram(counts), effective_size(cells, strata, weighting)
         degrees = degrees_alone(cells.n.sum(axis=2), counted=weighting is Weighting.COUNT)
@@ -291,7 +290,7 @@ def _estimated(
         residuals=plain if published else residuals_by_pair(strata, weighting, share),
         sizes=cells.n.sum(axis=2),
         warnings=warnings,
-        thin=thin,
+        sparse=sparse,
         ties=ties,
     )
 
@@ -321,7 +320,7 @@ def _weighting_in_force(
             "{short}: what is missing is filled in as all votes together predict (Bradley-Terry), "
             "and error bars allow for that."
         ).format(short=short)
-        return weighting, tuple(said for said in (warning, apart(cells)) if said)
+        return weighting, tuple(said for said in (warning, unjoined_groups(cells)) if said)
     if short:
         warning = _(
             "{short}: until then each comparison weighs the same, which favours models that met "
@@ -329,3 +328,60 @@ def _weighting_in_force(
         ).format(short=short)
         return Weighting.COUNT, (warning,)
     return weighting, ()
+
+
+def _weighted_mean(
+    cells: StratumCells,
+    strata: Strata,
+    weighting: Weighting,
+    weight_of_judge: float,
+    sparse: SparsePairs | None,
+    scores: tuple[FloatArray, FloatArray],
+    spoken: FloatArray,
+    *,
+    published: bool,
+) -> tuple[FloatArray, Influence]:
+    """Return win rates, and what comparisons add to the errors of their two models.
+
+    Parameters
+    ----------
+    weight_of_judge : float
+        λ.
+    sparse : SparsePairs or None
+        Of the stratified mean.
+    scores : tuple of ndarray of float64
+        Of votes and of verdicts, as in `Influence.of_means`.
+    spoken : ndarray of float64, shape (codes,)
+        Likewise.
+    published : bool
+        Whether to divide as the paper's covariance does.
+    """
+    s, v = strata.sums, stratum_weight(len(cells.n), weighting)
+    share = 1.0 if sparse is None else sparse.share[..., None]
+    per_vote, per_echo, per_verdict = (share * v / np.maximum(n, 1) for n in (s.n, s.m, s.N))
+    tuning = np.where(strata.tuned, weight_of_judge, 0.0)
+    theta = per_vote * cells.h + tuning * (per_verdict * cells.G - per_echo * cells.g)
+    centre, echo_centre = s.h / np.maximum(s.n, 1), s.g / np.maximum(s.m, 1)
+    verdict_centre = s.G / np.maximum(s.N, 1)
+    if published:
+        per_vote, per_echo, per_verdict = (
+            np.full_like(n, 2 / n.sum()) if n.any() else per
+            for n, per in ((cells.n, per_vote), (cells.m, per_echo), (cells.N, per_verdict))
+        )
+    elif weighting is not Weighting.COUNT:  # within strata, unbiased
+        # A few votes may all agree: they are held against the fit, not against their own mean.
+        taken = np.where(share == 1, 1.0, 0.0)
+        echoes = np.minimum(strata.votes, s.m)
+        per_vote = per_vote * np.sqrt(unbiased(strata.votes, taken))
+        per_echo = per_echo * np.sqrt(unbiased(echoes, taken))
+        per_verdict = per_verdict * np.sqrt(unbiased(strata.alone, 1.0))
+    total = theta.sum((1, 2))
+    if sparse is not None:
+        centre = np.where(share < 1, sparse.expected[..., None], centre)
+        echo_centre = np.where(share < 1, verdict_centre, echo_centre)
+    means = (per_vote, centre), (per_echo, echo_centre), (per_verdict, verdict_centre)
+    direct = Influence.of_means(*means, tuning, scores, spoken)
+    if sparse is None:
+        return total, direct
+    filled = v * ((1 - sparse.share) * sparse.expected).sum(axis=1)
+    return total + filled, sparse.of_both(direct)

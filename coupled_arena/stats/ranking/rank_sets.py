@@ -1,19 +1,33 @@
 """Rank-sets: the positions each model may have, right for all models at once, or for each alone.
 
 Two models are separated where their estimates differ by more than c standard deviations of the
-difference; a model's rank-set then runs from 1 + (separated and better) to k - (separated and
-worse). With probability 1 - alpha all rank-sets together cover the true ranks. Marginal ones, which
-compare a model with the others and not these with each other, promise it of each by itself.
+difference. A model's rank-set runs from 1 + (separated and better) to k - (separated and worse).
+With probability 1 - alpha, all rank-sets together cover the true ranks. A marginal rank-set
+promises this of its own model alone: it compares this model with the others only.
 
-Where the covariance comes from few voters, all differences share its error. The cut-off is then
-drawn with it: each draw of the differences is divided by a standard deviation that is drawn, too,
-from the law of Wishart.
+A covariance from few voters has an error that all differences share, so the cut-off is drawn with
+it. Each draw of the differences is divided by a standard deviation from a Wishart draw.
+
+The step-down cut-off is narrower than max-t, and as safe [1]_ [2]_. It first finds the differences
+that are surely not zero, with their sign, because these cannot mislead in the other direction.
+Then separated pairs leave the comparison, and the cut-off falls for the rest, until no other pair
+passes it.
+
+This module knows nothing of votes, only of estimates.
+
+References
+----------
+.. [1] J. P. Romano & M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis
+   testing", Journal of the American Statistical Association 100, 94-108 (2005).
+.. [2] M. Mogstad, J. P. Romano, A. Shaikh & D. Wilhelm, "Inference for ranks with applications to
+   mobility across neighbourhoods and academic achievement across countries", Review of Economic
+   Studies 91, 476-518 (2024).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -27,7 +41,6 @@ from coupled_arena.stats.intervals import check_alpha, critical_value, wilson
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.distances import Distances
 from coupled_arena.stats.ranking.estimates import Estimate
-from coupled_arena.stats.ranking.step_down import step_down
 
 DRAWS = 100_000
 LIVE_DRAWS = 20_000
@@ -253,3 +266,37 @@ def intervals(estimate: Estimate, alpha: float = 0.05) -> tuple[FloatArray, Floa
     degrees = None if estimate.clusters is None else np.diag(estimate.degrees)
     critical = critical_value(alpha, degrees)
     return wilson(estimate.theta, variance, estimate.certain_size, critical)
+
+
+_FIRST_STEP = 0.1  # of alpha: what the surely different pairs may cost
+
+
+def step_down(
+    draws: Callable[[], Iterator[FloatArray]], distance: FloatArray, alpha: float
+) -> float:
+    """Return the cut-off at which no further pair is separated.
+
+    Parameters
+    ----------
+    draws : callable
+        Yields standardised differences where all models are equal, in pieces of shape (p, any),
+        of the better model of each pair less the other; the same ones at each call.
+    distance : ndarray of float64, shape (p,)
+        The standardised differences there are, of the better model less the other.
+    alpha : float
+        Error level.
+    """
+    beta = _FIRST_STEP * alpha
+    largest = np.concatenate([np.abs(piece).max(axis=0) for piece in draws()])
+    surely = np.maximum(distance - np.quantile(largest, 1 - beta), 0.0)[:, None]
+    order = np.argsort(-distance)
+    wrong = np.concatenate([(-piece - surely).max(axis=0) for piece in draws()])
+    left = 0
+    while True:
+        among = order[left:]
+        right = np.concatenate([piece[among].max(axis=0) for piece in draws()])
+        critical = float(np.quantile(np.maximum(wrong, right), 1 - alpha + beta))
+        passed = int((distance > critical).sum())
+        if passed <= left or passed == len(distance):
+            return critical
+        left = passed

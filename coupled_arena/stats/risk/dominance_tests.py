@@ -6,7 +6,7 @@ significantly below zero. The absolute one asks whether :math:`\varepsilon_{ij}`
 below a threshold. The wins of each model are counted (Borda), and equal counts are ties.
 
 A p-value is the share of bootstrap samples that contradict the win. By default a win must pass the
-test of `swap_tests` too: on 200 prompts with lognormal scores the bootstrap alone finds some
+exact test of `swap_p_values` too: on 200 prompts with lognormal scores the bootstrap alone finds some
 win between eight equal models in a tenth of all tables, at a level of 5 %. Algorithm 1 of
 the paper ([1]_ in `coupled_arena.stats.risk.dominance`) takes a normal law instead, and divides the
 bootstrap's standard deviation, which is already the one of the estimate, by the root of n once
@@ -21,17 +21,16 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+from scipy.stats import false_discovery_control
 
 from coupled_arena.core.choices import Correction, PValues
 from coupled_arena.core.language import _
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha
-from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.corrections import adjust
 from coupled_arena.stats.risk.dominance import ROUNDING, Order, one_against_all, violation_ratios
-from coupled_arena.stats.risk.dominance_bootstrap import bootstrap_ratios
-from coupled_arena.stats.risk.swap_tests import swap_p_values
+from coupled_arena.stats.risk.dominance_draws import bootstrap_ratios, swap_p_values
 
 # A win must pass both tests. In the first order the exact one looks at all scores and the bootstrap
 # at the tails, so they are seldom wrong together: a quarter of its p-value costs nearly no power.
@@ -268,3 +267,79 @@ def _decided(
 ) -> PairTests:
     adjusted = adjust(p_values, plan.correction)
     return PairTests(statistic, deviation, p_values, adjusted, adjusted <= plan.alpha + ROUNDING)
+
+
+def smallest_factor(k: int, correction: Correction) -> int:
+    """Return by how much the smallest p-value of k models is multiplied."""
+    tests = k * (k - 1)
+    harmonic = (1 / np.arange(1, tests + 1)).sum()
+    return {
+        Correction.BONFERRONI: k**2,
+        Correction.HOLM: tests,
+        Correction.FDR: int(np.ceil(tests * harmonic)),
+        Correction.NONE: 1,
+    }[correction]
+
+
+def adjust(p_values: FloatArray, correction: Correction) -> FloatArray:
+    """Return p-values of all ordered pairs, corrected for being many.
+
+    Parameters
+    ----------
+    p_values : ndarray of float64, shape (k, k)
+        1 on the diagonal, where there is no test.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, k)
+        To be compared with the error level.
+    """
+    k = len(p_values)
+    if correction in (Correction.BONFERRONI, Correction.NONE):
+        return np.minimum(p_values * smallest_factor(k, correction), 1.0)
+    off = ~np.eye(k, dtype=bool)
+    adjusted = np.ones((k, k))
+    if correction is Correction.FDR:
+        adjusted[off] = false_discovery_control(p_values[off], method="by")
+    else:
+        adjusted[off] = _holm(p_values[off])
+    return adjusted
+
+
+def _holm(p_values: FloatArray) -> FloatArray:
+    order = np.argsort(p_values)
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def fewest_bootstraps(k: int, plan: DominancePlan) -> int:
+    """Return how many bootstrap samples some pair needs to win at all by percentile."""
+    return int(np.ceil(smallest_factor(k, plan.correction) / plan.alpha)) - 1
+
+
+def samples_needed(
+    tests: PairTests, size: int, plan: DominancePlan, gap: float = 0.1, power: float = 0.95
+) -> FloatArray:
+    """Return about how many prompts it takes to find a gap.
+
+    The error of an estimate falls with the root of n. The estimated gap of an undecided pair is
+    mostly noise, so the gap is given. Holm's and the false discovery rate's first level stands for
+    their others.
+
+    Parameters
+    ----------
+    size : int
+        Prompts there are.
+    gap : float
+        Difference of violation ratios to be found: 0.1 tells .45 from .55.
+    power : float
+        Probability to find it.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, k)
+    """
+    critical = ndtri(1 - plan.alpha / smallest_factor(len(tests.wins), plan.correction))
+    return np.ceil(size * ((critical + ndtri(power)) * tests.deviation / gap) ** 2)

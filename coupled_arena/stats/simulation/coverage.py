@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.choices import Covariance, Cutoff, Voters, Weighting
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import check_alpha
-from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals
-from coupled_arena.stats.simulation.campaigns import Campaign
+from coupled_arena.stats.ranking.strata import PairPrompts
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
-from coupled_arena.stats.simulation.truths import SimulatedTruth
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
 
 RANKINGS = (Ranking.HUMAN, Ranking.PPR)
 
@@ -202,7 +201,7 @@ def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     return _Repeat(
         bounds=np.array(bounds),
         estimated=np.stack([_intervals(one, plan) for one in estimates]),
-        filled=any(one.thin is not None for one in estimates),
+        filled=any(one.sparse is not None for one in estimates),
         fallback=any(one.weighting is not plan.weighting for one in estimates),
         warnings=tuple(w for one in estimates for w in one.warnings),
     )
@@ -223,7 +222,7 @@ def estimate_drawn(
     prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
     found = _of_counts(drawn.counts(), ranking, *settings, prompts)
     rows = drawn.of(found.models)
-    gram = rows.gram(found.influence, found.thin)
+    gram = rows.gram(found.influence, found.sparse)
     products = rows.products(found.influence)
     clustered = found.clustered(gram, rows.clusters, products)
     return rows.of_people(clustered, found) if voters is Voters.LIKE else clustered

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coupled_arena.core.choices import Covariance, Cutoff, Weighting
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import (
     OUTCOMES,
     FloatArray,
@@ -27,12 +28,15 @@ from coupled_arena.stats.counts import (
     PairCounts,
 )
 from coupled_arena.stats.intervals import check_alpha
-from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
-from coupled_arena.stats.simulation.rank_overlap import rank_biased_overlap
-from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
-from coupled_arena.stats.simulation.shared import SharedComparisons
+from coupled_arena.stats.simulation.rank_set_runs import (
+    Ranking,
+    binomial_error,
+    rank_biased_overlap,
+    rank_bounds,
+)
+from coupled_arena.stats.simulation.subsets import SharedComparisons
 
 _FIRST, _TIE = 0, 2  # of OUTCOMES
 _LOWEST, _HIGHEST = 0.2, 0.8  # of the win rates, before they are divided

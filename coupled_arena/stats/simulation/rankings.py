@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
-from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.thin_pairs import ThinPairs
+from coupled_arena.stats.ranking.sparse_pairs import SparsePairs
+from coupled_arena.stats.ranking.strata import PairPrompts
 from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 
 
@@ -82,14 +82,14 @@ class Rankings:
         np.add.at(unlabelled, (a, b, g), 1)
         return JudgedCounts(self.models, labelled, unlabelled)
 
-    def gram(self, influence: Influence, thin: ThinPairs | None = None) -> FloatArray:
+    def gram(self, influence: Influence, sparse: SparsePairs | None = None) -> FloatArray:
         """Return the sum over clusters of s sᵀ, s being what the cluster adds to the error.
 
         Parameters
         ----------
         influence : Influence
             Of an estimate of all the models.
-        thin : ThinPairs, optional
+        sparse : SparsePairs, optional
             Of the same estimate.
 
         Returns
@@ -98,19 +98,19 @@ class Rankings:
         """
         k = len(self.models)
         added = self._added(influence)
-        if thin is not None:
-            return self._gram_on_all(added, thin)
+        if sparse is not None:
+            return self._gram_on_all(added, sparse)
         cells = np.concatenate([self.prompt * k + self.first, self.prompt * k + self.second])
         clusters = int(self.prompt.max()) + 1
         sums = np.bincount(cells, added.T.ravel(), clusters * k).reshape(-1, k)
         return np.asarray(sums.T @ sums, dtype=np.float64)
 
-    def _gram_on_all(self, added: FloatArray, thin: ThinPairs) -> FloatArray:
+    def _gram_on_all(self, added: FloatArray, sparse: SparsePairs) -> FloatArray:
         on_all = np.zeros((len(self.prompt), len(self.models)))
         rows = np.arange(len(on_all))
         on_all[rows, self.first], on_all[rows, self.second] = added.T
         at = self.shown
-        on_all[at] = thin.on_all(self.first[at], self.second[at], self.vote[at], added[at])
+        on_all[at] = sparse.on_all(self.first[at], self.second[at], self.vote[at], added[at])
         sums = np.zeros((int(self.prompt.max()) + 1, len(self.models)))
         np.add.at(sums, self.prompt, on_all)
         return np.asarray(sums.T @ sums, dtype=np.float64)
@@ -145,8 +145,8 @@ class Rankings:
         adds = np.zeros((len(rows), k))
         own = self._added(plain.influence)[at]
         adds[rows, first], adds[rows, second] = own.T
-        if plain.thin is not None:
-            adds = plain.thin.on_all(first, second, self.vote[at], own)
+        if plain.sparse is not None:
+            adds = plain.sparse.on_all(first, second, self.vote[at], own)
         low, high = np.minimum(first, second), np.maximum(first, second)
         kinds = Kinds(low * k + high, adds)
         size = np.zeros((k, k))

@@ -21,9 +21,9 @@ import numpy as np
 
 from coupled_arena.core.choices import Covariance, Cutoff, Weighting
 from coupled_arena.core.language import _
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.intervals import check_alpha
-from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.simulation.rank_set_runs import (
@@ -33,8 +33,7 @@ from coupled_arena.stats.simulation.rank_set_runs import (
     quality_of,
     rank_bounds,
 )
-from coupled_arena.stats.simulation.shared import SharedComparisons
-from coupled_arena.stats.simulation.subsets import Subsets
+from coupled_arena.stats.simulation.subsets import SharedComparisons, Subsets
 
 
 @dataclass(frozen=True)

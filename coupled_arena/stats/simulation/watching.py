@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.core.choices import Cutoff, Design, Pairing
+from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import JudgedCounts
-from coupled_arena.stats.progress import Track
 from coupled_arena.stats.ranking.next_pair import pair_chances, unsettled
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.coverage import RANKINGS, SimulationPlan, estimate_drawn

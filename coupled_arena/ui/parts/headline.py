@@ -14,7 +14,7 @@ import gradio as gr
 from markupsafe import escape
 
 from coupled_arena.core.language import N_, _
-from coupled_arena.stats.progress import Track
+from coupled_arena.core.process import Track
 from coupled_arena.views.markup import joined, paragraph
 
 HOW = N_("How this was computed, and filters")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import gradio as gr
 
-from coupled_arena.analysis.pairs import pair_standings
+from coupled_arena.analysis.battles import pair_standings
 from coupled_arena.battles.blind_view import Reveal, RoundView
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.rationales import LONGEST_COMMENT

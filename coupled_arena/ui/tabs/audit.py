@@ -12,7 +12,7 @@ from coupled_arena.analysis.audit.grades import read_benchmark_estimates
 from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan, plan_interval, plan_separation
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.audit.verdicts import AuditEstimates, LiveAudits
-from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
 from coupled_arena.analysis.style.judge import JudgeStyle
 from coupled_arena.api.analyses import audit as audit_of
 from coupled_arena.api.checks import SELECTING, selection_of

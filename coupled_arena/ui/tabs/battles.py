@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from coupled_arena.analysis.battles import read_battle, read_battles
-from coupled_arena.analysis.models.one_model import LiveModels
+from coupled_arena.analysis.leaderboard.one_model import LiveModels
 from coupled_arena.battles.redecode import Redecoder
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _

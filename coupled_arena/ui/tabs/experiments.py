@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.api.experiments import resample
 from coupled_arena.core.choices import Covariance, Cutoff, Weighting

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 from gradio.components.plot import PlotData
 
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, LiveEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
 from coupled_arena.core.choices import BoardSource

@@ -24,9 +24,9 @@ from coupled_arena.core.bounds import UPLOADED
 from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
+from coupled_arena.core.process import Track
 from coupled_arena.core.tables import ENDINGS
-from coupled_arena.stats.progress import Track
-from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps
+from coupled_arena.stats.risk.dominance_tests import fewest_bootstraps
 from coupled_arena.ui.parts.choices import IS_DARK, Fields, translated
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from coupled_arena.analysis.leaderboard.pairs import HeadToHead
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
+from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard, Standing
 from coupled_arena.analysis.style.result import StyleBoard
 from coupled_arena.core.choices import BoardSource, Scope
 from coupled_arena.core.language import _
@@ -326,16 +325,16 @@ def _rank_axis(k: int, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _known(standings: Sequence[Standing]) -> list[tuple[int, Standing, Place]]:
+def _known(standings: Sequence[BoardRow]) -> list[tuple[int, BoardRow, Standing]]:
     return [(row, s, s.place) for row, s in enumerate(standings) if s.place]
 
 
-def _placed(board: Leaderboard) -> Table[Standing]:
+def _placed(board: Leaderboard) -> Table[BoardRow]:
     table = standings(board)
     return Table(table.columns, tuple(row for row in table.rows if row.place))
 
 
-def _size(board: Leaderboard, standing: Standing) -> str:
+def _size(board: Leaderboard, standing: BoardRow) -> str:
     """Return the numbers that the table has: identical replies are no votes."""
     if board.source is BoardSource.JUDGE:
         return f"{standing.judge_verdicts:,}"
@@ -348,7 +347,7 @@ def _size_words(board: Leaderboard) -> tuple[str, ...]:
     return (_("n: votes + identical replies"),) if added else ()
 
 
-def _rate_label(board: Leaderboard, standing: Standing, theme: Theme) -> FigureRow:
+def _rate_label(board: Leaderboard, standing: BoardRow, theme: Theme) -> FigureRow:
     size = f'<span style="color:{theme.faint}">n = {_size(board, standing)}</span>'
     if standing.place is None:
         none = italic(_("no win rate"))
@@ -356,7 +355,7 @@ def _rate_label(board: Leaderboard, standing: Standing, theme: Theme) -> FigureR
     return FigureRow(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
 
 
-def _describe(standing: Standing, place: Place) -> str:
+def _describe(standing: BoardRow, place: Standing) -> str:
     return _(
         "<b>{model}</b><br>{rate:.1%}, between {low:.1%} and {high:.1%}<br>"
         "Rank {rank}, possible: {ranks}<br>"

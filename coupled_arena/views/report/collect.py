@@ -14,7 +14,7 @@ from coupled_arena.analysis.coupling.savings import (
     curves_of,
     read_protocol_scores,
 )
-from coupled_arena.analysis.leaderboard.read import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.analysis.risk.replies import read_stored_scores
 from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_report

@@ -13,8 +13,8 @@ from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.choices import Control
 from coupled_arena.core.language import N_
-from coupled_arena.stats.judges.differences import Difference
-from coupled_arena.stats.judges.soft import SoftMean
+from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean
+from coupled_arena.stats.judges.powered_means import Difference
 from coupled_arena.views.tables.style import (
     judge_style_answer,
     judge_style_models,
@@ -254,7 +254,7 @@ def audit_tables(found: Audit) -> dict[str, Table[Any]]:
     if found.style:
         tables["style_traits"] = judge_style_traits(found.style)
         tables["style_models"] = judge_style_models(found.style)
-    if found.soft:
+    if found.by_probability:
         tables["soft"] = audit_soft(found)
     return tables
 
@@ -305,13 +305,17 @@ def audit_text(audit: Audit) -> str:
     settings = f"{ties}alpha {audit.alpha:g}"
     table = audit_models(audit)
     text = table.showing(*table.shown, "tau_max_low").text()
-    soft = ["With the judge's probabilities:", audit_soft(audit).text()] if audit.soft else []
+    soft = (
+        ["With the judge's probabilities:", audit_soft(audit).text()]
+        if audit.by_probability
+        else []
+    )
     style = judge_style_text(audit.style) if audit.style else []
     sentence = [*audit_words(audit), *quality_text(audit), *style, *audit_warnings(audit)]
     return "\n".join([text, *soft, settings, *sentence])
 
 
-AUDIT_SOFT: tuple[Column[SoftMean], ...] = (
+AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column("n", int, "Answers with the truth and a probability", heading=N_("Both")),
     Column("judge_only", int, "Answers with a probability alone", heading=N_("Verdict alone")),
@@ -361,9 +365,9 @@ AUDIT_SOFT: tuple[Column[SoftMean], ...] = (
 )
 
 
-def audit_soft(audit: Audit) -> Table[SoftMean]:
+def audit_soft(audit: Audit) -> Table[ProbabilityMean]:
     """Return a row for each model: the judge's probabilities in place of its grades."""
-    return table_of(AUDIT_SOFT, audit.soft, alpha=audit.alpha)
+    return table_of(AUDIT_SOFT, audit.by_probability, alpha=audit.alpha)
 
 
 def quality_answer(audit: Audit) -> dict[str, Any]:

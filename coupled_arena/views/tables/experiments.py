@@ -294,7 +294,7 @@ def simulations_text(results: Sequence[Simulation]) -> str:
 
 
 def _votes(result: Simulation) -> int:
-    from coupled_arena.stats.simulation.campaigns import Campaign
+    from coupled_arena.stats.simulation.truths import Campaign
 
     truth = result.plan.truth
     return truth.votes if isinstance(truth, Campaign) else truth.human

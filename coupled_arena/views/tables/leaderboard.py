@@ -10,9 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.leaderboard.pairs import HeadToHead
-from coupled_arena.analysis.leaderboard.read import BoardEstimates
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Place, Standing
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
+from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.coupling.modes import ModeComparison
@@ -29,7 +28,7 @@ _DASH = "\N{EN DASH}"
 _Row = dict[str, Any]
 
 
-def standings(board: Leaderboard) -> Table[Standing]:
+def standings(board: Leaderboard) -> Table[BoardRow]:
     """Return a row for each model of the board, best first."""
     columns = STANDINGS if board.source is not BoardSource.JUDGE else map(_by_judge, STANDINGS)
     table = table_of(columns, board.standings, alpha=board.alpha).leading(
@@ -39,7 +38,7 @@ def standings(board: Leaderboard) -> Table[Standing]:
     return table if judged else table.without("judge_verdicts")
 
 
-def rank_range(place: Place) -> str:
+def rank_range(place: Standing) -> str:
     """Return the ranks that a model may have, as people read them."""
     ends = dict.fromkeys((place.rank_low, place.rank_high))
     return _DASH.join(str(end) for end in ends)
@@ -49,7 +48,7 @@ def _of_place(name: str) -> Any:
     return lambda row: getattr(row.place, name) if row.place else None
 
 
-STANDINGS: tuple[Column[Standing], ...] = (
+STANDINGS: tuple[Column[BoardRow], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
         "win_rate",
@@ -103,7 +102,7 @@ STANDINGS: tuple[Column[Standing], ...] = (
 )
 
 
-def _by_judge(column: Column[Standing]) -> Column[Standing]:
+def _by_judge(column: Column[BoardRow]) -> Column[BoardRow]:
     """Return what a column is on the judge's own board."""
     of_judge = column.name == "comparisons"
     return replace(column, value=attrgetter("judge_verdicts")) if of_judge else column
@@ -171,7 +170,7 @@ HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
 )
 
 
-def board_table(board: Leaderboard, address: Address[Standing] | None = None) -> Markup:
+def board_table(board: Leaderboard, address: Address[BoardRow] | None = None) -> Markup:
     """Return the standings as markup, and what the board cannot say yet.
 
     Parameters
@@ -251,7 +250,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "alpha": board.alpha,
         "covariance": (estimate.kind if estimate else estimates.method.covariance).value,
         "weighting": (estimate.weighting if estimate else estimates.method.weighting).value,
-        "filled_in": estimate.thin.pairs if estimate and estimate.thin else 0,
+        "filled_in": estimate.sparse.pairs if estimate and estimate.sparse else 0,
         "cutoff": board.cutoff.value,
         "sets": board.scope.value,
         "ties": estimates.method.ties.value,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
+from coupled_arena.analysis.voters import AnnotatorAgreement, OwnAgreement
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
+from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.names import level
 

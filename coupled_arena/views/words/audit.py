@@ -11,7 +11,7 @@ from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
+from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.store.queries.judge_quality import JudgeUse
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.audit_texts import by_truth, few_prompts

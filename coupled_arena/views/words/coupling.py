@@ -8,8 +8,7 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.coupling.savings import Coupling, prompts_needed
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.stats.coupling.row_blocks import other_blocks
-from coupled_arena.stats.coupling.score_tables import PairSavings
+from coupled_arena.stats.coupling.score_tables import PairSavings, other_blocks
 from coupled_arena.views.markup import bold, listed, paragraph
 from coupled_arena.views.words.names import level, pair_named
 

@@ -8,9 +8,8 @@ from statistics import fmean
 import numpy as np
 from markupsafe import Markup
 
-from coupled_arena.analysis.leaderboard.pairs import MissingVotes
-from coupled_arena.analysis.leaderboard.read import BoardEstimates
-from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
+from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import BoardSource, Scope, TieScore, Voters, Weighting
 from coupled_arena.core.language import _, ngettext

@@ -12,7 +12,7 @@ from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
 from coupled_arena.core.choices import Copula, Correction, PValues
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.risk.dominance import Order
-from coupled_arena.stats.risk.dominance_sizes import fewest_bootstraps, samples_needed
+from coupled_arena.stats.risk.dominance_tests import fewest_bootstraps, samples_needed
 from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.names import level, named, pair_named, rounded

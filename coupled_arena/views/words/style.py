@@ -9,7 +9,7 @@ from coupled_arena.analysis.style.result import StyleBoard, TraitEffect
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.style import Trait
-from coupled_arena.stats.ranking.prompts import FEW_PROMPTS
+from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.views.words.names import level, named
 
 _EFFECTS = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.result import Leaderboard, Place
+from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _, ngettext
@@ -37,7 +37,7 @@ def board_verdict(board: Leaderboard) -> str:
     return _open(board, first, len(places))
 
 
-def _each_alone(board: Leaderboard, places: list[tuple[str, Place]]) -> str:
+def _each_alone(board: Leaderboard, places: list[tuple[str, Standing]]) -> str:
     """Say how much is known of places, and nothing of who is best: that would be a choice."""
     ranks = fmean(place.rank_high - place.rank_low + 1 for _model, place in places)
     return _(
@@ -46,7 +46,7 @@ def _each_alone(board: Leaderboard, places: list[tuple[str, Place]]) -> str:
     ).format(ranks=ranks, k=len(places), sure=_sure(board))
 
 
-def _leads(board: Leaderboard, place: Place) -> str:
+def _leads(board: Leaderboard, place: Standing) -> str:
     alone = place.rank_high == 1
     if not board.idle:
         is_first = _("{model} is first of {k}, {sure}.")

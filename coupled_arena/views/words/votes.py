@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coupled_arena.analysis.leaderboard.read import BoardEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.analysis.voters import VoterReport
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.fragility import Fragility

@@ -9,8 +9,8 @@ import pytest
 
 from coupled_arena.analysis.audit.grades import graded_estimates
 from coupled_arena.analysis.audit.result import audit
-from coupled_arena.stats.judges.graded import UNKNOWN, GradedAnswers
-from coupled_arena.stats.judges.soft import soft_means
+from coupled_arena.stats.judges.judge_probabilities import probability_means
+from coupled_arena.stats.judges.samples import UNKNOWN, GradedAnswers
 from coupled_arena.store.queries.comparisons import Selection
 
 SHARED = (
@@ -52,7 +52,7 @@ def test_verdicts_are_probabilities_of_nought_and_one(battles, known):
     given = answers_of(battles, known=known)
     given = replace(given, probability=given.called_right.astype(float))
     made = audit(graded_estimates(given, Selection(judge="j"), "quiz"), 0.1)
-    for hard, soft in zip(made.models, made.soft, strict=True):
+    for hard, soft in zip(made.models, made.by_probability, strict=True):
         assert soft.model == hard.model
         assert {name: getattr(soft, name) for name in SHARED} == pytest.approx(
             {name: getattr(hard, name) for name in SHARED}, rel=1e-12
@@ -61,7 +61,7 @@ def test_verdicts_are_probabilities_of_nought_and_one(battles, known):
 
 def test_probabilities_by_numpy():
     given = answers_of()
-    for place, found in enumerate(soft_means(given, 0.1)):
+    for place, found in enumerate(probability_means(given, 0.1)):
         mine, known = given.model == place, given.right != UNKNOWN
         s, f = given.right[mine & known].astype(float), given.probability[mine & known]
         alone = given.probability[mine & ~known]
@@ -86,18 +86,18 @@ def test_the_interval_holds_the_truth():
         one = np.zeros(300, dtype=int)
         s[200:] = UNKNOWN
         given = GradedAnswers(("m",), one, np.arange(300), np.arange(300), s, one, f)
-        (found,) = soft_means(given, 0.1)
+        (found,) = probability_means(given, 0.1)
         inside += found.powered_low <= 0.5 <= found.powered_high
     assert abs(inside / repeats - 0.9) < 3 * np.sqrt(0.09 / repeats)
 
 
 def test_a_judge_that_never_varies_is_worth_nothing():
     given = answers_of()
-    (first, *_) = soft_means(replace(given, probability=np.full(len(given.model), 0.3)), 0.1)
+    (first, *_) = probability_means(replace(given, probability=np.full(len(given.model), 0.3)), 0.1)
     assert (first.tau_max, first.tau, first.power_tuning) == (1, 1, 0)
     assert first.powered == first.b
 
 
 def test_no_probabilities():
     with pytest.raises(ValueError, match="no probabilities"):
-        soft_means(replace(answers_of(), probability=None), 0.1)
+        probability_means(replace(answers_of(), probability=None), 0.1)

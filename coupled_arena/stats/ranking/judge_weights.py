@@ -1,14 +1,14 @@
-r"""Several judges beside people's votes: what each weighs, and the one score that they give.
+r"""λ, the weight of a judge beside people's votes; of several judges, the weight of each.
 
-With g the vector of what J judges say, the weights minimise the same sum of variances as λ does of
-one judge:
+With g the vector of the scores of J judges, the weights minimise the same sum of variances as λ
+does for one judge:
 
 .. math:: \min_\lambda\; \lambda^\top C \lambda - 2\, b^\top \lambda
           \quad\text{with}\quad \lambda_j \ge 0,\; \sum_j \lambda_j \le 1,
 
-where C are the (co)variances of the judges within pairs of models and b their covariances with
-votes, so that judges together are heard no more than people. In all that follows they are one judge
-with a finer score: λ is the sum of the weights, and the score the mean that they make of g.
+where C are the (co)variances of the judges within pairs of models, and b their covariances with
+votes. The bound keeps the weight of all judges together at or below that of people. Everywhere else
+they are one judge with a finer score: λ is the sum of the weights, and the score their mean of g.
 """
 
 from __future__ import annotations
@@ -21,29 +21,25 @@ import numpy as np
 
 from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, JudgedCounts
-from coupled_arena.stats.ranking.power_tuning import Terms, power_tuning
-from coupled_arena.stats.ranking.prompts import PairPrompts
-from coupled_arena.stats.ranking.strata import Strata, StratumCells
-from coupled_arena.stats.tie_scores import tie_scores
+from coupled_arena.stats.ranking.strata import PairPrompts, Strata, StratumCells, tie_scores
 
-_SAME = 1e-10  # of the largest eigenvalue: judges nearer than this to saying the same are one
+_SAME = 1e-10  # of the largest eigenvalue: below it, two judges count as the same one
 _ROUNDING = 1e-12
 
 
-class Heard(NamedTuple):
-    """How judges are heard.
+class JudgeWeights(NamedTuple):
+    """The weights of judges, and the sums that follow from them.
 
     Attributes
     ----------
     weights : ndarray of float64, shape (judges,)
         λ of each.
     tuning : float
-        Their sum.
+        The sum of the weights.
     scores : ndarray of float64, shape (2, 4**judges)
         Of each verdict, for the model shown first and for the other.
-    cells : StratumCells
-    strata : Strata
-        With these scores.
+    cells, strata
+        The sums with these scores.
     """
 
     weights: FloatArray
@@ -53,14 +49,14 @@ class Heard(NamedTuple):
     strata: Strata
 
 
-def heard(
+def weigh_judges(
     counts: JudgedCounts,
     cells: StratumCells,
     prompts: PairPrompts | None,
     weighting: Weighting,
     share: FloatArray | None,
     ties: TieScore,
-) -> Heard:
+) -> JudgeWeights:
     """Weigh the judges of some counts.
 
     Parameters
@@ -79,22 +75,22 @@ def heard(
         found = cells if counts.judges == 1 else StratumCells.of(counts, ties, scores)
         return found, Strata.of(found, prompts, weighting)
 
-    def terms(scores: FloatArray) -> Terms:
-        return power_tuning(*summed(scores), weighting, share)
+    def terms(scores: FloatArray) -> _Terms:
+        return _terms(*summed(scores), weighting, share)
 
     if counts.judges == 1:
         tuning = terms(each[0]).tuning
-        return Heard(np.array([tuning]), tuning, each[0], *summed(each[0]))
+        return JudgeWeights(np.array([tuning]), tuning, each[0], *summed(each[0]))
     alone = [terms(scores) for scores in each]
     cost = np.diag([one.cost for one in alone])
     for i, j in combinations(range(len(each)), 2):
         both = terms(each[i] + each[j]).cost
         cost[i, j] = cost[j, i] = (both - alone[i].cost - alone[j].cost) / 2
-    weights = least(np.array([one.scale * one.gain for one in alone]), cost)
+    weights = least_weights(np.array([one.scale * one.gain for one in alone]), cost)
     tuning = float(weights.sum())
     shares = weights / tuning if tuning > 0 else np.full(len(each), 1 / len(each))
     scores = np.tensordot(shares, each, axes=1)
-    return Heard(weights, tuning, scores, *summed(scores))
+    return JudgeWeights(weights, tuning, scores, *summed(scores))
 
 
 def verdict_scores(ties: TieScore, counts: JudgedCounts) -> FloatArray:
@@ -106,13 +102,13 @@ def verdict_scores(ties: TieScore, counts: JudgedCounts) -> FloatArray:
     return np.stack([tie_scores(ties)[:, digit] for digit in digits])
 
 
-def least(gain: FloatArray, cost: FloatArray) -> FloatArray:
+def least_weights(gain: FloatArray, cost: FloatArray) -> FloatArray:
     """Return the weights w that minimise w' cost w - 2 gain' w; none negative, nor their sum > 1.
 
     Where judges say the same, so that weights are not unique, they are as even as can be.
     """
     best, lowest = np.zeros(len(gain)), 0.0
-    for weights in _candidates(gain, cost):
+    for weights in _lowest_points(gain, cost):
         if (weights < -_ROUNDING).any() or weights.sum() > 1 + _ROUNDING:
             continue
         height = float(weights @ cost @ weights - 2 * gain @ weights)
@@ -121,7 +117,7 @@ def least(gain: FloatArray, cost: FloatArray) -> FloatArray:
     return best
 
 
-def _candidates(gain: FloatArray, cost: FloatArray) -> Iterator[FloatArray]:
+def _lowest_points(gain: FloatArray, cost: FloatArray) -> Iterator[FloatArray]:
     """Yield the lowest point of every face of the allowed weights, the largest faces first."""
     everyone = range(len(gain))
     for size in reversed(everyone):
@@ -146,3 +142,51 @@ def _on_the_edge(gain: FloatArray, cost: FloatArray) -> FloatArray:
 
 def _pseudo_inverse(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.pinv(matrix, rcond=_SAME, hermitian=True), dtype=np.float64)
+
+
+class _Terms(NamedTuple):
+    """What λ follows from: λ² cost - 2 λ gain, times a number, is what the judge adds to variances.
+
+    With count weighting they are those of Algorithm 4 of the paper, and `scale` what it multiplies
+    their ratio by.
+    """
+
+    gain: float
+    cost: float
+    scale: float
+
+    @property
+    def tuning(self) -> float:
+        """λ, of one judge."""
+        if not self.cost > 0:
+            return 0.0
+        return float(np.clip(self.scale * (self.gain / self.cost), 0, 1))
+
+
+def _terms(
+    cells: StratumCells, strata: Strata, weighting: Weighting, share: FloatArray | None = None
+) -> _Terms:
+    """Return the terms of λ: the trace-minimising one, or with count weighting the paper's.
+
+    `share` is the weight of pairs' own means, where they do not have all of it.
+    """
+    s = strata.sums
+    h, g, verdict = (x / np.maximum(n, 1) for x, n in ((s.hm, s.m), (s.g, s.m), (s.G, s.N)))
+    # Sums over each cell of (h - mean)(g - mean) and so on, with the means of its stratum.
+    scatter_hg = cells.hg - cells.hm * g - cells.g * h + cells.m * h * g
+    scatter_g = cells.gg - 2 * cells.g * g + cells.m * g**2
+    scatter_verdict = cells.GG - 2 * cells.G * verdict + cells.N * verdict**2
+    if weighting is Weighting.COUNT:
+        n, m, judge_only = (float(size.sum() / 2) for size in (cells.n, cells.m, cells.N))
+        if not m or not judge_only:
+            return _Terms(0.0, 0.0, 1.0)
+        cost = scatter_verdict.sum() / judge_only**2
+        return _Terms(float(scatter_hg.sum() / (n * m)), float(cost), m / (m + judge_only))
+    tuned = strata.tuned * (1.0 if share is None else share[..., None] ** 2)
+    both, echoes, unlabelled = (
+        tuned / np.maximum(size * (less - 1), 1)
+        for size, less in ((s.n, s.m), (s.m, s.m), (s.N, s.N))
+    )
+    gain = (scatter_hg * both).sum()
+    cost = (scatter_g * echoes + scatter_verdict * unlabelled).sum()
+    return _Terms(float(gain), float(cost), 1.0)

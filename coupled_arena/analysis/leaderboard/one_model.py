@@ -1,11 +1,11 @@
-"""One model by itself: what people say of it, where, against whom, and how it was made."""
+"""One model by itself: its strength by category and opponent, its days, and how it was run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coupled_arena.analysis.leaderboard.read import BoardEstimates, read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, read_estimates
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.errors import BattleError

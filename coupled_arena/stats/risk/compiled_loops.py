@@ -1,7 +1,10 @@
-"""The bootstrap of violation ratios in compiled loops; see `dominance_bootstrap`.
+"""Compiled loops of the risk room: the same numbers as arrays, 10 to 70 times as fast.
 
-Pairs are compared on pieces of the quantiles that stay in the first cache, in loops that the
-compiler turns into vector instructions.
+First violation ratios of bootstrap samples and swaps of scores (`dominance_draws`), then lower
+points of a tile as bits (`portfolio`). Only `compiled` imports this module, where numba is there.
+
+Pairs of quantiles are compared on pieces that stay in the first cache, in loops that the compiler
+turns into vector instructions.
 """
 
 from __future__ import annotations
@@ -11,8 +14,12 @@ from typing import Any
 import numba
 import numpy as np
 
-from coupled_arena.stats.risk.split_mix import GAMMA, HALF, LOW, ODD, WORD
-from coupled_arena.stats.risk.split_mix_loop import word_of
+from coupled_arena.stats.risk import dominance_draws
+from coupled_arena.stats.risk.dominance_draws import GAMMA, HALF, LOW, ODD, WORD
+from coupled_arena.stats.risk.portfolio import TILE
+
+word_of = numba.njit(nogil=True, cache=True)(dominance_draws.word_of)
+
 
 _PIECE = 256  # quantiles of all models that the first cache holds
 _TWICE = 4  # copies of a score that are written at once; more are rare
@@ -27,7 +34,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 @numba.njit(**_OPTIONS)
-def fill(
+def fill_ratios(
     scores: Any,
     prompts: Any,
     starts: Any,
@@ -196,3 +203,107 @@ def _compare(x: Any, y: Any) -> Any:
     first = below / (above + below) if above + below > 0 else 0.5
     second = below_2 / (above_2 + below_2) if above_2 + below_2 > 0 else 0.5
     return first, second
+
+
+@numba.njit(nogil=True, cache=True)
+def count_swaps(
+    places: Any,
+    ours: Any,
+    steps: Any,
+    weights: Any,
+    sizes: Any,
+    seeds: Any,
+    paired: Any,
+    repetitions: Any,
+    rounding: Any,
+) -> Any:
+    """Count swaps after which the statistic of each order is as high as it is."""
+    first, second = sizes
+    swapped = np.zeros(first if paired else first + second, np.bool_)
+    shares = 1 / (first * repetitions), 1 / (second * repetitions)
+    if not paired:
+        swapped[first:] = True
+    seen = _statistics(places, ours, steps, weights, swapped, shares, paired)
+    counts = np.zeros(2)
+    for seed in seeds:
+        _swap(swapped, seed, second, paired)
+        drawn = _statistics(places, ours, steps, weights, swapped, shares, paired)
+        for order in range(2):
+            counts[order] += drawn[order] >= seen[order] - rounding * abs(seen[order])
+    return counts
+
+
+@numba.njit(nogil=True, cache=True)
+def _statistics(
+    places: Any, ours: Any, steps: Any, weights: Any, swapped: Any, shares: Any, paired: Any
+) -> Any:
+    lead = area = first = second = 0.0
+    for t in range(len(places)):
+        # Paired, a swap gives a score to the other model; else it says whose the prompt is.
+        other = swapped[places[t]] == (ours[t] or not paired)
+        lead += shares[1] if other else -shares[0]
+        first += weights[t] * lead
+        second += weights[t] * area * abs(area)
+        area += lead * steps[t]
+    return first, second
+
+
+@numba.njit(nogil=True, cache=True)
+def _swap(swapped: Any, seed: Any, second: Any, paired: Any) -> None:
+    """Draw whose scores are swapped, or which prompts the other model gets."""
+    state, left = seed, second
+    for place in range(len(swapped)):
+        state += GAMMA
+        word = word_of(state) >> HALF
+        if paired:
+            swapped[place] = (word & WORD(1)) == WORD(1)
+        else:
+            swapped[place] = (word * WORD(len(swapped) - place)) >> HALF < WORD(left)
+            left -= swapped[place]
+
+
+_WORDS = TILE // 64
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+_SIX, _LOW_SIX = np.uint64(6), np.uint64(63)
+# Counting bits in parallel, in a form that compilers know.
+_FIVES, _THREES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+_FOUR, _TWO, _FIFTEENS = np.uint64(4), np.uint64(2), np.uint64(0x0F0F0F0F0F0F0F0F)
+_ONES, _TOP = np.uint64(0x0101010101010101), np.uint64(56)
+
+
+@numba.njit(nogil=True, cache=True)
+def count_lower(lower: Any, order: Any, start: Any, counts: Any) -> None:
+    """Add how many points of a tile, sorted by each metric, are below each point."""
+    metrics, n = lower.shape
+    sets = np.empty((metrics, TILE + 1, _WORDS), np.uint64)
+    place = np.empty((n, metrics), np.uint16)  # which set is a point's
+    by_rank = np.empty(n + 1, np.int64)
+    for metric in range(metrics):
+        by_rank[:] = 0
+        sets[metric, 0] = _NONE
+        for rank in range(order.shape[1]):
+            point = order[metric, rank]
+            member = np.uint64(point - start)
+            for word in range(_WORDS):
+                sets[metric, rank + 1, word] = sets[metric, rank, word]
+            sets[metric, rank + 1, member >> _SIX] |= _ONE << (member & _LOW_SIX)
+            by_rank[lower[metric, point] + 1] += 1
+        for rank in range(n):
+            by_rank[rank + 1] += by_rank[rank]
+        for point in range(n):
+            place[point, metric] = by_rank[lower[metric, point]]
+    for point in range(n):
+        counts[point] += _size_of_intersection(sets, place[point])
+
+
+@numba.njit(nogil=True, cache=True)
+def _size_of_intersection(sets: Any, place: Any) -> Any:
+    size = np.uint64(0)
+    for word in range(_WORDS):
+        bits = sets[0, place[0], word]
+        for metric in range(1, len(place)):
+            bits &= sets[metric, place[metric], word]
+        bits -= (bits >> _ONE) & _FIVES
+        bits = (bits & _THREES) + ((bits >> _TWO) & _THREES)
+        size += (((bits + (bits >> _FOUR)) & _FIFTEENS) * _ONES) >> _TOP
+    return np.int64(size)

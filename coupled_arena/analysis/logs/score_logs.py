@@ -1,4 +1,7 @@
-"""Logs, one file or many in folders, as one table of scores; each told by its content."""
+"""Logs of other tools, one file or many in folders, as one table of scores.
+
+The content of a file tells its tool. A file a tool knows how to read it.
+"""
 
 from __future__ import annotations
 

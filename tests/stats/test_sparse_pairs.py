@@ -12,8 +12,8 @@ from scipy.special import expit
 from coupled_arena.core.choices import Cutoff, TieScore, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
+from coupled_arena.stats.ranking.strata import PairPrompts
 
 FIRST, SECOND, TIE = range(3)
 PRIOR = 2.0
@@ -71,8 +71,8 @@ def test_worked_example():
     ]
     assert found.theta == pytest.approx(theta, abs=1e-6)
     assert found.weighting is Weighting.STRATIFIED
-    assert found.thin is not None
-    assert found.thin.pairs == 1
+    assert found.sparse is not None
+    assert found.sparse.pairs == 1
     assert found.warnings[0].startswith("1 pair has fewer than 5 human comparisons: what is miss")
 
 
@@ -82,12 +82,12 @@ def test_ties_as_half_a_win_make_every_pair_one():
     votes = rng.integers(0, 4, (4, 4, 4)) * ~np.eye(4, dtype=bool)[..., None]
     votes[0, 1] = votes[1, 0] = 0
     found = estimate_from_votes(board(votes), ties=TieScore.HALF)
-    assert found.thin is not None
+    assert found.sparse is not None
     others = ~np.eye(4, dtype=bool)
-    assert (found.thin.expected + found.thin.expected.T)[others] == pytest.approx(1)
+    assert (found.sparse.expected + found.sparse.expected.T)[others] == pytest.approx(1)
     assert found.theta.mean() == pytest.approx(0.5)
     fit, decided = fitted(board(votes)), (board(votes).wins.sum() + 1) / (votes.sum() + 2)
-    assert found.thin.expected[0, 1] == pytest.approx((1 - decided) / 2 + fit[0, 1], abs=1e-6)
+    assert found.sparse.expected[0, 1] == pytest.approx((1 - decided) / 2 + fit[0, 1], abs=1e-6)
 
 
 def test_a_judge_corrects_what_there_is_and_the_fit_fills_in_the_rest():
@@ -120,7 +120,7 @@ def test_a_model_without_votes_changes_nobody_s_number():
     wider = np.zeros((5, 5, 4), dtype=np.int64)
     wider[:4, :4] = votes
     one, other = estimate_from_votes(board(votes)), estimate_from_votes(board(wider))
-    assert one.thin is not None
+    assert one.sparse is not None
     assert (one.theta == other.theta).all()
     assert (one.covariance == other.covariance).all()
 
@@ -209,7 +209,7 @@ def test_what_votes_add_is_how_they_move_the_estimate(ties):
     on = np.array([[0, 999, 2, 999], [999, 0, 999, 3], [2, 999, 0, 1], [999, 3, 1, 0]])
     prompts = PairPrompts(board(votes).models, on, np.zeros_like(on))
     before = estimate_from_votes(board(votes), prompts=prompts, ties=ties)
-    assert before.thin is not None
+    assert before.sparse is not None
     total = np.zeros((4, 4))
     for a, b, outcome in np.argwhere(votes):
         more = votes.copy()
@@ -217,9 +217,9 @@ def test_what_votes_add_is_how_they_move_the_estimate(ties):
         moved = estimate_from_votes(board(more), prompts=prompts, ties=ties).theta - before.theta
         total += votes[a, b, outcome] * np.outer(moved, moved)
         third = np.setdiff1d(range(4), (a, b))
-        added = before.thin.added[a, b, outcome]
+        added = before.sparse.added[a, b, outcome]
         assert moved[third] == pytest.approx(added[third], rel=0.01)
-    gram = before.covariance - before.thin.misfit
+    gram = before.covariance - before.sparse.misfit
     assert before.clustered(gram, before.human).covariance == pytest.approx(before.covariance)
     least = np.diag(total).min()
     assert gram == pytest.approx(total, abs=0.01 * least)
@@ -231,9 +231,9 @@ def test_few_votes_that_agree_are_held_against_the_fit():
     votes[0, 1] = votes[0, 2] = [8, 8, 4, 0]
     votes[1, 2, SECOND] = 2
     found = estimate_from_votes(board(votes))
-    assert found.thin is not None
+    assert found.sparse is not None
     own = found.influence.labelled[1, 2, SECOND, TIE]
-    direct = own - found.thin.added[1, 2, SECOND, [1, 2]]
+    direct = own - found.sparse.added[1, 2, SECOND, [1, 2]]
     expected = fitted(board(votes))
     surprise = np.array([0 - expected[1, 2], 1 - expected[2, 1]])
     assert direct == pytest.approx(surprise / 5 / 2, abs=1e-6)

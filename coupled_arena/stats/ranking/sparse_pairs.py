@@ -32,8 +32,12 @@ from coupled_arena.core.choices import TieScore
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.influence import Influence, PairProducts
-from coupled_arena.stats.ranking.prompts import degrees_of_freedom
-from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, Strata, StratumCells
+from coupled_arena.stats.ranking.strata import (
+    MINIMUM_PER_PAIR,
+    Strata,
+    StratumCells,
+    degrees_of_freedom,
+)
 
 _PRIOR = 2.0  # standard deviation of strengths, in log-odds
 _STEPS, _TOLERANCE = 100, 1e-10
@@ -44,7 +48,7 @@ _FIRST, _SECOND = range(2)  # of OUTCOMES
 
 
 @dataclass(frozen=True, eq=False)
-class ThinPairs:
+class SparsePairs:
     """How win rates rest on a fit to all votes where pairs have few.
 
     Attributes
@@ -119,16 +123,16 @@ class ThinPairs:
         return (own + lack[:, None] * (votes > 0)) / (len(votes) - 1)
 
 
-def share_of_votes(strata: Strata) -> FloatArray:
+def _share_of_votes(strata: Strata) -> FloatArray:
     """Return the weight of each pair's own mean, shape (k, k): 1 where there are votes enough."""
     share = np.minimum(strata.votes[..., 0] / MINIMUM_PER_PAIR, 1.0)
     np.fill_diagonal(share, 1.0)
     return share
 
 
-def thin_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> ThinPairs | None:
+def sparse_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> SparsePairs | None:
     """Fit strengths to all votes, for the pairs that have few of their own; None if none has."""
-    share = share_of_votes(strata)
+    share = _share_of_votes(strata)
     if (share == 1).all():
         return None
     # Scores are 1, 0 and what a tie counts for, so that wins alone follow from their squares.
@@ -139,7 +143,7 @@ def thin_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> ThinPairs
     by_strength = (np.diag(slope.sum(axis=1)) - slope) @ fit.inverse
     by_decided = (lack * (fit.chance - of_tie)).sum(axis=1) / fit.votes
     held_back = by_strength @ by_strength.T / _PRIOR**2
-    return ThinPairs(
+    return SparsePairs(
         share=share,
         expected=of_tie + fit.decided * (fit.chance - of_tie),
         added=_added(fit, by_strength, by_decided),
@@ -147,7 +151,7 @@ def thin_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> ThinPairs
     )
 
 
-def apart(cells: StratumCells) -> str:
+def unjoined_groups(cells: StratumCells) -> str:
     """Say that no votes join some models with others; nothing if they do."""
     groups = connected_components(cells.n.sum(axis=2) > 0, directed=False)[0]
     if groups < 2:

@@ -1,8 +1,9 @@
-r"""Bradley-Terry with covariates: a logistic regression on who met whom, and on how replies differ.
+r"""Bradley-Terry with covariates: a logistic regression on models and on how replies differ.
 
 .. math:: P(a\ \text{beats}\ b) = \sigma(s_a - s_b + \gamma^\top x_{ab})
 
-A tie is half a win for both. Strengths s add up to zero.
+A tie is half a win for both. Strengths s add up to zero. First the fit and its clustered errors;
+then scores, win rates and coefficients, each with its error.
 
 References
 ----------
@@ -18,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.intervals import critical_value
 
 _STEPS = 100
 _SMALL = 1e-9  # of a log-odds: what a last step may still change
@@ -221,7 +223,7 @@ def sandwich(fits: Sequence[tuple[PairFit, FloatArray]]) -> Sandwich:
     total, shares, squares = np.zeros((q, q)), np.zeros(q), np.zeros(q)
     for begin, end in _blocks(starts, len(clusters), max(_BLOCK // q, 1)):
         within = starts[(starts >= begin) & (starts < end)] - begin
-        influence, variance = _influence(parts, slice(begin, end))
+        influence, variance = _influence_of_rows(parts, slice(begin, end))
         if len(within) < end - begin:  # else each row is a cluster by itself: nothing to add up
             influence, variance = (np.add.reduceat(x, within) for x in (influence, variance))
         total += influence.T @ influence
@@ -264,7 +266,7 @@ def _quadratic(rows: PairRows, matrix: FloatArray) -> FloatArray:
     return found + ((x @ style) * x).sum(axis=1)
 
 
-def _influence(
+def _influence_of_rows(
     parts: Sequence[tuple[_Sorted, FloatArray]], rows: slice
 ) -> tuple[FloatArray, FloatArray]:
     """Return what each row adds to each combination, and the variance that it would have."""
@@ -283,3 +285,154 @@ def _blocks(starts: IntArray, n: int, size: int) -> list[tuple[int, int]]:
     begins = np.unique(np.append(starts, n)[wanted])
     begins = begins[begins < n]
     return list(zip(begins.tolist(), [*begins[1:].tolist(), n], strict=True))
+
+
+ELO = 400 / np.log(10)
+"""Points of a score for one log-odds: 400 points are odds of ten to one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Numbers with their errors, shape (q,) each.
+
+    Attributes
+    ----------
+    value, error : ndarray of float64
+    degrees : ndarray of float64
+        Degrees of freedom of Student's law.
+    """
+
+    value: FloatArray
+    error: FloatArray
+    degrees: FloatArray
+
+    def interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of intervals; infinite where nothing can be concluded.
+
+        Raises
+        ------
+        ValueError
+            `alpha` is not between 0 and 1.
+        """
+        beyond = critical_value(alpha, self.degrees) * self.error
+        return self.value - beyond, self.value + beyond
+
+    def share_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of intervals of shares: by their log-odds, so within 0 and 1."""
+        odds = logit(self.value)
+        beyond = critical_value(alpha, self.degrees) * self.error / self.value / (1 - self.value)
+        return expit(odds - beyond), expit(odds + beyond)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Positions by the scores, 1 is best, shape (k,) each: the estimate, and the ones possible."""
+
+    rank: IntArray
+    low: IntArray
+    high: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """What follows from a fit: as small as the models are few, however many the rows were.
+
+    Attributes
+    ----------
+    k : int
+        How many models there are.
+    values : ndarray of float64, shape (2k + p,)
+        Strengths, win rates, coefficients.
+    known : Sandwich
+        What is known of these together.
+    """
+
+    k: int
+    values: FloatArray
+    known: Sandwich
+
+    @classmethod
+    def of(cls, fit: PairFit) -> PairScores:
+        """Return the scores of a fit."""
+        return cls(fit.rows.k, values(fit), sandwich([(fit, combinations(fit))]))
+
+    def _measured(self, part: slice) -> Measured:
+        error = np.sqrt(np.diag(self.known.covariance)[part])
+        return Measured(self.values[part], error, self.known.degrees[part])
+
+    @property
+    def score(self) -> Measured:
+        """Scores on the scale of Elo ratings, their mean 1000."""
+        found = self._measured(slice(self.k))
+        return Measured(1000 + ELO * found.value, ELO * found.error, found.degrees)
+
+    @property
+    def win_rate(self) -> Measured:
+        """Win rates at equal style, the mean over all opponents; ties are half a win."""
+        return self._measured(slice(self.k, 2 * self.k))
+
+    @property
+    def coefficient(self) -> Measured:
+        """Log-odds for one unit of a covariate more."""
+        return self._measured(slice(2 * self.k, None))
+
+    def ranks(self, alpha: float) -> Ranked:
+        """Return the positions that the scores leave possible, jointly for all models.
+
+        Two models are apart where their difference is beyond what Bonferroni's rule allows chance
+        for all pairs at once.
+
+        Raises
+        ------
+        ValueError
+            `alpha` is not between 0 and 1.
+        """
+        k, value = self.k, self.values[: self.k]
+        covariance, degrees = self.known.covariance[:k, :k], self.known.degrees[:k]
+        variance = np.diag(covariance)
+        spread = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
+        weaker = np.minimum(degrees[:, None], degrees)
+        beyond = critical_value(2 * alpha / (k * (k - 1)), weaker)
+        gap = value[:, None] - value
+        with np.errstate(invalid="ignore"):  # of a model and itself
+            ahead = gap > beyond * spread
+        better = gap > 0
+        return Ranked(
+            rank=1 + better.sum(axis=0, dtype=np.int64),
+            low=1 + ahead.sum(axis=0, dtype=np.int64),
+            high=k - ahead.sum(axis=1, dtype=np.int64),
+        )
+
+
+def values(fit: PairFit) -> FloatArray:
+    """Return strengths, win rates and coefficients of a fit, shape (2k + p,)."""
+    strength, coefficients = np.split(fit.estimate, [fit.rows.k])
+    return np.concatenate([strength, win_rates(strength), coefficients])
+
+
+def combinations(fit: PairFit) -> FloatArray:
+    """Return the derivatives of `values` by the estimate, shape (2k + p, k + p)."""
+    k, p = fit.rows.k, fit.rows.p
+    found = np.zeros((2 * k + p, k + p))
+    found[:k, :k] = np.eye(k)
+    found[k : 2 * k, :k] = _slopes(fit.estimate[:k])
+    found[2 * k :, k:] = np.eye(p)
+    return found
+
+
+def win_rates(strength: FloatArray) -> FloatArray:
+    """Return the mean over all opponents of the probability to win, shape (k,)."""
+    beats = expit(strength[:, None] - strength)
+    np.fill_diagonal(beats, 0)
+    found: FloatArray = beats.sum(axis=1) / (len(strength) - 1)
+    return found
+
+
+def _slopes(strength: FloatArray) -> FloatArray:
+    """Return the derivatives of `win_rates` by the strengths, shape (k, k)."""
+    beats = expit(strength[:, None] - strength)
+    slopes = -beats * (1 - beats)
+    np.fill_diagonal(slopes, 0)
+    np.fill_diagonal(slopes, -slopes.sum(axis=1))
+    found: FloatArray = slopes / (len(strength) - 1)
+    return found

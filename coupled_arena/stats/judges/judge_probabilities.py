@@ -1,6 +1,6 @@
-"""A judge that says how likely an answer is to be right, as the f of prediction-powered means.
+"""A judge's probability that an answer is right, as the f of prediction-powered means.
 
-As in `coupled_arena.stats.judges.powered_means`, with the probability in place of a verdict: where
+As in `coupled_arena.stats.judges.powered_means`, with the probability in place of a verdict. Where
 all probabilities are 0 or 1, all numbers are the same.
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judges.agreement import efficiency
-from coupled_arena.stats.judges.graded import GradedAnswers
 from coupled_arena.stats.judges.powered_means import FEWEST_VERDICTS
+from coupled_arena.stats.judges.samples import GradedAnswers
 
 
 @dataclass(frozen=True)
-class SoftMean:
+class ProbabilityMean:
     """One model's right answers with a judge's probabilities; NaN where it cannot be known.
 
     Attributes
@@ -59,7 +59,7 @@ class SoftMean:
     powered_high: float
 
 
-def soft_means(answers: GradedAnswers, alpha: float) -> tuple[SoftMean, ...]:
+def probability_means(answers: GradedAnswers, alpha: float) -> tuple[ProbabilityMean, ...]:
     """Estimate each model's share of right answers with the judge's probabilities.
 
     Intervals are clustered by prompt.
@@ -119,10 +119,14 @@ class _Own:
         return float((sums**2).sum())
 
 
-def _mean_of(own: _Own, model: str, alpha: float, scale: float, degrees: int | None) -> SoftMean:
+def _mean_of(
+    own: _Own, model: str, alpha: float, scale: float, degrees: int | None
+) -> ProbabilityMean:
     n, judge_only = len(own.s), len(own.alone)
     if not n:
-        return SoftMean(model, 0, judge_only, power_tuning=0.0, **dict.fromkeys(_NUMBERS, np.nan))
+        return ProbabilityMean(
+            model, 0, judge_only, power_tuning=0.0, **dict.fromkeys(_NUMBERS, np.nan)
+        )
     y, f = own.s - own.s.mean(), own.f - own.f.mean()
     f *= np.ptp(own.f) > 0  # a mean of equal numbers need not be that number
     heard = judge_only >= FEWEST_VERDICTS
@@ -135,7 +139,7 @@ def _mean_of(own: _Own, model: str, alpha: float, scale: float, degrees: int | N
     tuning = covariance / (variance_f * (1 + n / judge_only)) if heard and variance_f else 0.0
     tau_low, tau_high = _tau_interval(own, rho, alpha, scale, degrees)
     powered, low, high = _powered(own, tuning, alpha, scale, degrees)
-    return SoftMean(
+    return ProbabilityMean(
         model,
         n,
         judge_only,

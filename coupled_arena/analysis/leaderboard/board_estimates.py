@@ -1,6 +1,6 @@
-"""Counts and estimates for one selection of comparisons: what costs time on a leaderboard.
+"""Counts and estimates for one selection of comparisons: the slow part of a leaderboard.
 
-What it says at one error level is a `coupled_arena.analysis.leaderboard.result.Leaderboard`.
+A `coupled_arena.analysis.leaderboard.result.Leaderboard` shows them at one error level.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.clusters import in_clusters
-from coupled_arena.analysis.leaderboard.mode_counts import modes_of, modes_on_prompts
+from coupled_arena.analysis.leaderboard.clusters import (
+    compare_board_modes,
+    in_clusters,
+    modes_on_prompts,
+)
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Voters, Weighting
 from coupled_arena.core.records import Mode
@@ -19,10 +22,9 @@ from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
-from coupled_arena.stats.ranking.prompts import PairPrompts
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.sides import Sides
-from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
+from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, PairPrompts
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.battle_conditions import visible_models
@@ -197,7 +199,7 @@ def _modes(
     cursor: Cursor, selection: Selection, counts: Counts, *, voted: bool, shared: bool
 ) -> ModeComparison | None:
     """Compare the protocols, where any comparisons share a prompt with their clusters."""
-    found = modes_of(counts, voted=voted) if selection.mode is None else None
+    found = compare_board_modes(counts, voted=voted) if selection.mode is None else None
     return modes_on_prompts(cursor, selection, found, voted=voted) if found and shared else found
 
 

@@ -1,1 +1,0 @@
-"""Bradley-Terry scores with the style of replies held fixed."""

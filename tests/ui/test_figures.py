@@ -10,7 +10,7 @@ import pytest
 
 import coupled_arena as ca
 from coupled_arena.analysis.audit.verdicts import LiveAudits
-from coupled_arena.analysis.leaderboard.read import LiveEstimates
+from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
 from coupled_arena.analysis.style.result import LiveStyle
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.risk_inputs import StoredReplies

@@ -286,9 +286,6 @@ def say(rng: np.random.Generator, gap: FloatArray, ties: float) -> IntArray:
     return np.where(rng.random(len(gap)) < ties, _TIE, outcome)
 
 
-_FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
-
-
 @dataclass(frozen=True)
 class Campaign:
     """What is true, and how votes come about.

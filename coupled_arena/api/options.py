@@ -38,9 +38,12 @@ Ties = Annotated[
     Doc("Ties are a win for neither, or left out."),
 ]
 TieScore = Annotated[
-    choices.TieScore | str,
-    Field(N_("A tie is")),
-    Doc("A tie is a win for neither, or half a win for both."),
+    choices.TieScore | str | None,
+    Field(N_("A tie is"), first=choices.TieScore.HALF),
+    Doc(
+        "A tie is half a win for both, or a win for neither. By default `half`, and `loss` "
+        "with the published covariance."
+    ),
 ]
 JudgeScore = Annotated[
     choices.JudgeScore | str,

@@ -76,7 +76,7 @@ def leaderboard(
     weighting: options.Weighting = "stratified",
     cutoff: options.Cutoff = "max-t",
     sets: options.Scope = "joint",
-    ties: options.TieScore = "loss",
+    ties: options.TieScore = None,
     voters: options.Voters = "like",
     judge_score: options.JudgeScore = "verdict",
     flips: options.Flips = "tie",
@@ -138,7 +138,7 @@ def rank(
     alpha: options.Alpha = 0.05,
     cutoff: options.Cutoff = "max-t",
     sets: options.Scope = "joint",
-    ties: options.TieScore = "loss",
+    ties: options.TieScore = None,
     voters: options.Voters = "like",
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
@@ -147,7 +147,7 @@ def rank(
     """Rank models by a table of votes or of scores; no database is needed.
 
     A model's win rate is the mean over its opponents of how often it is preferred to them; a tie
-    is preferred by nobody. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
+    is half a win for both. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
     leave possible: right for all models at once with probability 1 - alpha.
 
     Parameters
@@ -279,7 +279,7 @@ class BoardSettings:
     alpha: float = 0.05
     cutoff: Cutoff = Cutoff.MAX_T
     sets: Scope = Scope.JOINT
-    ties: TieScore = TieScore.LOSS
+    ties: TieScore | None = None
     voters: Voters = Voters.LIKE
     covariance: Covariance = Covariance.CORRECTED
     weighting: Weighting = Weighting.STRATIFIED
@@ -293,11 +293,17 @@ class BoardSettings:
         return cls(**{each.name: asked[each.name] for each in fields(cls) if each.name in asked})
 
     @property
+    def tie_score(self) -> TieScore:
+        """Whether a tie is half a win; the published covariance is of ties that are none."""
+        published = self.covariance is Covariance.PUBLISHED
+        return self.ties or (TieScore.LOSS if published else TieScore.HALF)
+
+    @property
     def method(self) -> Method:
         """How win rates are estimated."""
         from coupled_arena.analysis.leaderboard.board_estimates import Method
 
-        return Method(self.weighting, self.covariance, self.ties, self.voters)
+        return Method(self.weighting, self.covariance, self.tie_score, self.voters)
 
     def concluded(self, estimates: BoardEstimates) -> Leaderboard:
         """Return what estimates by this method say."""

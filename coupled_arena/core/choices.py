@@ -144,9 +144,10 @@ class Voters(Choice):
 class TieScore(Choice):
     """What a tie, or "both bad", counts for in a win rate."""
 
-    LOSS = "loss", N_("A win for neither")  # the probability to be preferred
-    # Another quantity, whose mean over models is one half.
-    HALF = "half", N_("Half a win for both: another quantity")
+    # No coupling moves it where answers are right or wrong: P(x > y) + P(x = y) / 2 is 1/2 plus
+    # half the difference of the two means. Its mean over the models is one half.
+    HALF = "half", N_("Half a win for both")
+    LOSS = "loss", N_("A win for neither")  # the papers' win rate: the probability to be preferred
 
 
 class Ties(Choice):

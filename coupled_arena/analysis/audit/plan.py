@@ -213,7 +213,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
         goal, critical = _goal(board, question, lead, variance)
         grounds = _Grounds(
             variance=variance,
-            explained=explained_within_pairs(board.judged, of_all, human.weighting)
+            explained=explained_within_pairs(board.judged, of_all, human.weighting, human.ties)
             if selection.judge
             else 0.0,
             counted=votes,

@@ -12,7 +12,7 @@ import numpy as np
 
 from coupled_arena.analysis.audit.verdicts import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.style.judge import JudgeStyle, judge_style
-from coupled_arena.core.choices import Ties, Truth
+from coupled_arena.core.choices import Ties, TieScore, Truth
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean, probability_means
@@ -267,7 +267,7 @@ def _on_board(estimates: AuditEstimates) -> float | None:
     if estimates.judged is None or not estimates.outcomes.any():
         return None
     judged = estimates.judged.with_both
-    share = explained_within_pairs(judged, np.eye(len(judged.models)))
+    share = explained_within_pairs(judged, np.eye(len(judged.models)), ties=TieScore.HALF)
     return share if math.isfinite(share) else None
 
 

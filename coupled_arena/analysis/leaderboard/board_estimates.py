@@ -40,7 +40,7 @@ class Method:
 
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
-    ties: TieScore = TieScore.LOSS
+    ties: TieScore = TieScore.HALF
     voters: Voters = Voters.LIKE
 
     @property

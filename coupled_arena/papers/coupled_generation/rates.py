@@ -13,7 +13,14 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import Standing, leaderboard
-from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Voters, Weighting
+from coupled_arena.core.choices import (
+    BoardSource,
+    Covariance,
+    Cutoff,
+    TieScore,
+    Voters,
+    Weighting,
+)
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.papers.source import PaperSource
@@ -34,8 +41,9 @@ from coupled_arena.views.figures.theme import (
 from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
 
 PROTOCOLS = (Mode.COUPLED, Mode.INDEPENDENT)
-_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED)
-_CORRECTED = Method(voters=Voters.THESE)  # the paper's question is about its own annotators
+_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED, TieScore.LOSS)
+# The paper's question is about its own annotators, and its win rate is of ties that are losses.
+_CORRECTED = Method(ties=TieScore.LOSS, voters=Voters.THESE)
 _ALPHA = 0.05
 
 
@@ -225,7 +233,9 @@ def _rates(source: PaperSource, selection: Selection, alpha: float) -> dict[str,
         model: dict.fromkeys(PROTOCOLS, unknown) for model in selection.models or ()
     }
     for mode in PROTOCOLS:
-        estimates = read_estimates(source.store, replace(selection, mode=mode), draws=LIVE_DRAWS)
+        estimates = read_estimates(
+            source.store, replace(selection, mode=mode), Method(ties=TieScore.LOSS), LIVE_DRAWS
+        )
         estimate = estimates.by_source.get(_board(selection))
         if estimate is None:
             continue

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from coupled_arena.core.choices import Weighting
+from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence
@@ -209,7 +209,10 @@ def _worth(explained: float, verdicts_per_vote: float) -> float:
 
 
 def explained_within_pairs(
-    counts: JudgedCounts, weights: FloatArray, weighting: Weighting = Weighting.STRATIFIED
+    counts: JudgedCounts,
+    weights: FloatArray,
+    weighting: Weighting = Weighting.STRATIFIED,
+    ties: TieScore = TieScore.LOSS,
 ) -> float:
     """Return the share of the variance of Σ c_m θ̂_m that verdicts without end would remove.
 
@@ -226,6 +229,8 @@ def explained_within_pairs(
         c; the identity matrix is the whole board.
     weighting : Weighting
         Of the board.
+    ties : TieScore
+        Likewise.
 
     Returns
     -------
@@ -239,8 +244,8 @@ def explained_within_pairs(
         return float("nan")
     counts = counts.of([m for m, there in zip(counts.models, known, strict=True) if there])
     weights, verdicts = weights[:, known], counts.labelled.sum(axis=2)
-    votes = _influence(counts.votes.counts, counts, weighting)
-    echo = _influence(verdicts, counts, weighting)
+    votes = _influence(counts.votes.counts, counts, weighting, ties)
+    echo = _influence(verdicts, counts, weighting, ties)
     echo = Influence(echo.labelled.swapaxes(2, 3), echo.unlabelled)
     human, cross, judge = votes.gram(counts), votes.gram(counts, echo), echo.gram(counts)
     cost = float(np.trace(judge))
@@ -253,7 +258,10 @@ def explained_within_pairs(
     return max((2 * tuning * shared - tuning**2 * spent) / variance, 0.0)
 
 
-def _influence(outcomes: IntArray, counts: JudgedCounts, weighting: Weighting) -> Influence:
+def _influence(
+    outcomes: IntArray, counts: JudgedCounts, weighting: Weighting, ties: TieScore
+) -> Influence:
     """Return what a comparison adds to win-rates by one kind of label alone."""
-    made = estimate_from_votes(PairCounts(counts.models, outcomes), weighting).influence
+    labels = PairCounts(counts.models, outcomes)
+    made = estimate_from_votes(labels, weighting, ties=ties).influence
     return Influence(made.labelled, np.zeros_like(made.unlabelled))

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from scipy.special import betaln, ndtri
 
-from coupled_arena.core.choices import TieScore, Weighting
+from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.ranking.estimates import Estimate
 
@@ -119,13 +119,13 @@ def plain_record(estimate: Estimate) -> tuple[int, int] | None:
         len(estimate.models) == 2
         and estimate.clusters is None
         and estimate.power_tuning == 0
-        and estimate.ties is TieScore.LOSS  # its win rates tell how many votes were not tied
         and estimate.weighting is not Weighting.POSITION
     )
     if not plain:
         return None
-    wins, losses = np.rint(estimate.theta * estimate.human).astype(int).tolist()
-    return wins, losses
+    # Ties count the same for both, whatever they count: the difference is that of the votes won.
+    lead = round(float(estimate.theta[0] - estimate.theta[1]) * estimate.human)
+    return (estimate.decided + lead) // 2, (estimate.decided - lead) // 2
 
 
 def _as_distance(log_capital: float, votes: float, alpha: float) -> float:

@@ -104,6 +104,8 @@ class Estimate:
         λ, the weight of the judge, 0 without one; of several the sum of `judge_weights`.
     human, judge_only : int
         Comparisons with a vote, and with a verdict alone.
+    decided : int
+        Comparisons with a vote that a model won.
     certain_size : ndarray of float64, shape (k,)
         Comparisons (or prompts) that a win-rate of 0 or 1 rests on: the chance of losing none,
         Π p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
@@ -140,6 +142,7 @@ class Estimate:
     judge_weights: tuple[float, ...]
     human: int
     judge_only: int
+    decided: int
     certain_size: FloatArray
     weighting: Weighting
     kind: Covariance
@@ -282,6 +285,7 @@ def _estimated(
         judge_weights=tuple(said.weights.tolist()),
         human=int(counts.votes.counts.sum()),
         judge_only=int(counts.alone.sum()),
+        decided=int(counts.votes.wins.sum()),
         certain_size=certain_size(strata.votes, weighting, share),
         weighting=weighting,
         kind=kind,

@@ -90,7 +90,7 @@ def board_method(board: Leaderboard) -> tuple[str, ...]:
             _(COVARIANCES[covariance]),
             _(CUTOFFS[board.cutoff]),
             *([_("marginal rank-sets")] if board.scope is Scope.MARGINAL else []),
-            *([_("ties as half a win")] if board.estimates.method.ties is TieScore.HALF else []),
+            _(TIES[board.estimates.method.ties]),
             *([_("for exactly these voters")] if board.voters is Voters.THESE else []),
         ]
     )

@@ -205,10 +205,10 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
 
 def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
-    if board.estimates.method.ties is TieScore.HALF:
+    if board.estimates.method.ties is TieScore.LOSS:
         yield _(
-            "A tie counts as half a win for both: these win rates are another quantity than those "
-            "of a board where it is a win for neither."
+            "A tie counts as a win for neither: these win rates are another quantity than those "
+            "of a board where it is half a win for both."
         )
     if board.scope is Scope.MARGINAL:
         text = _(
